@@ -1,0 +1,81 @@
+# Every target installs what it needs first, into .venv, from the pinned and hashed files in config/lock.
+# All paths are relative, so that the repository may live under a path with spaces.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check -qq
+PACKAGE := src/openai_responses_mcp
+INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*
+LOCKING := $(VENV)/locking
+COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help smoke test lint check format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+smoke: $(VENV)/.runtime ## Talk to the real process in both framings; LIVE=1 with OPENAI_API_KEY asks the real API
+	@$(RUN) tests/e2e/smoke.py
+
+test: $(VENV)/.dev ## Run the tests and check how much of the code they reach; ARGS="-k word" goes to pytest
+	@$(RUN) -m coverage erase
+	@$(RUN) -m coverage run -m pytest $(ARGS)
+	@$(RUN) -m coverage combine --quiet
+	@echo "Coverage of domain and server, lines and branches (100 % needed):"
+	@$(RUN) -m coverage report --include='$(INNER)' --fail-under=100
+	@echo "Coverage of everything else (95 % needed):"
+	@$(RUN) -m coverage report --omit='$(INNER)' --fail-under=95
+
+lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+	@$(VENV)/bin/lint-imports --no-logo
+
+check: test lint smoke ## Run test, lint and smoke
+
+format: $(VENV)/.dev ## Format the code and apply the safe fixes
+	@$(RUN) -m ruff check --fix-only .
+	@$(RUN) -m ruff format .
+
+lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
+	@echo "Resolving config/lock"
+	@$(COMPILE) pyproject.toml --extra agents --group dev -o config/lock/dev.txt
+	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
+	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
+
+clean: ## Remove what make has made: .venv, caches, coverage data, dist
+	@rm -rf $(VENV) dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per step: a changed lock file or pyproject.toml installs again.
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) here. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) has no venv module (on Debian and Ubuntu it is the package python3-venv)." >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.made config/lock/runtime.txt config/lock/build.txt pyproject.toml
+	@echo "Installing config/lock/runtime.txt and the package into $(VENV)"
+	@$(PIP) install --require-hashes -r config/lock/runtime.txt -r config/lock/build.txt
+	@$(PIP) install --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime config/lock/dev.txt
+	@echo "Installing config/lock/dev.txt into $(VENV)"
+	@$(PIP) install --require-hashes -r config/lock/dev.txt
+	@touch $@
+
+$(LOCKING)/.made: $(VENV)/.made
+	@$(PYTHON) -m venv --clear $(LOCKING)
+	@$(LOCKING)/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@touch $@
