@@ -1,0 +1,151 @@
+"""The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
+from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
+from openai_responses_mcp.domain.models import (
+    Answer,
+    ModelReply,
+    ModelRequest,
+    Profile,
+    ProgressListener,
+    Question,
+    SearchTool,
+)
+from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+
+_SPEAKS_VERBOSITY = ("gpt-5",)
+_SPEAKS_EFFORT = ("gpt-5", "o3", "o4")
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweringRules:
+    """What the configuration says about answering."""
+
+    profiles: dict[str, Profile]
+    instructions: str
+    recency_days: float = 60
+    max_results: float = 5
+    domains: tuple[str, ...] = ()
+    restrict_to_domains: bool = False
+    search_context_size: str | None = None
+    user_location: tuple[tuple[str, str], ...] = ()
+    max_citations: int = 3
+    max_output_tokens: int | None = None
+    store: bool = True
+
+
+class AnswerQuestion:
+    def __init__(self, gateway: LLMGateway, clock: Clock, logger: Logger, rules: AnsweringRules) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._logger = logger
+        self._rules = rules
+
+    async def answer(self, question: Question, on_progress: ProgressListener | None = None) -> Answer:
+        """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`."""
+        request = self._request_for(question)
+        started = self._clock.monotonic()
+        reply = await self._gateway.respond(request, on_progress)
+        self._log_reply(reply, self._clock.monotonic() - started)
+        return self._answer_from(reply, request)
+
+    def _request_for(self, question: Question) -> ModelRequest:
+        rules = self._rules
+        profile = rules.profiles.get(question.profile) or rules.profiles.get("answer")
+        if profile is None:
+            raise ProfileMissing("model_profiles.answer is required")
+        model = question.model or profile.model
+        effort = question.reasoning_effort or profile.reasoning_effort
+        domains = rules.domains if question.domains is None else question.domains
+        request = ModelRequest(
+            model=model,
+            instructions=rules.instructions,
+            input_text=f"{question.text}\n{self._hints(question, domains)}",
+            search=SearchTool(
+                allowed_domains=domains if rules.restrict_to_domains else (),
+                context_size=question.search_context_size or rules.search_context_size,
+                user_location=rules.user_location,
+            ),
+            reasoning_effort=effort if model.startswith(_SPEAKS_EFFORT) else None,
+            verbosity=profile.verbosity if model.startswith(_SPEAKS_VERBOSITY) else None,
+            previous_response_id=question.previous_response_id,
+            max_output_tokens=rules.max_output_tokens,
+            store=rules.store,
+            use_code_interpreter=question.use_code_interpreter,
+        )
+        self._log_request(question, request)
+        return request
+
+    def _hints(self, question: Question, domains: tuple[str, ...]) -> str:
+        rules = self._rules
+        recency = rules.recency_days if question.recency_days is None else question.recency_days
+        results = rules.max_results if question.max_results is None else question.max_results
+        hints = f"[Hints] recency_days={_plain(recency)}, max_results={_plain(results)}."
+        if domains:
+            hints += f" domains: {', '.join(domains)}"
+        if question.style:
+            hints += f" style: {question.style}"
+        return f"{hints} {_dates(self._clock.today())} (Asia/Tokyo)"
+
+    def _answer_from(self, reply: ModelReply, request: ModelRequest) -> Answer:
+        if reply.refusal is not None:
+            raise AnswerWithheld(f"The model refused to answer: {reply.refusal} Ask in another way.")
+        text = reply.text.strip()
+        if not text:
+            raise _nothing_said(reply)
+        if reply.incomplete_reason is not None:
+            text = f"[Incomplete: {reply.incomplete_reason}] {text}"
+        today = self._clock.today().isoformat()
+        searched = used_search(reply)
+        citations = select_citations(reply, today=today, limit=self._rules.max_citations)
+        return Answer(
+            text=with_sources(text, citations, today=today) if searched else text,
+            used_search=searched,
+            citations=citations,
+            model=reply.model or request.model,
+            response_id=reply.response_id if self._rules.store else None,
+            usage=reply.usage,
+            search_count=reply.search_count,
+        )
+
+    def _log_request(self, question: Question, request: ModelRequest) -> None:
+        takes_verbosity, takes_effort = request.verbosity is not None, request.reasoning_effort is not None
+        supports = {"verbosity": takes_verbosity, "reasoning": takes_effort}
+        self._logger.debug("", profile=question.profile, model=request.model, supports=supports)
+        facts = {"tools": "web_search(on)", "reasoning": takes_effort, "text.verbosity": takes_verbosity}
+        self._logger.debug("request summary", **{name: _on_off(fact) for name, fact in facts.items()})
+
+    def _log_reply(self, reply: ModelReply, seconds: float) -> None:
+        usage = reply.usage
+        self._logger.debug(
+            "reply",
+            latencyMs=round(seconds * 1000),
+            inputTokens=usage and usage.input_tokens,
+            outputTokens=usage and usage.output_tokens,
+            searches=reply.search_count,
+        )
+
+
+def _nothing_said(reply: ModelReply) -> AnswerWithheld:
+    if reply.incomplete_reason is None:
+        return AnswerWithheld("The model returned no text. Ask again, or ask in another way.")
+    return AnswerWithheld(
+        f"The response ended early ({reply.incomplete_reason}) before any text."
+        " Raise request.max_output_tokens, or ask for less."
+    )
+
+
+def _dates(today: date) -> str:
+    day = timedelta(days=1)
+    return f"today={today} yesterday={today - day} tomorrow={today + day}"
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _on_off(fact: object) -> object:
+    return {True: "on", False: "off"}.get(fact, fact) if isinstance(fact, bool) else fact

@@ -1,0 +1,58 @@
+"""Calls in flight, and the cancel use case.
+
+A call is in flight from `start` until `finish`; both happen on one event loop, so that of a reply and a cancellation
+exactly one comes first. Whoever gets `True` from `finish` owns the reply; after a cancellation nobody does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openai_responses_mcp.domain.errors import CallInFlight
+from openai_responses_mcp.domain.ports import Logger
+
+CallId = int | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call; told apart by identity, since a later call may take over the id of a cancelled one."""
+
+    id: CallId
+    abort: Callable[[], object]
+
+
+class CallsInFlight:
+    def __init__(self, logger: Logger) -> None:
+        self._logger = logger
+        self._calls: dict[CallId, Call] = {}
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __contains__(self, call: Call) -> bool:
+        return self._calls.get(call.id) is call
+
+    def start(self, call_id: CallId, abort: Callable[[], object]) -> Call:
+        if call_id in self._calls:
+            raise CallInFlight(f"A request with the id {call_id!r} is already in flight")
+        call = self._calls[call_id] = Call(call_id, abort)
+        return call
+
+    def finish(self, call: Call) -> bool:
+        """Whether the call was still in flight: the one time that it may be answered."""
+        if call not in self:
+            return False
+        del self._calls[call.id]
+        return True
+
+    def cancel(self, call_id: CallId, reason: str | None = None) -> None:
+        """Abort the call and silence it for good; unknown, finished and repeated ids are nothing to worry about."""
+        call = self._calls.pop(call_id, None)
+        if call is None:
+            return
+        self._logger.debug("cancelled", requestId=call_id, reason=reason)
+        call.abort()
+
+    def cancel_all(self, reason: str) -> None:
+        for call_id in list(self._calls):
+            self.cancel(call_id, reason)

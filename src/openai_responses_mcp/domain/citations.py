@@ -1,0 +1,49 @@
+"""Which sources an answer shows, and the `Sources:` section that an answer from a search always ends with."""
+
+import re
+from collections.abc import Sequence
+
+from openai_responses_mcp.domain.models import Citation, ModelReply, Source
+
+_HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_URL = re.compile(r"https?://[^\s)>\]]+")
+
+
+def used_search(reply: ModelReply) -> bool:
+    return bool(reply.cited) or reply.search_count > 0
+
+
+def select_citations(reply: ModelReply, *, today: str, limit: int) -> tuple[Citation, ...]:
+    """What was cited, else what was searched; source ids always follow, and never fall victim to the limit entirely."""
+    candidates = _without_repeats([*reply.cited, *(s for s in reply.searched if not (reply.cited and s.is_url))])
+    chosen = candidates[:limit]
+    cut_off_ids = [source for source in candidates[limit:] if not source.is_url]
+    if cut_off_ids and limit >= 2 and all(source.is_url for source in chosen):
+        chosen[-1] = cut_off_ids[0]
+    return tuple(Citation(url=s.name, published_at=s.date or today, title=s.title) for s in chosen)
+
+
+def _without_repeats(sources: Sequence[Source]) -> list[Source]:
+    first_seen: dict[str, Source] = {}
+    for source in sources:
+        first_seen.setdefault(source.name, source)
+    return list(first_seen.values())
+
+
+def with_sources(text: str, citations: Sequence[Citation], *, today: str) -> str:
+    """The text with a dated `Sources:` section at its end: the model's own if it has items, else one of ours."""
+    lines = text.rstrip().split("\n")
+    start = next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
+    if start is not None and any(_ITEM.match(line) for line in lines[start + 1 :]):
+        dated = [_dated(line, today) if _ITEM.match(line) else line for line in lines[start + 1 :]]
+        return "\n".join([*lines[: start + 1], *dated])
+    body = lines if start is None else lines[:start] + [line for line in lines[start + 1 :] if line.strip()]
+    listed = [f"- {c.url} ({c.published_at})" for c in citations] or [f"- web_search ({today})"]
+    return "\n".join(["\n".join(body).rstrip(), "", "Sources:", *listed]).lstrip("\n")
+
+
+def _dated(item: str, today: str) -> str:
+    # A date inside a URL is part of an address, not the date of the source.
+    return item if _ISO_DATE.search(_URL.sub("", item)) else f"{item.rstrip()} ({today})"

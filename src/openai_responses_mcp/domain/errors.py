@@ -1,0 +1,111 @@
+"""Every error of the answering half.
+
+AnsweringError
+├── RequestError                what we were asked, or are set up to do, cannot be done
+│   ├── InvalidArguments        a tool argument is missing or wrong
+│   ├── ProfileMissing          no model profile to answer with
+│   ├── KeyUnusable             no API key, or one that cannot be sent
+│   └── CallInFlight            the id of a call that has not been answered yet
+├── GatewayError                the other side misbehaved, or refused
+│   ├── GatewayTimeout          no complete reply in time; never repeated
+│   ├── GatewayUnreachable      no connection could be opened; worth repeating
+│   ├── GatewayOverloaded       429 and 5xx; worth repeating
+│   ├── GatewayRefused          any other status; repeating would not help
+│   │   └── PreviousResponseLost    the conversation to continue is unknown or expired
+│   ├── GatewayBroken           the connection broke after the request was sent
+│   ├── GatewayGarbled          a reply that cannot be read
+│   └── AnswerWithheld          the model refused, failed or said nothing
+└── TransportClosed             the client has gone away
+
+Errors carry facts and a sentence for the user; codes of the wire are the server's business.
+"""
+
+
+class AnsweringError(Exception):
+    """The root. `str(error)` tells a user what went wrong and what to do."""
+
+
+class RequestError(AnsweringError):
+    """We were asked for something that cannot be done."""
+
+
+class InvalidArguments(RequestError):
+    """The reason names the field and what it takes."""
+
+
+class ProfileMissing(RequestError):
+    """The `answer` profile was taken away by the configuration."""
+
+
+class KeyUnusable(RequestError):
+    """There is no key, or it holds characters that no header can carry."""
+
+
+class CallInFlight(RequestError):
+    """Two calls with one id cannot be told apart."""
+
+
+class GatewayError(AnsweringError):
+    """A failed attempt to get a reply; `retries` counts the attempts made before the last one."""
+
+    is_worth_repeating = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        kind: str | None = None,
+        code: str | None = None,
+        name: str | None = None,
+        body: str = "",
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.code = code
+        self.name = name or type(self).__name__
+        self.body = body
+        self.retry_after_seconds = retry_after_seconds
+        self.retries = 0
+
+
+class GatewayTimeout(GatewayError):
+    """The attempt took longer than it may."""
+
+
+class GatewayUnreachable(GatewayError):
+    """Nothing was sent, so nothing can have been billed."""
+
+    is_worth_repeating = True
+
+
+class GatewayOverloaded(GatewayError):
+    """The API is busy or in trouble."""
+
+    is_worth_repeating = True
+
+
+class GatewayRefused(GatewayError):
+    """The API does not take this request."""
+
+
+class PreviousResponseLost(GatewayRefused):
+    """`previous_response_id` leads nowhere."""
+
+
+class GatewayBroken(GatewayError):
+    """The request may have been worked on and billed, so it is not sent again."""
+
+
+class GatewayGarbled(GatewayError):
+    """Truncated, empty, not JSON or of a shape we do not know."""
+
+
+class AnswerWithheld(GatewayError):
+    """A proper reply without an answer in it."""
+
+
+class TransportClosed(AnsweringError):
+    """Nobody is left to talk to."""

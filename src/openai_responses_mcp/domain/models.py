@@ -1,0 +1,128 @@
+"""What the domain talks about: questions going in, model requests and replies at the gateway, answers coming out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Which model answers, and how hard it thinks and how much it says."""
+
+    model: str
+    reasoning_effort: str
+    verbosity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question as the client asked it; what it left out is None and is filled in from the defaults."""
+
+    text: str
+    profile: str = "answer"
+    recency_days: float | None = None
+    max_results: float | None = None
+    domains: tuple[str, ...] | None = None
+    style: str | None = None
+    previous_response_id: str | None = None
+    search_context_size: str | None = None
+    reasoning_effort: str | None = None
+    model: str | None = None
+    use_code_interpreter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTool:
+    """How the always offered web search is set up for one request."""
+
+    allowed_domains: tuple[str, ...] = ()
+    context_size: str | None = None
+    user_location: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything the model is asked with; a None field is not sent."""
+
+    model: str
+    instructions: str
+    input_text: str
+    search: SearchTool = SearchTool()
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    previous_response_id: str | None = None
+    max_output_tokens: int | None = None
+    store: bool = True
+    use_code_interpreter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was found: a URL, or a source id with `is_url` false; `date` only if it is the source's own."""
+
+    name: str
+    title: str | None = None
+    date: str | None = None
+    is_url: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the API counts them."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One response of the model, whichever way it ended."""
+
+    text: str
+    model: str | None = None
+    response_id: str | None = None
+    cited: tuple[Source, ...] = ()
+    searched: tuple[Source, ...] = ()
+    search_count: int = 0
+    incomplete_reason: str | None = None
+    refusal: str | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source as the client sees it: always dated."""
+
+    url: str
+    published_at: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the client gets for a question."""
+
+    text: str
+    used_search: bool
+    citations: tuple[Citation, ...]
+    model: str
+    response_id: str | None = None
+    usage: Usage | None = None
+    search_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is happening upstream, in words for a person."""
+
+    message: str
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FramingFault:
+    """Bytes that were no message; `reason` says what was wrong with them."""
+
+    reason: str

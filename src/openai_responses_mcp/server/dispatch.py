@@ -1,0 +1,174 @@
+"""What arrives is handled here: a method table for what is answered at once, a task for each call of a tool.
+
+Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: whoever takes a call
+out of the calls in flight first, its own task or a cancellation, decides.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+
+from openai_responses_mcp.domain.cancellation import Call, CallsInFlight
+from openai_responses_mcp.domain.errors import CallInFlight
+from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import Logger, Transport
+from openai_responses_mcp.server.calling import ToolCaller
+from openai_responses_mcp.server.eras import (
+    HANDSHAKE_REVISION,
+    SERVER_INFO,
+    SUPPORTED_REVISIONS,
+    EnvelopeFault,
+    Era,
+    era_of,
+)
+from openai_responses_mcp.server.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    BadMessage,
+    JsonObject,
+    Notification,
+    Request,
+    code_of,
+    decode,
+    encode,
+    error_message,
+    result_message,
+)
+from openai_responses_mcp.server.tools import TOOLS, Tool
+
+INSTRUCTIONS = (
+    "Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"
+    " complex ones that need research, answer_quick for simple lookups. Pass previous_response_id to continue a"
+    " conversation."
+)
+_CAPABILITIES: JsonObject = {"tools": {}}
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        transport: Transport,
+        logger: Logger,
+        tool_names: Sequence[str],
+        load_caller: Callable[[], Awaitable[ToolCaller]],
+        on_first_reply: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._transport = transport
+        self._logger = logger
+        self._tools = {name: TOOLS[name] for name in tool_names}
+        self._load_caller = load_caller
+        self._on_first_reply = on_first_reply
+        self._has_replied = False
+        self._calls = CallsInFlight(logger)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._methods: dict[str, Callable[[Request, Era], JsonObject]] = {
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "ping": self._ping,
+            "tools/list": self._list_tools,
+        }
+
+    def handle(self, arrived: bytes | FramingFault) -> None:
+        """Answer, start a call, or note that nothing is to be done; never raises."""
+        incoming = self._decoded(arrived)
+        if isinstance(incoming, Request):
+            self._handle_request(incoming)
+        elif isinstance(incoming, Notification):
+            self._handle_notification(incoming)
+        elif isinstance(incoming, BadMessage):
+            self._send(error_message(incoming.id, incoming.code, incoming.message))
+
+    async def drain(self) -> None:
+        """Wait until every call in flight has been answered."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def abort(self) -> None:
+        """Drop every call in flight, unanswered."""
+        self._calls.cancel_all("the server is stopping")
+
+    def _decoded(self, arrived: bytes | FramingFault) -> Request | Notification | BadMessage | None:
+        if isinstance(arrived, FramingFault):
+            return BadMessage(INVALID_REQUEST, f"Invalid request: {arrived.reason}")
+        return decode(arrived)
+
+    def _handle_request(self, request: Request) -> None:
+        self._logger.debug("recv", method=request.method, id=request.id)
+        era = era_of(request)
+        if isinstance(era, EnvelopeFault):
+            self._send(error_message(request.id, era.code, era.message, era.data))
+        elif request.method not in era.methods:
+            self._send(error_message(request.id, METHOD_NOT_FOUND, "Unknown method"))
+        elif request.method == "tools/call":
+            self._start_call(request, era)
+        else:
+            self._send(result_message(request.id, self._methods[request.method](request, era)))
+
+    def _handle_notification(self, notification: Notification) -> None:
+        self._logger.debug("recv", method=notification.method)
+        if notification.method != "notifications/cancelled":
+            return
+        call_id = notification.params.get("requestId")
+        reason = notification.params.get("reason")
+        # True and 1.0 would find the call with the id 1.
+        if isinstance(call_id, int | str) and not isinstance(call_id, bool):
+            self._calls.cancel(call_id, reason if isinstance(reason, str) else None)
+
+    def _initialize(self, request: Request, era: Era) -> JsonObject:
+        return {
+            "protocolVersion": HANDSHAKE_REVISION,
+            "capabilities": _CAPABILITIES,
+            "serverInfo": SERVER_INFO,
+            "instructions": INSTRUCTIONS,
+        }
+
+    def _discover(self, request: Request, era: Era) -> JsonObject:
+        payload = {
+            "supportedVersions": list(SUPPORTED_REVISIONS),
+            "capabilities": _CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+        }
+        return era.result(payload, is_cacheable=True)
+
+    def _ping(self, request: Request, era: Era) -> JsonObject:
+        return {}
+
+    def _list_tools(self, request: Request, era: Era) -> JsonObject:
+        return era.result({"tools": [tool.described() for tool in self._tools.values()]}, is_cacheable=True)
+
+    def _start_call(self, request: Request, era: Era) -> None:
+        tool_name = request.params.get("name")
+        tool = self._tools.get(tool_name) if isinstance(tool_name, str) else None
+        if tool is None:
+            self._send(error_message(request.id, era.unknown_tool_code, "Unknown tool"))
+            return
+        task: asyncio.Task[None]
+        try:
+            call = self._calls.start(request.id, lambda: task.cancel())
+        except CallInFlight as exc:
+            self._send(error_message(request.id, code_of(exc), f"Invalid request: {exc}"))
+            return
+        task = asyncio.create_task(self._run_call(call, tool, request, era))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_call(self, call: Call, tool: Tool, request: Request, era: Era) -> None:
+        def send_meanwhile(message: JsonObject) -> None:
+            if call in self._calls:
+                self._send(message)
+
+        try:
+            caller = await self._load_caller()
+            reply = await caller.call(tool, request, era, send_meanwhile)
+        except Exception as exc:
+            self._logger.error("call failed unexpectedly", traceback="".join(traceback.format_exception(exc)))
+            reply = error_message(request.id, INTERNAL_ERROR, "Internal error; the log on stderr has the details")
+        if self._calls.finish(call):
+            self._send(reply)
+
+    def _send(self, message: JsonObject) -> None:
+        self._transport.send(encode(message))
+        if not self._has_replied:
+            self._has_replied = True
+            self._on_first_reply()

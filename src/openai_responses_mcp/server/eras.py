@@ -1,0 +1,84 @@
+"""The two eras of the protocol, told apart request by request.
+
+Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is no handshake: every request carries its
+revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.
+"""
+
+from dataclasses import dataclass
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.server.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    JsonObject,
+    Request,
+)
+
+HANDSHAKE_REVISION = "2025-06-18"
+ENVELOPE_REVISION = "2026-07-28"
+SUPPORTED_REVISIONS = (ENVELOPE_REVISION, HANDSHAKE_REVISION)
+
+_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+SERVER_INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "version": __version__}
+
+# The tools change only with a restart, which a client notices; an hour spares it needless requests.
+_CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "private"}
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """How one era words what both have."""
+
+    methods: frozenset[str]
+    unknown_tool_code: int
+    returns_failures_as_results: bool
+    stamps_results: bool
+
+    def result(self, payload: JsonObject, *, is_cacheable: bool = False) -> JsonObject:
+        if not self.stamps_results:
+            return payload
+        meta = {**payload.get("_meta", {}), _SERVER_INFO_KEY: SERVER_INFO}
+        hints = _CACHE_HINTS if is_cacheable else {}
+        return {"resultType": "complete", **payload, **hints, "_meta": meta}
+
+
+HANDSHAKE = Era(
+    methods=frozenset({"initialize", "ping", "tools/list", "tools/call"}),
+    unknown_tool_code=METHOD_NOT_FOUND,
+    returns_failures_as_results=False,
+    stamps_results=False,
+)
+ENVELOPE = Era(
+    methods=frozenset({"server/discover", "tools/list", "tools/call"}),
+    unknown_tool_code=INVALID_PARAMS,
+    returns_failures_as_results=True,
+    stamps_results=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeFault:
+    code: int
+    message: str
+    data: JsonObject | None = None
+
+
+def era_of(request: Request) -> Era | EnvelopeFault:
+    meta = request.params.get("_meta")
+    if not isinstance(meta, dict) or _REVISION_KEY not in meta:
+        if request.method == "server/discover":
+            return EnvelopeFault(INVALID_PARAMS, f"server/discover needs _meta with {_REVISION_KEY}")
+        return HANDSHAKE
+    revision = meta[_REVISION_KEY]
+    if not isinstance(revision, str):
+        return EnvelopeFault(INVALID_PARAMS, f"{_REVISION_KEY} must be a string")
+    if revision not in SUPPORTED_REVISIONS:
+        data = {"supported": list(SUPPORTED_REVISIONS), "requested": revision}
+        return EnvelopeFault(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
+        return EnvelopeFault(INVALID_PARAMS, f"_meta needs {_CAPABILITIES_KEY}, an object")
+    return ENVELOPE

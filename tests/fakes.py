@@ -1,0 +1,176 @@
+"""Doubles of the ports: each implements its port, is scripted by hand and remembers what was asked of it."""
+
+import asyncio
+import json
+from collections import deque
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger, Transport
+
+WAIT_SECONDS = 5.0
+
+
+class FakeGateway(LLMGateway):
+    """Gives the enqueued replies in order, raises the enqueued errors, and holds a call until `release()` if told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[ModelRequest] = []
+        self.cancelled: list[ModelRequest] = []
+        self.progress: list[Progress] = []
+        self._outcomes: deque[ModelReply | Exception] = deque()
+        self._released = asyncio.Event()
+        self._released.set()
+        self._asked = asyncio.Condition()
+
+    def enqueue(self, *outcomes: ModelReply | Exception) -> None:
+        self._outcomes.extend(outcomes)
+
+    def hold(self) -> None:
+        self._released.clear()
+
+    def release(self) -> None:
+        self._released.set()
+
+    async def wait_for_calls(self, count: int) -> None:
+        async with asyncio.timeout(WAIT_SECONDS), self._asked:
+            await self._asked.wait_for(lambda: len(self.calls) >= count)
+
+    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+        self.calls.append(request)
+        async with self._asked:
+            self._asked.notify_all()
+        for progress in self.progress if on_progress else ():
+            on_progress(progress)  # type: ignore[misc]
+        try:
+            await self._released.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(request)
+            raise
+        outcome = self._outcomes.popleft() if self._outcomes else ModelReply(text="an answer", model=request.model)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+class FakeClock(Clock):
+    """Stands still until it is moved; whoever sleeps wakes when their time has come."""
+
+    def __init__(self, now: datetime = datetime(2026, 11, 16, 9, 30, tzinfo=TOKYO)) -> None:
+        self._start = now
+        self._elapsed = 0.0
+        self._sleepers: list[tuple[float, asyncio.Event]] = []
+        self._changed = asyncio.Event()
+        self.sleeps: list[float] = []
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def today(self) -> date:
+        return self.now().date()
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        alarm = asyncio.Event()
+        sleeper = (self._elapsed + seconds, alarm)
+        self._sleepers.append(sleeper)
+        self._changed.set()
+        try:
+            await alarm.wait()
+        finally:
+            self._sleepers.remove(sleeper)
+
+    async def wait_for_sleepers(self, count: int = 1) -> None:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while len(self._sleepers) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def advance(self, seconds: float) -> None:
+        """Move on, let the woken go their way, and come back."""
+        self._elapsed += seconds
+        for due, alarm in list(self._sleepers):
+            if due <= self._elapsed:
+                alarm.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+class FakeLogger(Logger):
+    """Remembers every line as `(level, event, facts)`."""
+
+    def __init__(self, *, is_debugging: bool = True) -> None:
+        self._is_debugging = is_debugging
+        self.lines: list[tuple[str, str, dict[str, object]]] = []
+
+    @property
+    def is_debugging(self) -> bool:
+        return self._is_debugging
+
+    def debug(self, event: str, **facts: object) -> None:
+        if self._is_debugging:
+            self.lines.append(("debug", event, facts))
+
+    def warning(self, event: str, **facts: object) -> None:
+        self.lines.append(("warning", event, facts))
+
+    def error(self, event: str, **facts: object) -> None:
+        self.lines.append(("error", event, facts))
+
+    def facts(self, event: str) -> list[dict[str, object]]:
+        return [facts for _, name, facts in self.lines if name == event]
+
+
+class FakeTransport(Transport):
+    """Gives what was enqueued and then, after `end()`, None; remembers what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self._incoming: asyncio.Queue[bytes | FramingFault | None] = asyncio.Queue()
+        self._is_closed = False
+        self._was_sent = asyncio.Event()
+
+    def enqueue(self, *messages: dict[str, Any] | bytes | FramingFault) -> None:
+        for message in messages:
+            self._incoming.put_nowait(json.dumps(message).encode() if isinstance(message, dict) else message)
+
+    def end(self) -> None:
+        self._incoming.put_nowait(None)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._incoming.put_nowait(None)
+
+    def replies(self) -> list[Any]:
+        return [json.loads(body) for body in self.sent]
+
+    async def wait_for_sent(self, count: int) -> list[Any]:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while len(self.sent) < count:
+                self._was_sent.clear()
+                await self._was_sent.wait()
+        return self.replies()
+
+    async def receive(self) -> bytes | FramingFault | None:
+        message = await self._incoming.get()
+        if self._is_closed:
+            raise TransportClosed("the client has closed its end")
+        return message
+
+    def send(self, body: bytes) -> None:
+        if not self._is_closed:
+            self.sent.append(body)
+            self._was_sent.set()
+
+    async def flush(self) -> None:
+        if self._is_closed:
+            raise TransportClosed("the client has closed its end")
