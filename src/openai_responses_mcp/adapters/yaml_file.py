@@ -1,0 +1,216 @@
+"""YAML text -> plain data, with the line of every key.
+
+The text is read event by event, and the limits are kept while it is read: nothing is composed that would have to be
+thrown away, and an alias is counted as large as what it stands for without ever being spelled out. Values follow the
+core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it are refused.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+from ruamel.yaml.reader import ReaderError
+
+MAX_NODES = 10_000
+MAX_DEPTH = 32
+
+KeyPath = tuple[str | int, ...]
+
+
+class YamlProblem(Exception):
+    """The text is not YAML that we read; `line` counts from 1."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(f"line {line}: {text}")
+        self.line = line
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    """`data` is made of dict, list, str, int, float, bool and None; an empty document is None."""
+
+    data: Any
+    lines: dict[KeyPath, int]
+
+    def line_of(self, path: KeyPath) -> int:
+        """The line of a key, or of the nearest key around it that is written out (an alias stands for its content)."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def read_yaml(text: str) -> YamlDocument:
+    """Raises `YamlProblem`."""
+    reading = _Reading(text)
+    try:
+        return reading.document()
+    except ReaderError as exc:
+        raise YamlProblem(text.count("\n", 0, exc.position) + 1, "a character that YAML does not allow") from exc
+    except MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        raise YamlProblem(line, f"not valid YAML: {exc.problem}") from exc
+    except (AssertionError, OverflowError, ValueError) as exc:
+        # How ruamel refuses a %YAML version that it does not know and a \U escape beyond the last character.
+        raise YamlProblem(reading.last_line, f"not valid YAML: {exc}") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """What an alias stands for, and how many nodes and levels it would be if it were written out."""
+
+    value: Any
+    nodes: int
+    levels: int
+
+
+class _Reading:
+    def __init__(self, text: str) -> None:
+        self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
+        self._anchors: dict[str, _Anchored] = {}
+        self._lines: dict[KeyPath, int] = {}
+        self._nodes = 0
+
+    @property
+    def last_line(self) -> int:
+        return max(self._lines.values(), default=1)
+
+    def document(self) -> YamlDocument:
+        data, documents = None, 0
+        for event in self._events:
+            if isinstance(event, DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise YamlProblem(_line(event), "a second document (---) in one file")
+            elif isinstance(event, NodeEvent):
+                data, _ = self._node(event, ())
+        return YamlDocument(data, self._lines)
+
+    def _node(self, event: NodeEvent, path: KeyPath) -> tuple[Any, int]:
+        """The value that starts with this event, and how many levels it has."""
+        if isinstance(event, AliasEvent):
+            return self._alias(event, path)
+        nodes_before = self._nodes
+        self._count(event, 1, len(path) + 1)
+        value, levels = _READERS[type(event)](self, event, path)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, self._nodes - nodes_before, levels)
+        return value, levels
+
+    def _alias(self, event: AliasEvent, path: KeyPath) -> tuple[Any, int]:
+        # An anchor is known when its value is complete, so a value cannot contain itself.
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            raise YamlProblem(_line(event), f"the alias *{event.anchor} stands for nothing above it")
+        self._count(event, anchored.nodes, len(path) + anchored.levels)
+        return anchored.value, anchored.levels
+
+    def _mapping(self, event: MappingStartEvent, path: KeyPath) -> tuple[dict[str, Any], int]:
+        _require_tag(event, "map")
+        mapping: dict[str, Any] = {}
+        levels = 0
+        for key_event in self._until_end():
+            key = self._key(key_event, path)
+            mapping[key], below = self._node(next(self._events), (*path, key))
+            levels = max(levels, below)
+        return mapping, levels + 1
+
+    def _key(self, event: NodeEvent, path: KeyPath) -> str:
+        if not isinstance(event, ScalarEvent):
+            raise YamlProblem(_line(event), "a key that is not plain text")
+        _scalar_value(event)
+        key: str = event.value
+        if (*path, key) in self._lines:
+            name = ".".join(map(str, (*path, key)))
+            raise YamlProblem(_line(event), f"{name} is there twice, first on line {self._lines[(*path, key)]}")
+        self._lines[(*path, key)] = _line(event)
+        return key
+
+    def _sequence(self, event: SequenceStartEvent, path: KeyPath) -> tuple[list[Any], int]:
+        _require_tag(event, "seq")
+        items: list[Any] = []
+        levels = 0
+        for item_event in self._until_end():
+            item_path = (*path, len(items))
+            self._lines[item_path] = _line(item_event)
+            item, below = self._node(item_event, item_path)
+            items.append(item)
+            levels = max(levels, below)
+        return items, levels + 1
+
+    def _scalar(self, event: ScalarEvent, path: KeyPath) -> tuple[Any, int]:
+        return _scalar_value(event), 1
+
+    def _until_end(self) -> Iterator[NodeEvent]:
+        while not isinstance(event := next(self._events), CollectionEndEvent):
+            yield event
+
+    def _count(self, event: NodeEvent, nodes: int, levels: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise YamlProblem(_line(event), f"more than {MAX_NODES} values, counting what aliases stand for")
+        if levels > MAX_DEPTH:
+            raise YamlProblem(_line(event), f"nested deeper than {MAX_DEPTH} levels")
+
+
+_READERS: dict[type[NodeEvent], Callable[[_Reading, Any, KeyPath], tuple[Any, int]]] = {
+    MappingStartEvent: _Reading._mapping,
+    SequenceStartEvent: _Reading._sequence,
+    ScalarEvent: _Reading._scalar,
+}
+
+_TAG = "tag:yaml.org,2002:"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# The length is bounded because Python takes its time over, and in the end refuses, endless digits.
+_SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
+    ("null", re.compile(r"|~|null|Null|NULL"), lambda text: None),
+    ("bool", re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
+    ("int", re.compile(r"[-+]?[0-9]{1,99}"), int),
+    ("int", re.compile(r"0o[0-7]{1,99}"), lambda text: int(text, 8)),
+    ("int", re.compile(r"0x[0-9a-fA-F]{1,99}"), lambda text: int(text, 16)),
+    ("float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), float),
+    ("float", re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"), lambda text: float(text.replace(".", ""))),
+)
+
+
+def _scalar_value(event: ScalarEvent) -> Any:
+    text: str = event.value
+    if _LONE_SURROGATE.search(text):
+        raise YamlProblem(_line(event), "an escape that is half a character")
+    is_quoted = event.tag is None and not event.implicit[0]
+    if is_quoted or event.tag in ("!", f"{_TAG}str"):
+        return text
+    for name, pattern, read in _SCALARS:
+        if event.tag in (None, _TAG + name) and pattern.fullmatch(text):
+            return read(text)
+    if event.tag is None:
+        return text
+    raise _foreign_tag(event)
+
+
+def _require_tag(event: MappingStartEvent | SequenceStartEvent, name: str) -> None:
+    if event.tag not in (None, "!", _TAG + name):
+        raise _foreign_tag(event)
+
+
+def _foreign_tag(event: MappingStartEvent | SequenceStartEvent | ScalarEvent) -> YamlProblem:
+    return YamlProblem(_line(event), f"the tag {str(event.tag).replace(_TAG, '!!')} does not belong here")
+
+
+def _line(event: Event) -> int:
+    line: int = event.start_mark.line
+    return line + 1

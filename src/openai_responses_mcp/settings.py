@@ -1,0 +1,279 @@
+"""The settings: every key with its type, its limits and its default.
+
+Standard library only, so that a start without a configuration file stays cheap. A limit is written once, as a `Rule` in
+the annotation: pydantic enforces it on a YAML document, `from_text` on an environment variable or a flag, and `wanted`
+says it in words. (No `from __future__ import annotations` here: the annotations are read at run time.)
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from math import inf
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args, get_origin
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+
+class Rule:
+    """A limit on a value: `allows` decides, `words` follow what `wanted` calls the type."""
+
+    def __init__(self, words: str, allows: Callable[[Any], bool]) -> None:
+        self.words = words
+        self.allows = allows
+
+    def require(self, value: Any) -> Any:
+        if not self.allows(value):
+            raise ValueError(self.words)
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self.require, handler(source))
+
+
+class Range(Rule):
+    def __init__(self, ge: int, le: int | None = None) -> None:
+        words = f"of at least {ge}" if le is None else f"between {ge} and {le}"
+        # NaN compares as false and infinity is no setting: both fall out here.
+        super().__init__(words, lambda value: ge <= value < inf if le is None else ge <= value <= le)
+
+
+_ADDRESS = re.compile(
+    r"https?://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?", re.IGNORECASE
+)
+
+Text = Annotated[str, Rule("that is not blank", lambda text: text.isprintable() and bool(text.strip()))]
+Address = Annotated[
+    str,
+    Rule(
+        "that is an http:// or https:// address with a host",
+        lambda text: text.isprintable() and _ADDRESS.fullmatch(text) is not None,
+    ),
+]
+Count = Annotated[int, Range(ge=1)]
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Verbosity = Literal["low", "medium", "high"]
+ContextSize = Literal["low", "medium", "high"]
+ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris"]
+OmittedField = Literal["truncation", "include", "store", "text", "reasoning", "max_output_tokens"]
+ErrorStyle = Literal["jsonrpc", "tool_result"]
+PolicySource = Literal["builtin", "file"]
+PolicyMerge = Literal["replace", "prepend", "append"]
+
+_REFUSES_UNKNOWN_KEYS = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAISettings:
+    """Where the API is and which variable holds the key for it."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    api_key_env: Text = "OPENAI_API_KEY"
+    base_url: Address = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSettings:
+    """How a request is sent and what goes into it."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    timeout_ms: Count = 300_000
+    max_retries: Annotated[int, Range(ge=0, le=10)] = 3
+    max_concurrency: Count = 256
+    store: bool = True
+    max_output_tokens: Count | None = None
+    omit: tuple[OmittedField, ...] = ()
+
+    @property
+    def timeout_seconds(self) -> float:
+        return self.timeout_ms / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Which model answers, how hard it thinks and how much it says."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    model: Text = "gpt-5.2"
+    reasoning_effort: Effort = "medium"
+    verbosity: Verbosity = "medium"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfiles:
+    """One profile per tool; a tool without one uses `answer`'s."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    answer: Profile | None = Profile()
+    answer_detailed: Profile | None = None
+    answer_quick: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPolicySettings:
+    """Whose instructions the model gets."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    source: PolicySource = "builtin"
+    path: Text | None = None
+    merge: PolicyMerge = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """What an answer has to look like."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    max_citations: Annotated[int, Range(ge=1, le=10)] = 3
+    system: SystemPolicySettings = SystemPolicySettings()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDefaults:
+    """What a tool call that does not say otherwise searches with."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    recency_days: Annotated[int | float, Range(ge=0)] = 60
+    max_results: Annotated[int, Range(ge=1, le=10)] = 5
+    domains: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserLocation:
+    """Roughly where the user is, for results from nearby."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    country: Text | None = None
+    city: Text | None = None
+    region: Text | None = None
+    timezone: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How the web is searched."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    defaults: SearchDefaults = SearchDefaults()
+    restrict_to_domains: bool = False
+    context_size: ContextSize | None = None
+    user_location: UserLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How the server shows itself to clients and to whoever looks after it."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    debug: bool = False
+    debug_file: Text | None = None
+    show_config_on_start: bool = False
+    tools: Annotated[
+        tuple[ToolName, ...],
+        Rule("with at least one name and none twice", lambda names: 0 < len(names) == len(set(names))),
+    ] = ("answer", "answer_detailed", "answer_quick")
+    error_style: ErrorStyle = "jsonrpc"
+    response_id_text: bool = True
+    max_message_bytes: Count = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole configuration, section by section."""
+
+    __pydantic_config__ = _REFUSES_UNKNOWN_KEYS
+
+    openai: OpenAISettings = OpenAISettings()
+    request: RequestSettings = RequestSettings()
+    model_profiles: ModelProfiles = ModelProfiles()
+    policy: PolicySettings = PolicySettings()
+    search: SearchSettings = SearchSettings()
+    server: ServerSettings = ServerSettings()
+
+
+def kind_at(path: tuple[str | int, ...]) -> Any:
+    """The annotation that a key path leads to; KeyError when it leads nowhere. A number stands for a list item."""
+    kind: Any = Settings
+    for step in path:
+        kind = _present(get_args(_bare(kind))[0] if isinstance(step, int) else _field_kinds(kind)[step])
+    return kind
+
+
+def key_paths(kind: Any = Settings, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every key there is, sections before what is in them."""
+    for name, inner in _field_kinds(kind).items():
+        yield (*path, name)
+        yield from key_paths(_present(inner), (*path, name))
+
+
+def wanted(kind: Any) -> str:
+    """What a value of this kind must be, as the end of "... must be"."""
+    if names := _names(kind):
+        return f"one of {', '.join(names)}" if len(names) > 1 else names[0]
+    bare = _bare(kind)
+    noun = _NOUNS.get(bare) or ("a mapping of keys" if is_dataclass(bare) else "a list")
+    return " ".join([noun, *(rule.words for rule in _rules(kind))])
+
+
+def from_text(kind: Any, text: str) -> Any:
+    """The value that a variable or a flag spells; ValueError when it is not what is `wanted`."""
+    if names := _names(kind):
+        return names[names.index(text)] if text in names else _refuse(text)
+    value = _READERS[_bare(kind)](text)
+    for rule in _rules(kind):
+        rule.require(value)
+    return value
+
+
+def _whole_number(text: str) -> int:
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else _refuse(text)
+
+
+def _number(text: str) -> float:
+    return float(text) if re.fullmatch(r"[+-]?[0-9]{1,18}\.[0-9]{1,18}", text) else _whole_number(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+_NOUNS: dict[Any, str] = {bool: "true or false", int: "a whole number", int | float: "a number", str: "text"}
+_READERS: dict[Any, Callable[[str], Any]] = {int: _whole_number, int | float: _number, str: str}
+
+
+def _bare(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _present(kind: Any) -> Any:
+    """The kind without its `| None`."""
+    kinds = get_args(kind)
+    return next(inner for inner in kinds if inner is not NoneType) if NoneType in kinds else kind
+
+
+def _rules(kind: Any) -> tuple[Rule, ...]:
+    return getattr(kind, "__metadata__", ())
+
+
+def _names(kind: Any) -> tuple[str, ...]:
+    """The names to choose from; none for a kind that is not a choice."""
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _field_kinds(kind: Any) -> dict[str, Any]:
+    return {field.name: field.type for field in fields(kind)} if is_dataclass(kind) else {}

@@ -1,0 +1,149 @@
+import time
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlProblem, read_yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("", None),
+        ("# only a comment\n", None),
+        ("---\n...\n", None),
+        ("a: 1", {"a": 1}),
+        ("\ufeffa: 1", {"a": 1}),
+        ("%YAML 1.2\n---\na: 1", {"a": 1}),
+        ("a: {b: [1, two, 3.5]}", {"a": {"b": [1, "two", 3.5]}}),
+        ("a:\n- b\n- - c", {"a": ["b", ["c"]]}),
+        ("a: |\n  one\n  two\n", {"a": "one\ntwo\n"}),
+        ("1: a\ntrue: b", {"1": "a", "true": "b"}),
+        ("a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("a: &x 1\nb: &x 2\nc: *x", {"a": 1, "b": 2, "c": 2}),
+        ("a: !!map {}\nb: !!seq []", {"a": {}, "b": []}),
+    ],
+)
+def test_yaml_becomes_plain_data(text: str, data: Any) -> None:
+    assert read_yaml(text).data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None),
+        ("~", None),
+        ("null", None),
+        ("true", True),
+        ("FALSE", False),
+        ("yes", "yes"),
+        ("off", "off"),
+        ("12", 12),
+        ("-3", -3),
+        ("007", 7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("1_000", "1_000"),
+        ("0.5", 0.5),
+        ("1e3", 1000.0),
+        ("-.inf", float("-inf")),
+        ("9" * 5000, float("inf")),
+        ("2026-01-31", "2026-01-31"),
+        ("12:30", "12:30"),
+        ("'12'", "12"),
+        ('"null"', "null"),
+        ("! 12", "12"),
+        ("!!str 12", "12"),
+        ("!!int '12'", 12),
+        ("!!float 1", 1.0),
+    ],
+)
+def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, value: Any) -> None:
+    found = read_yaml(f"a: {text}").data["a"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_every_key_and_item_has_its_line() -> None:
+    document = read_yaml("a:\n  b: 1\n  c:\n  - x\n  - y\nd: {e: 1,\n  f: 2}\n")
+    assert document.lines == {
+        ("a",): 1,
+        ("a", "b"): 2,
+        ("a", "c"): 3,
+        ("a", "c", 0): 4,
+        ("a", "c", 1): 5,
+        ("d",): 6,
+        ("d", "e"): 6,
+        ("d", "f"): 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), [((), 1), (("c",), 2), (("c", "b"), 2), (("c", "nothing", 3), 2), (("nothing",), 1)]
+)
+def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[str | int, ...], line: int) -> None:
+    assert read_yaml("a: &x {b: 1}\nc: *x").line_of(path) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a: 1\nb: [", 2, "not valid YAML: expected the node content"),
+        ("a: 1\nb: c: d", 2, "not valid YAML: mapping values are not allowed here"),
+        ("a: 1\n\tb: 2", 2, "not valid YAML: "),
+        ("a: 1\nb: \x01", 2, "a character that YAML does not allow"),
+        ("%YAML 1.7\n---\na: 1", 1, "not valid YAML: version"),
+        ('a: 1\nb: "\\U00110000"', 2, "not valid YAML: chr()"),
+        ('a: "\\UFFFFFFFF"', 1, "not valid YAML: "),
+        ('a: "\\ud800"', 1, "half a character"),
+        ("a: 1\nb: 2\na: 3", 3, "a is there twice, first on line 1"),
+        ("a:\n  b: 1\n  'b': 2", 3, "a.b is there twice, first on line 2"),
+        ("? [a]\n: 1", 1, "a key that is not plain text"),
+        ("a: &x k\n*x : 1", 2, "a key that is not plain text"),
+        ("a: 1\n---\nb: 2", 2, "a second document"),
+        ("a: *x", 1, "the alias *x stands for nothing above it"),
+        ("a: &x [*x]", 1, "the alias *x stands for nothing above it"),
+        ("a: !!python/object/apply:os.system [ls]", 1, "the tag !!python/object/apply:os.system does not"),
+        ("a: !!python/name:os.system x", 1, "the tag !!python/name:os.system does not"),
+        ("!!python/name:os.system a: 1", 1, "the tag !!python/name:os.system does not"),
+        ("a: !env KEY", 1, "the tag !env does not belong here"),
+        ("a: !!binary aGk=", 1, "the tag !!binary does not belong here"),
+        ("a: !!set {b}", 1, "the tag !!set does not belong here"),
+        ("a: !!int many", 1, "the tag !!int does not belong here"),
+    ],
+)
+def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None:
+    with pytest.raises(YamlProblem) as caught:
+        read_yaml(text)
+    assert caught.value.line == line
+    assert words in caught.value.text
+    assert str(caught.value) == f"line {line}: {caught.value.text}"
+
+
+def test_an_alias_bomb_stops_at_once() -> None:
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    started = time.monotonic()
+    with pytest.raises(YamlProblem, match="counting what aliases stand for"):
+        read_yaml("\n".join(["a0: &a0 [x]", *levels]))
+    assert time.monotonic() - started < 2
+
+
+def test_as_many_values_as_allowed_are_read_and_one_more_is_not() -> None:
+    allowed = "[" + "x, " * (MAX_NODES - 1) + "]"
+    assert len(read_yaml(allowed).data) == MAX_NODES - 1
+    with pytest.raises(YamlProblem, match="more than 10000 values"):
+        read_yaml(allowed.replace("[", "[x, "))
+
+
+def test_a_text_as_deep_as_allowed_is_read_and_a_deeper_one_is_not() -> None:
+    assert read_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH).data != []
+    with pytest.raises(YamlProblem, match="nested deeper than 32 levels"):
+        read_yaml("[" * 100_000)
+
+
+def test_depth_counts_through_aliases() -> None:
+    half = "[" * 16 + "]" * 16
+    assert read_yaml(f"a: &x {half}\nb: [*x]").data["b"]
+    chain = "\n".join([f"a0: &a0 {half}", *(f"a{n}: &a{n} [[[[[*a{n - 1}]]]]]" for n in range(1, 5))])
+    with pytest.raises(YamlProblem, match="nested deeper than 32 levels"):
+        read_yaml(chain)
