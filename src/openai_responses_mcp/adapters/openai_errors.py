@@ -1,0 +1,169 @@
+"""Vendor exceptions stop here: one table from what openai and its HTTP client raise to the errors of the domain."""
+
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any
+
+import httpx2
+import openai
+
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    PreviousResponseLost,
+)
+
+LONGEST_BODY = 300
+
+Now = Callable[[], datetime]
+
+
+class BodyTooLong(httpx2.StreamError):
+    """The API sends more than any answer can be."""
+
+
+_UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
+_BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
+_GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
+_TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
+_REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
+
+EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
+    (httpx2.ConnectError, GatewayUnreachable, _UNREACHABLE),
+    (httpx2.ConnectTimeout, GatewayUnreachable, _UNREACHABLE),
+    (httpx2.PoolTimeout, GatewayUnreachable, _UNREACHABLE),
+    (httpx2.ProxyError, GatewayUnreachable, _UNREACHABLE),
+    (httpx2.TimeoutException, GatewayTimeout, _TIMEOUT),
+    (httpx2.UnsupportedProtocol, GatewayRefused, _REFUSED),
+    (httpx2.LocalProtocolError, GatewayRefused, _REFUSED),
+    (httpx2.InvalidURL, GatewayRefused, _REFUSED),
+    (httpx2.TooManyRedirects, GatewayRefused, _REFUSED),
+    (httpx2.CookieConflict, GatewayRefused, _REFUSED),
+    (httpx2.DecodingError, GatewayGarbled, _GARBLED),
+    (httpx2.StreamError, GatewayGarbled, _GARBLED),
+    (httpx2.HTTPError, GatewayBroken, _BROKEN),
+    (ssl.SSLError, GatewayBroken, _BROKEN),
+    (openai.APITimeoutError, GatewayTimeout, _TIMEOUT),
+    (openai.APIConnectionError, GatewayBroken, _BROKEN),
+    (openai.OpenAIError, GatewayGarbled, _GARBLED),
+    (openai.InvalidWebhookSignatureError, GatewayGarbled, _GARBLED),
+    (ValueError, GatewayGarbled, _GARBLED),
+    (RecursionError, GatewayGarbled, _GARBLED),
+    (OSError, GatewayUnreachable, _UNREACHABLE),
+)
+"""The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+
+
+@contextmanager
+def vendor_errors_translated(now: Now) -> Iterator[None]:
+    try:
+        yield
+    except openai.APIStatusError as exc:
+        raise _from_status(exc, now) from exc
+    except tuple(kind for kind, _, _ in EXCEPTIONS) as exc:
+        raise _from_exception(exc) from exc
+
+
+def _from_exception(exc: Exception) -> GatewayError:
+    wraps = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, Exception)
+    original = exc.__cause__ if wraps else exc
+    error, template = next((error, text) for kind, error, text in EXCEPTIONS if isinstance(original, kind))
+    detail = " ".join(str(original).split()) or type(original).__name__
+    kind = exc.type if isinstance(exc, openai.APIError) else None
+    return error(template.format(detail=detail[:LONGEST_BODY]), name=type(original).__name__, kind=kind)
+
+
+def _from_status(exc: openai.APIStatusError, now: Now) -> GatewayError:
+    status, facts = exc.status_code, _facts_of(exc)
+    retry_after = retry_after_seconds(exc.response.headers, now)
+    error, advice = _verdict(status, facts)
+    reason = facts["message"] or f"HTTP {status}"
+    return error(
+        f"{advice} The API says: {reason}",
+        status=status,
+        kind=facts["type"],
+        code=facts["code"],
+        name=type(exc).__name__,
+        body=exc.response.text[:LONGEST_BODY],
+        retry_after_seconds=retry_after,
+    )
+
+
+_ADVICE = {
+    401: "The API key was refused (401): check that it is valid and belongs to this base URL.",
+    403: "The API key may not do this (403): check the project's permissions and the model's availability.",
+    404: "The API does not know this model or address (404): check model_profiles and openai.base_url.",
+    400: "The API does not take this request (400): check the model and its settings.",
+    413: "The question is too long for the API (413): shorten it.",
+}
+
+
+def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str]:
+    if facts["code"] == "insufficient_quota" or facts["type"] == "insufficient_quota":
+        return GatewayRefused, "The API account has no quota left: check its plan and billing."
+    if status == 429:
+        return GatewayOverloaded, "The API is limiting the rate of requests (429): ask again in a while."
+    if status >= 500:
+        return GatewayOverloaded, f"The API is in trouble (HTTP {status}): ask again in a while."
+    if status == 400 and _names_previous_response(facts):
+        return PreviousResponseLost, _advice_on_previous_response(facts)
+    if status < 400:
+        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed: check openai.base_url."
+    return GatewayRefused, _ADVICE.get(status, f"The API refused the request (HTTP {status}).")
+
+
+def _names_previous_response(facts: dict[str, str | None]) -> bool:
+    named = (facts["code"] or "").startswith("previous_response") or facts["param"] == "previous_response_id"
+    return named or "previous_response_id" in (facts["message"] or "")
+
+
+def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
+    is_expired = "expire" in (facts["message"] or "").lower()
+    what = "has expired (responses are kept for 30 days)" if is_expired else "is not known to the API"
+    return f"The response that previous_response_id names {what}: ask again without previous_response_id."
+
+
+def _facts_of(exc: openai.APIStatusError) -> dict[str, str | None]:
+    """SDK and gateways nest the error object or not; what is no text is left out."""
+    body: Any = exc.body
+    if isinstance(body, dict) and isinstance(body.get("error"), dict):
+        body = body["error"]
+    facts = body if isinstance(body, dict) else {}
+    return {name: value if isinstance(value := facts.get(name), str) else None for name in _FACTS}
+
+
+_FACTS = ("message", "type", "code", "param")
+
+
+def retry_after_seconds(headers: httpx2.Headers, now: Now) -> float | None:
+    """How long the API asks us to wait; None when it does not say, or not in a way that can be followed."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    return _number(value) if value is None or _number(value) is not None else _seconds_until(value, now)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if isfinite(number) and number >= 0 else None
+
+
+def _seconds_until(value: str, now: Now) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None

@@ -1,0 +1,220 @@
+"""The Responses API on the wire: a model request to a request body, a response object to a model reply.
+
+Items are told apart by their `type` field; what we do not know is passed over. What an answer cannot do without must
+have the right shape, or the whole reply counts as garbled.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import Any
+
+from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool, Source, Usage
+
+JsonObject = dict[str, Any]
+
+_DATE_FIELDS = ("published_at", "published_date", "date")
+_LONGEST_QUOTE = 80
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
+    body: JsonObject = {
+        "model": request.model,
+        "instructions": request.instructions,
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": request.input_text}]}],
+        "tools": _tools(request),
+        "include": ["web_search_call.action.sources"],
+        "truncation": "auto",
+        "store": request.store,
+        "text": request.verbosity and {"verbosity": request.verbosity},
+        "reasoning": request.reasoning_effort and {"effort": request.reasoning_effort},
+        "previous_response_id": request.previous_response_id,
+        "max_output_tokens": request.max_output_tokens,
+    }
+    return {name: value for name, value in body.items() if value is not None and name not in omit}
+
+
+def _tools(request: ModelRequest) -> list[JsonObject]:
+    tools = [_search_tool(request.search)]
+    if request.use_code_interpreter:
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    return tools
+
+
+def _search_tool(search: SearchTool) -> JsonObject:
+    tool: JsonObject = {"type": "web_search"}
+    if search.allowed_domains:
+        tool["filters"] = {"allowed_domains": list(search.allowed_domains)}
+    if search.context_size:
+        tool["search_context_size"] = search.context_size
+    if search.user_location:
+        tool["user_location"] = {"type": "approximate", **dict(search.user_location)}
+    return tool
+
+
+def read_reply(response: object) -> ModelReply:
+    """Raises `GatewayGarbled` or, where the API says that it failed, `AnswerWithheld`."""
+    body = _object(response, "the reply")
+    _refuse_failure(body)
+    items = [_object(item, "an output item") for item in _list(body.get("output"), "output")]
+    messages = _final([item for item in items if item.get("type") == "message"])
+    searches = [item for item in items if item.get("type") == "web_search_call"]
+    parts = [[_object(part, "a content part") for part in _list(m.get("content"), "content")] for m in messages]
+    searched = tuple(_sources(searches))
+    return ModelReply(
+        text="\n\n".join(filter(None, map(_text, parts))),
+        model=_text_or_none(body.get("model")),
+        response_id=_text_or_none(body.get("id")),
+        cited=tuple(_cited(parts, {source.name: source.date for source in searched})),
+        searched=searched,
+        search_count=len(searches),
+        incomplete_reason=_incomplete_reason(body),
+        refusal=_refusal(parts),
+        usage=_usage(body.get("usage")),
+    )
+
+
+def progress_of(event: Mapping[str, Any]) -> Progress | None:
+    """What a stream event means to a person; None for what does not matter to one."""
+    kind = event.get("type")
+    if kind in _PROGRESS:
+        return Progress(_PROGRESS[kind])
+    item = event.get("item")
+    if not isinstance(item, dict):
+        return None
+    if kind == "response.output_item.added":
+        message = _ITEM_PROGRESS.get(str(item.get("type")))
+        return Progress(message) if message else None
+    is_search = kind == "response.output_item.done" and item.get("type") == "web_search_call"
+    return _search_progress(item.get("action")) if is_search else None
+
+
+_PROGRESS = {
+    "response.created": "thinking",
+    "response.web_search_call.searching": "searching the web",
+    "response.output_text.delta": "writing the answer",
+}
+_ITEM_PROGRESS = {
+    "reasoning": "thinking",
+    "web_search_call": "searching the web",
+    "code_interpreter_call": "running code",
+    "message": "writing the answer",
+}
+
+
+def _search_progress(action: object) -> Progress:
+    facts = action if isinstance(action, dict) else {}
+    if facts.get("query"):
+        return Progress(f'searching for "{_short(facts["query"])}"')
+    return Progress(f"reading {_short(facts['url'])}" if facts.get("url") else "reading the results")
+
+
+def _short(value: object) -> str:
+    text = " ".join(_clean(str(value)).split())
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+
+
+def _refuse_failure(body: JsonObject) -> None:
+    status = body.get("status", "completed")
+    if status in ("completed", "incomplete"):
+        return
+    if status not in ("failed", "cancelled"):
+        raise GatewayGarbled(f"The API returned a response that is not finished (status {_short(status)}). Ask again.")
+    error = body.get("error")
+    facts = error if isinstance(error, dict) else {}
+    reason = _text_or_none(facts.get("message")) or f"status {status}, no reason given"
+    raise AnswerWithheld(
+        f"The API could not finish the response: {reason} Ask again.", code=_text_or_none(facts.get("code"))
+    )
+
+
+def _final(messages: list[JsonObject]) -> list[JsonObject]:
+    phases = {message.get("phase") for message in messages}
+    wanted = "final_answer" if "final_answer" in phases else None
+    return [message for message in messages if message.get("phase") == wanted]
+
+
+def _text(parts: list[JsonObject]) -> str:
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    if not all(isinstance(text, str) for text in texts):
+        raise _garbled("text")
+    return _clean("".join(map(str, texts)))
+
+
+def _refusal(messages: list[list[JsonObject]]) -> str | None:
+    refusals = [str(part.get("refusal")) for parts in messages for part in parts if part.get("type") == "refusal"]
+    return _clean(refusals[0]) if refusals else None
+
+
+def _cited(messages: list[list[JsonObject]], dates: Mapping[str, str | None]) -> Iterator[Source]:
+    annotations = [a for parts in messages for part in parts for a in _objects(part.get("annotations"))]
+    for annotation in annotations:
+        url = _text_or_none(annotation.get("url"))
+        if annotation.get("type") == "url_citation" and url:
+            yield Source(url, _text_or_none(annotation.get("title")), _date_of(annotation) or dates.get(url))
+
+
+def _sources(searches: list[JsonObject]) -> Iterator[Source]:
+    actions = [search.get("action") for search in searches]
+    for source in (s for action in actions if isinstance(action, dict) for s in _objects(action.get("sources"))):
+        url = _text_or_none(source.get("url"))
+        name = url or _text_or_none(source.get("name"))
+        if name:
+            title = source.get("title") if url else source.get("type")
+            yield Source(name, _text_or_none(title), _date_of(source), is_url=url is not None)
+
+
+def _date_of(facts: JsonObject) -> str | None:
+    for field in _DATE_FIELDS:
+        text = str(facts.get(field))[:10]
+        try:
+            return date.fromisoformat(text).isoformat() if len(text) == 10 else None
+        except ValueError:
+            continue
+    return None
+
+
+def _incomplete_reason(body: JsonObject) -> str | None:
+    if body.get("status") != "incomplete":
+        return None
+    details = body.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    return _text_or_none(reason) or "unknown"
+
+
+def _usage(usage: object) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = [usage.get(name) for name in ("input_tokens", "output_tokens", "total_tokens")]
+    numbers = [count for count in counts if isinstance(count, int)]
+    return Usage(*numbers) if len(numbers) == len(counts) else None
+
+
+def _object(value: object, what: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise _garbled(what)
+    return value
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _garbled(what)
+    return value
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _text_or_none(value: object) -> str | None:
+    return _clean(value) if isinstance(value, str) and value.strip() else None
+
+
+def _clean(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _garbled(what: str) -> GatewayGarbled:
+    return GatewayGarbled(f"The API's reply has an unexpected shape ({what}). Check openai.base_url, or ask again.")

@@ -1,0 +1,85 @@
+"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed."""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+
+import backoff
+
+from openai_responses_mcp.domain.errors import GatewayError
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_WAIT_SECONDS = 8.0
+
+
+class RetryingGateway(LLMGateway):
+    """Wraps another gateway. Once `is_ending` is set no retry starts, and one that is waited for is given up."""
+
+    def __init__(
+        self, gateway: LLMGateway, clock: Clock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event
+    ) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._logger = logger
+        self._max_retries = max_retries
+        self._is_ending = is_ending
+
+    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+        waits = _waits()
+        for retries in itertools.count():
+            try:
+                return await self._gateway.respond(request, on_progress)
+            except GatewayError as exc:
+                exc.retries = retries
+                self._log(exc)
+                if not self._may_retry(exc):
+                    raise
+                wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
+                if on_progress is not None:
+                    on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or exc.name})"))
+                if not await self._wait(wait):
+                    raise
+        raise AssertionError("counting has no end")
+
+    def _may_retry(self, error: GatewayError) -> bool:
+        if not error.is_worth_repeating or error.retries >= self._max_retries or self._is_ending.is_set():
+            return False
+        seconds = error.retry_after_seconds
+        if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
+            error.args = (f"Ask again in {seconds:.0f} s, as the API demands. {error}",)
+            return False
+        return True
+
+    async def _wait(self, seconds: float) -> bool:
+        """Whether the time has passed; false when the end came first."""
+        waiting = asyncio.ensure_future(self._clock.sleep(seconds))
+        ending = asyncio.ensure_future(self._is_ending.wait())
+        try:
+            await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
+            return not self._is_ending.is_set()
+        finally:
+            waiting.cancel()
+            ending.cancel()
+
+    def _log(self, error: GatewayError) -> None:
+        self._logger.debug(
+            "error",
+            attempt=error.retries + 1,
+            status=error.status,
+            code=error.code,
+            type=error.kind,
+            name=error.name,
+            msg=str(error),
+            body=error.body,
+        )
+
+
+def _waits() -> Iterator[float]:
+    """Seconds to wait before each retry: growing exponentially, with full jitter."""
+    growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
+    next(growing)  # Starts the generator; its first value stands for no wait.
+    for longest in growing:
+        yield backoff.full_jitter(longest)

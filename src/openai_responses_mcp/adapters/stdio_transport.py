@@ -1,0 +1,179 @@
+"""The wire: one thread reads stdin, one writes stdout, the event loop owns everything in between.
+
+The reader hands over a chunk and waits until it has been taken apart, the loop takes no more while the client leaves
+too much unread, so a slow side slows the other instead of filling the memory.
+"""
+
+import asyncio
+import contextlib
+import os
+import queue
+import select
+import sys
+import threading
+from collections.abc import Callable
+
+from openai_responses_mcp.adapters.stdio_framing import StdioFramer
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import Logger, Transport
+
+CHUNK_BYTES = 256 * 1024
+MOST_UNREAD_BYTES = 4 * 1024 * 1024
+
+
+def claim_wire() -> tuple[int, int]:
+    """Move stdin and stdout to private descriptors and leave harmless ones in their place.
+
+    Nothing else can read the client's bytes or write between ours: fd 0 is the null device, fd 1 is stderr.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # The lowest free number, so this very descriptor.
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(wire_in, os.O_BINARY)
+        msvcrt.setmode(wire_out, os.O_BINARY)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return wire_in, wire_out
+
+
+class StdioTransport(Transport):
+    """Made inside the running event loop; starts to read at once."""
+
+    def __init__(self, wire_in: int, wire_out: int, framer: StdioFramer, logger: Logger) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._in, self._out = wire_in, wire_out
+        self._framer = framer
+        self._logger = logger
+        self._chunk: bytes | None = None
+        self._may_read = threading.Semaphore(1)
+        self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._unread_bytes = 0
+        self._has_ended = False
+        self._is_closed = False
+        self._something_changed = asyncio.Event()
+        self._watch_for_hang_up()
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+        threading.Thread(target=self._write, name="stdout", daemon=True).start()
+
+    async def receive(self) -> bytes | FramingFault | None:
+        while True:
+            await self._until(lambda: self._unread_bytes <= MOST_UNREAD_BYTES)
+            message = self._framer.next_message()
+            if message is not None:
+                return message
+            if self._has_ended:
+                return None
+            await self._until(lambda: self._chunk is not None)
+            self._feed()
+
+    def send(self, body: bytes) -> None:
+        if self._is_closed:
+            return
+        message = self._framer.frame(body)
+        if self._logger.is_debugging:
+            mode = "line" if self._framer.is_line_mode else "framed"
+            self._logger.debug(f"send ({mode})", bytes=len(body))
+            self._logger.debug("send", json=body.decode())
+        self._unread_bytes += len(message)
+        self._outgoing.put(message)
+
+    async def flush(self) -> None:
+        await self._until(lambda: self._unread_bytes == 0)
+
+    async def _until(self, is_true: Callable[[], bool]) -> None:
+        while not self._is_closed and not is_true():
+            self._something_changed.clear()
+            await self._something_changed.wait()
+        if self._is_closed:
+            raise TransportClosed("the client has closed its end")
+
+    def _feed(self) -> None:
+        chunk, self._chunk = self._chunk or b"", None
+        self._logger.debug("stdin", chunk=len(chunk))
+        if chunk:
+            self._framer.receive(chunk)
+        else:
+            self._framer.receive_end()
+            self._has_ended = True
+        self._may_read.release()
+
+    def _read(self) -> None:
+        """In a thread. An empty chunk stands for the end, whatever brought it about."""
+        chunk = b"more"
+        while chunk:
+            self._may_read.acquire()
+            chunk = _read_some(self._in)
+            self._tell(self._note_arrived, chunk)
+
+    def _write(self) -> None:
+        """In a thread. Whatever waits is written together, each message whole."""
+        while True:
+            messages = self._outgoing.get()
+            with contextlib.suppress(queue.Empty):
+                while len(messages) < CHUNK_BYTES:
+                    messages += self._outgoing.get_nowait()
+            try:
+                _write_all(self._out, messages)
+            except OSError:
+                self._tell(self._note_closed)
+                return
+            self._tell(self._note_written, len(messages))
+
+    def _tell(self, note: Callable[..., None], *facts: object) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody listens any more.
+            self._loop.call_soon_threadsafe(note, *facts)
+
+    def _note_arrived(self, chunk: bytes) -> None:
+        self._chunk = chunk
+        self._something_changed.set()
+
+    def _note_written(self, count: int) -> None:
+        self._unread_bytes -= count
+        self._something_changed.set()
+
+    def _note_closed(self) -> None:
+        self._is_closed = True
+        self._something_changed.set()
+
+    def _watch_for_hang_up(self) -> None:
+        """Learn that the client closed stdout even while there is nothing to write; where the OS cannot tell, later."""
+        if hasattr(select, "poll"):
+            with contextlib.suppress(OSError, NotImplementedError):  # A file or a terminal has no other end.
+                self._loop.add_reader(self._out, self._on_hang_up)
+
+    def _on_hang_up(self) -> None:
+        self._loop.remove_reader(self._out)
+        poll = select.poll()
+        poll.register(self._out, 0)
+        # Only then is it gone: readable alone may be a client that closed one half, or writes to our stdout.
+        if any(flags & (select.POLLHUP | select.POLLERR) for _, flags in poll.poll(0)):
+            self._note_closed()
+
+
+def _read_some(descriptor: int) -> bytes:
+    try:
+        while True:
+            try:
+                return os.read(descriptor, CHUNK_BYTES)
+            except BlockingIOError:  # Whoever shares our end of the pipe has made it non-blocking.
+                select.select([descriptor], [], [])
+    except OSError:
+        return b""
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            select.select([], [descriptor], [])

@@ -1,0 +1,24 @@
+"""The time in Asia/Tokyo; the only place that asks the machine what time it is."""
+
+import asyncio
+import time
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from openai_responses_mcp.domain.ports import Clock
+
+TOKYO = ZoneInfo("Asia/Tokyo")
+
+
+class TokyoClock(Clock):
+    def now(self) -> datetime:
+        return datetime.now(TOKYO)
+
+    def today(self) -> date:
+        return self.now().date()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))

@@ -1,0 +1,58 @@
+"""`--ask`: one question, answered in the terminal, with live progress where somebody is watching."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+
+from openai_responses_mcp.config import Configuration
+from openai_responses_mcp.domain.errors import AnsweringError
+from openai_responses_mcp.domain.models import Answer, Progress, Question
+from openai_responses_mcp.surroundings import Surroundings, surroundings
+
+_CLEAR_LINE = "\r\x1b[K"
+
+
+def ask(question: str, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
+    """The exit code: 0 with the answer on stdout, 1 with the reason on stderr."""
+    around = surroundings(configuration, environ)
+    try:
+        answer = asyncio.run(_answer(question, around, rehearses=rehearses))
+    except AnsweringError as exc:
+        sys.stderr.write(f"answer failed: {around.mask(str(exc))}\n")
+        return 1
+    finally:
+        around.logger.close()
+    sys.stdout.write(f"{answer.text}\n")
+    sys.stdout.flush()
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\n{_footnote(answer)}\n")
+    return 0
+
+
+async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> Answer:
+    if rehearses:
+        around = await around.rehearsed()
+    is_watched = sys.stderr.isatty()
+    if is_watched:
+        _show_progress(Progress("starting"))
+    use_case = around.load_container().answer_question()
+    try:
+        return await use_case.answer(Question(text=question), _show_progress if is_watched else None)
+    finally:
+        if is_watched:
+            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.flush()
+
+
+def _show_progress(progress: Progress) -> None:
+    sys.stderr.write(f"{_CLEAR_LINE}… {progress.message}")
+    sys.stderr.flush()
+
+
+def _footnote(answer: Answer) -> str:
+    facts = [answer.model, f"{answer.search_count} searches"]
+    if answer.usage:
+        facts.append(f"{answer.usage.total_tokens} tokens")
+    if answer.response_id:
+        facts.append(answer.response_id)
+    return f"[{' · '.join(facts)}]"
