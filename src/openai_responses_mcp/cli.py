@@ -9,8 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config import ConfigError, Configuration, Flags, load, show
@@ -42,8 +41,7 @@ class UsageError(Exception):
     """The command line cannot be understood; the text says why, on one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The command line, taken apart; None and False stand for what was not given."""
 
     stdio: bool = False

@@ -10,7 +10,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from openai_responses_mcp import __version__
@@ -21,6 +20,7 @@ from openai_responses_mcp.settings import (
     Profile,
     Settings,
     from_text,
+    is_section,
     key_paths,
     kind_at,
     wanted,
@@ -64,7 +64,7 @@ _RETIRED_KEYS: dict[tuple[str, ...], str] = {
 _TRANSPORT = ("server", "transport")
 _RETIRED_VARIABLE = "REQUERY_ATTEMPTS"
 
-_UNKNOWN_KEY = "unexpected_keyword_argument"  # as pydantic calls it
+_UNKNOWN_KEY = "extra_forbidden"  # as pydantic calls it
 
 _API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")
 _SECRET_NAME = re.compile(r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$")
@@ -72,8 +72,7 @@ _SHORTEST_KEY = 8
 _LONGEST_SHOWN_VALUE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(NamedTuple):
     """The command line, as far as it configures."""
 
     config: str | None = None
@@ -86,8 +85,7 @@ class Flags:
         return tuple(name for name, value in given.items() if value is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(NamedTuple):
     """The file that was read, and the variables and flags that had a say."""
 
     yaml: str | None = None
@@ -95,8 +93,7 @@ class Sources:
     cli: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(NamedTuple):
     """The outcome: the settings, where they come from, what to warn of, and the instructions for the model."""
 
     settings: Settings
@@ -243,6 +240,7 @@ def _check_file(file: _File, environ: Mapping[str, str], findings: _Findings) ->
         findings.problem(f"{file.place(path)}: {text}")
     written = _without_nulls(file.data)
     _drop_retired(written, file, findings)
+    _drop_listed_sections(written, file, findings)
     errors, settings = _validate(written)
     for path, error in sorted(errors.items(), key=lambda item: file.document.line_of(item[0])):
         if not any(secret[: len(path)] == path for secret in secrets):
@@ -256,7 +254,7 @@ def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Se
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        # Through JSON, because only there does strict mode take a list for a tuple and an object for a dataclass.
+        # Through JSON, because only there does strict mode take a list for a tuple and an object for a section.
         return {}, TypeAdapter(Settings).validate_json(json.dumps(written), strict=True)
     except ValidationError as exc:
         return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
@@ -327,6 +325,20 @@ def _drop_retired(written: dict[str, Any], file: _File, findings: _Findings) -> 
             findings.warning(f"{name} is no longer used ({reason})")
 
 
+def _drop_listed_sections(
+    written: dict[str, Any], file: _File, findings: _Findings, path: tuple[str, ...] = ()
+) -> None:
+    """Pydantic would fill a section from a list, by position; here that is a wrong value like any other."""
+    sections = [known for known in key_paths() if known[:-1] == path and is_section(kind_at(known))]
+    for section in sections:
+        value = written.get(section[-1])
+        if isinstance(value, dict):
+            _drop_listed_sections(value, file, findings, section)
+        elif isinstance(value, list):
+            findings.misfit(f"{file.place(section)}: {_dotted(section)}", kind_at(section), value)
+            del written[section[-1]]
+
+
 def _key_variable(file: _File | None) -> str:
     """The name of the variable with the API key, known before the file has been checked."""
     section = file.data.get("openai") if file else None
@@ -382,19 +394,19 @@ def _with_overrides(
             settings = _with_value(settings, path, value)
     if settings.server.debug_file is not None:
         settings = _with_value(settings, _DEBUG_FILE, _expanded(settings.server.debug_file, environ))
-    return replace(settings, model_profiles=_profiles(settings.model_profiles.answer, profiles))
+    return settings._replace(model_profiles=_profiles(settings.model_profiles.answer, profiles))
 
 
 def _with_value(node: Any, path: tuple[str, ...], value: Any) -> Any:
     name, *rest = path
-    return replace(node, **{name: _with_value(getattr(node, name), tuple(rest), value) if rest else value})
+    return node._replace(**{name: _with_value(getattr(node, name), tuple(rest), value) if rest else value})
 
 
 def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> ModelProfiles:
     """`answer` as changed, and the other profiles: what is said of them, and `answer` in the rest."""
     if changes.get("answer"):
-        answer = replace(answer or Profile(), **changes["answer"])
-    others = {name: replace(answer or Profile(), **change) for name, change in changes.items() if change}
+        answer = (answer or Profile())._replace(**changes["answer"])
+    others = {name: (answer or Profile())._replace(**change) for name, change in changes.items() if change}
     return ModelProfiles(**{**others, "answer": answer})
 
 
@@ -422,11 +434,10 @@ def _system_policy(settings: Settings, file: _File | None, environ: Mapping[str,
 
 def _warn_of_minimal_effort(settings: Settings, findings: _Findings) -> None:
     profiles = settings.model_profiles
-    for field in fields(profiles):
-        profile = getattr(profiles, field.name)
+    for name, profile in profiles._asdict().items():
         if profile is not None and profile.reasoning_effort == "minimal":
             findings.warning(
-                f"model_profiles.{field.name}.reasoning_effort: the API refuses minimal together with web search; "
+                f"model_profiles.{name}.reasoning_effort: the API refuses minimal together with web search; "
                 "set none or low instead"
             )
 
@@ -444,8 +455,8 @@ def _dotted(path: "KeyPath") -> str:
 
 
 def _plain(value: Any, mask: Callable[[str], str]) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name), mask) for field in fields(value)}
+    if is_section(value):
+        return {name: _plain(inner, mask) for name, inner in value._asdict().items()}
     if isinstance(value, tuple):
         return [_plain(item, mask) for item in value]
     return mask(value) if isinstance(value, str) else value

@@ -1,24 +1,23 @@
 """What every command runs in: configuration, key, mask and logger, and the way to the container, loaded when needed."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from openai_responses_mcp.adapters.structlog_logger import StructlogLogger, capture_library_logging
+from openai_responses_mcp.adapters.structlog_logger import StructlogLogger, capture_sdk_logging
 from openai_responses_mcp.config import Configuration
-from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from openai_responses_mcp.container import Container
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     configuration: Configuration
     api_key: str
-    mask: SecretMask
+    mask: Callable[[str], str]
     logger: StructlogLogger
     is_ending: asyncio.Event
 
@@ -26,7 +25,7 @@ class Surroundings:
         """Imports everything that is slow to import: about a second."""
         from openai_responses_mcp.container import Container
 
-        capture_library_logging(self.logger)
+        capture_sdk_logging(self.logger)
         return Container(
             settings=self.configuration.settings,
             system_policy=self.configuration.system_policy,
@@ -42,20 +41,32 @@ class Surroundings:
 
         base_url = await RehearsalServer().start()
         settings = self.configuration.settings
-        settings = replace(settings, openai=replace(settings.openai, base_url=base_url))
-        return replace(self, configuration=replace(self.configuration, settings=settings), api_key="rehearsal")
+        settings = settings._replace(openai=settings.openai._replace(base_url=base_url))
+        return self._replace(configuration=self.configuration._replace(settings=settings), api_key="rehearsal")
 
 
 def surroundings(configuration: Configuration, environ: Mapping[str, str]) -> Surroundings:
     openai, server = configuration.settings.openai, configuration.settings.server
-    mask = SecretMask(secrets_in(environ, key_variable=openai.api_key_env, base_url=openai.base_url))
+    mask = _mask(environ, key_variable=openai.api_key_env, base_url=openai.base_url)
     logger = StructlogLogger(
         mask=mask, is_debugging=server.debug, debug_file=server.debug_file if server.debug else None, now=_now
     )
     return Surroundings(configuration, environ.get(openai.api_key_env, ""), mask, logger, asyncio.Event())
 
 
-def _now() -> datetime:
+def _mask(environ: Mapping[str, str], *, key_variable: str, base_url: str) -> Callable[[str], str]:
+    """Made with the first text to mask: a server in good health may never need it."""
+
+    @cache
+    def made() -> Callable[[str], str]:
+        from openai_responses_mcp.domain.masking import SecretMask, secrets_in
+
+        return SecretMask(secrets_in(environ, key_variable=key_variable, base_url=base_url))
+
+    return lambda text: made()(text)
+
+
+def _now() -> "datetime":
     from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 
     return TokyoClock().now()

@@ -104,20 +104,20 @@ class StdioFramer:
         end = self._line_end()
         if end is None:
             return self._fail_line() if len(self._buffer) > self._max_bytes + len(b"\r") else _Step.NEED_MORE
-        line = bytes(memoryview(self._buffer)[:end]).rstrip(b"\r\n")
+        line = self._line_up_to(end)
         if len(line) > self._max_bytes:
             return self._fail_line()
         looks_whole = line.startswith(_OPENERS) and line.rstrip().endswith(_CLOSERS)
         if self._is_lost and not looks_whole:
-            self._drop(max((glued.start() for glued in _GLUED_HEADER.finditer(line)), default=end))
+            # From the second byte on: what starts the line would already have been taken for a header if it were one.
+            self._drop(max((glued.start() for glued in _GLUED_HEADER.finditer(line, 1)), default=end))
             return self._go(self._at_boundary)
         self._drop(end)
         self._line_mode |= line.startswith(_OPENERS)
         return self._found(line)
 
     def _in_headers(self) -> bytes | FramingFault | _Step:
-        room = LONGEST_HEADER_BYTES - self._header_bytes
-        kind = self._line_kind(room + len(b"\r\n"))
+        kind = self._line_kind(LONGEST_HEADER_BYTES)
         if kind is _Line.UNDECIDED:
             return _Step.NEED_MORE
         if kind is _Line.EMPTY:
@@ -125,18 +125,19 @@ class StdioFramer:
             return self._after_headers()
         if kind is _Line.OTHER:
             return self._lose_track("a line in the header block is no header")
+        room = LONGEST_HEADER_BYTES - self._header_bytes
         end = self._line_end(needs_newline=True)
-        if end is None and len(self._buffer) <= room + len(b"\r"):
+        if end is None and len(self._buffer) <= room:
             return _Step.NEED_MORE
-        if end is None or end > room + len(b"\r\n") or self._header_lines == MOST_HEADER_LINES:
+        if end is None or end > room or self._header_lines == MOST_HEADER_LINES:
             return self._fail_headers()
-        self._take_header(bytes(memoryview(self._buffer)[:end]).rstrip(b"\r\n"))
+        self._take_header(self._line_up_to(end))
+        self._header_lines += 1
+        self._header_bytes += end
         self._drop(end)
         return _Step.GO_ON
 
     def _take_header(self, line: bytes) -> None:
-        self._header_lines += 1
-        self._header_bytes += len(line) + 1
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length":
             self._lengths.append(value.strip(b" \t"))
@@ -197,6 +198,9 @@ class StdioFramer:
             return len(self._buffer)
         self._searched = len(self._buffer)
         return end or None
+
+    def _line_up_to(self, end: int) -> bytes:
+        return bytes(memoryview(self._buffer)[:end]).removesuffix(b"\n").removesuffix(b"\r")
 
     def _drop(self, count: int) -> None:
         del self._buffer[:count]

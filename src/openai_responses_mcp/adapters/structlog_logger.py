@@ -23,10 +23,11 @@ SDK_LOGGERS = ("openai", "httpx2", "httpcore2")
 
 # The texts of an error are quoted even when they are a single word, as users of the log know them.
 _ALWAYS_QUOTED = {"msg", "body"}
-_NEEDS_QUOTES = re.compile(r"[\s\x00-\x1f\x7f\"'\\]|^$")
 
+# Patterns as text, which `re` compiles and keeps with the first line: most runs never write one.
+_NEEDS_QUOTES = r"[\s\x00-\x1f\x7f\"'\\]|^$"
 # What ends a line or moves the cursor in some reader, steers the direction of text, or has no UTF-8.
-_UNFIT_FOR_A_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNFIT_FOR_A_LINE = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -96,7 +97,7 @@ class StructlogLogger(Logger):
         facts = [f"{name}={self._fact(name, fact)}" for name, fact in entry["facts"].items() if fact is not None]
         line = " ".join(part for part in (entry["time"], entry["level"], entry["event"], *facts) if part)
         # Masked before escaping: the "n" of an escaped newline would hide where a key begins.
-        return _UNFIT_FOR_A_LINE.sub(_escaped, self._mask(line))
+        return re.sub(_UNFIT_FOR_A_LINE, _escaped, self._mask(line))
 
     def _fact(self, name: str, fact: object) -> str:
         if name == "json" and isinstance(fact, str):
@@ -115,7 +116,7 @@ class StructlogLogger(Logger):
         if isinstance(fact, list | tuple | set | frozenset):
             return "[" + ",".join(map(self._text, fact)) + "]"
         text = str(fact)
-        return self._quoted(text) if _NEEDS_QUOTES.search(text) else text
+        return self._quoted(text) if re.search(_NEEDS_QUOTES, text) else text
 
     def _quoted(self, text: str) -> str:
         # Masked here too: a secret with a backslash in it is no longer itself once the backslashes are doubled.

@@ -1,7 +1,7 @@
 """The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
 
-from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
@@ -20,8 +20,7 @@ _SPEAKS_VERBOSITY = ("gpt-5",)
 _SPEAKS_EFFORT = ("gpt-5", "o3", "o4")
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweringRules:
+class AnsweringRules(NamedTuple):
     """What the configuration says about answering."""
 
     profiles: dict[str, Profile]

@@ -5,7 +5,7 @@ exactly one comes first. Whoever gets `True` from `finish` owns the reply; after
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openai_responses_mcp.domain.errors import CallInFlight
 from openai_responses_mcp.domain.ports import Logger
@@ -13,8 +13,7 @@ from openai_responses_mcp.domain.ports import Logger
 CallId = int | str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """One call; told apart by identity, since a later call may take over the id of a cancelled one."""
 
     id: CallId

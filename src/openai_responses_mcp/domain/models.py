@@ -1,11 +1,10 @@
 """What the domain talks about: questions going in, model requests and replies at the gateway, answers coming out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """Which model answers, and how hard it thinks and how much it says."""
 
     model: str
@@ -13,8 +12,7 @@ class Profile:
     verbosity: str
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One question as the client asked it; what it left out is None and is filled in from the defaults."""
 
     text: str
@@ -30,8 +28,7 @@ class Question:
     use_code_interpreter: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SearchTool:
+class SearchTool(NamedTuple):
     """How the always offered web search is set up for one request."""
 
     allowed_domains: tuple[str, ...] = ()
@@ -39,8 +36,7 @@ class SearchTool:
     user_location: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """Everything the model is asked with; a None field is not sent."""
 
     model: str
@@ -55,8 +51,7 @@ class ModelRequest:
     use_code_interpreter: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where something was found: a URL, or a source id with `is_url` false; `date` only if it is the source's own."""
 
     name: str
@@ -65,8 +60,7 @@ class Source:
     is_url: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens as the API counts them."""
 
     input_tokens: int
@@ -74,8 +68,7 @@ class Usage:
     total_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(NamedTuple):
     """One response of the model, whichever way it ended."""
 
     text: str
@@ -89,8 +82,7 @@ class ModelReply:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(NamedTuple):
     """A source as the client sees it: always dated."""
 
     url: str
@@ -98,8 +90,7 @@ class Citation:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What the client gets for a question."""
 
     text: str
@@ -111,8 +102,7 @@ class Answer:
     search_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """What is happening upstream, in words for a person."""
 
     message: str
@@ -121,8 +111,7 @@ class Progress:
 ProgressListener = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class FramingFault:
+class FramingFault(NamedTuple):
     """Bytes that were no message; `reason` says what was wrong with them."""
 
     reason: str

@@ -1,9 +1,13 @@
 """What the domain needs from outside. Adapters inherit these by name; `tests/contracts` says what each must do."""
 
-from datetime import date, datetime
-from typing import Protocol
+from __future__ import annotations
 
-from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, ProgressListener
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, ProgressListener
 
 
 class LLMGateway(Protocol):

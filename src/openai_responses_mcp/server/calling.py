@@ -1,8 +1,7 @@
 """One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses_mcp.domain.answering import AnswerQuestion
 from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, InvalidArguments
@@ -16,8 +15,7 @@ from openai_responses_mcp.server.tools import Tool, failed_tool_result, read_que
 LONGEST_FAILURE_MESSAGE = 400
 
 
-@dataclass(frozen=True, slots=True)
-class CallingRules:
+class CallingRules(NamedTuple):
     """What the configuration says about calls."""
 
     returns_failures_as_results: bool = False

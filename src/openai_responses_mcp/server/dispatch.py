@@ -7,12 +7,12 @@ out of the calls in flight first, its own task or a cancellation, decides.
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from openai_responses_mcp.domain.cancellation import Call, CallsInFlight
 from openai_responses_mcp.domain.errors import CallInFlight
 from openai_responses_mcp.domain.models import FramingFault
 from openai_responses_mcp.domain.ports import Logger, Transport
-from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.server.eras import (
     HANDSHAKE_REVISION,
     SERVER_INFO,
@@ -37,6 +37,10 @@ from openai_responses_mcp.server.jsonrpc import (
 )
 from openai_responses_mcp.server.tools import TOOLS, Tool
 
+if TYPE_CHECKING:
+    # Loaded with the first call, behind the first replies.
+    from openai_responses_mcp.server.calling import ToolCaller
+
 INSTRUCTIONS = (
     "Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"
     " complex ones that need research, answer_quick for simple lookups. Pass previous_response_id to continue a"
@@ -51,7 +55,7 @@ class Dispatcher:
         transport: Transport,
         logger: Logger,
         tool_names: Sequence[str],
-        load_caller: Callable[[], Awaitable[ToolCaller]],
+        load_caller: "Callable[[], Awaitable[ToolCaller]]",
         on_first_reply: Callable[[], object] = lambda: None,
     ) -> None:
         self._transport = transport

@@ -4,7 +4,7 @@ Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is n
 revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.server.jsonrpc import (
@@ -29,8 +29,7 @@ SERVER_INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", 
 _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "private"}
 
 
-@dataclass(frozen=True, slots=True)
-class Era:
+class Era(NamedTuple):
     """How one era words what both have."""
 
     methods: frozenset[str]
@@ -60,8 +59,7 @@ ENVELOPE = Era(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeFault:
+class EnvelopeFault(NamedTuple):
     code: int
     message: str
     data: JsonObject | None = None

@@ -5,8 +5,7 @@
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from openai_responses_mcp.domain.errors import AnsweringError, CallInFlight, InvalidArguments
 
@@ -34,21 +33,18 @@ JsonObject = dict[str, Any]
 RequestId = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     id: RequestId
     method: str
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     method: str
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
 
 
-@dataclass(frozen=True, slots=True)
-class BadMessage:
+class BadMessage(NamedTuple):
     """Something to be refused, with the id where there is exactly one that can be used."""
 
     code: int

@@ -3,9 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import InvalidArguments
 from openai_responses_mcp.domain.models import Answer, Citation, Question
@@ -18,8 +17,7 @@ class _Unfit(ValueError):
     """The value is not what the argument takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument of a tool: its name on the wire, the field of a question it sets, what it takes."""
 
     name: str
@@ -155,8 +153,7 @@ _IRIS_SCHEMA: JsonObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(NamedTuple):
     name: str
     title: str
     description: str
