@@ -200,7 +200,9 @@ class StdioFramer:
         return end or None
 
     def _line_up_to(self, end: int) -> bytes:
-        return bytes(memoryview(self._buffer)[:end]).removesuffix(b"\n").removesuffix(b"\r")
+        end -= self._buffer.endswith(b"\n", 0, end)
+        end -= self._buffer.endswith(b"\r", 0, end)
+        return bytes(memoryview(self._buffer)[:end])
 
     def _drop(self, count: int) -> None:
         del self._buffer[:count]

@@ -14,12 +14,15 @@ SHORTEST_SECRET = 8
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _URL_NAME = re.compile(r"PROXY|URL", re.IGNORECASE)
 
+# Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
+_WORD = r"(?:\b|(?<=\\[bfnrt]))"
 _LIKELY_SECRETS = (
-    (re.compile(r"\b(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}"), rf"\1 {MASK}"),
+    (re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
+    (re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE), rf"\1 {MASK}"),
     (
         re.compile(
-            r"(?i)\b([a-z_\-]*(?:api[_-]?key|password|secret|access[_-]?token))([\\\"']*\s*[:=]\s*[\\\"']*)[^\s\\\"'&,;}]{4,}"
+            r"(api[_-]?key|password|secret|access[_-]?token)([\\\"']*\s*[:=]\s*[\\\"']*)[^\s\\\"'&,;}]{4,}",
+            re.IGNORECASE,
         ),
         rf"\1\2{MASK}",
     ),
