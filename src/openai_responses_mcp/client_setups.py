@@ -1,0 +1,264 @@
+"""The clients that start the server: where each keeps its set-up, which entries are ours, and what is wrong with one.
+
+The text of a file comes in, findings go out, in words that never repeat a key; whoever calls has read the file and
+shows the findings. An entry is ours when it starts this program, whatever its name is.
+"""
+
+import json
+import ntpath
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+PLACEHOLDER = "YOUR_KEY"
+
+Level = Literal["ok", "warn", "FAIL"]
+CommandFinder = Callable[[str], str | None]
+"""Where a command is, None when there is none of that name."""
+
+
+class Finding(NamedTuple):
+    level: Level
+    text: str
+
+
+# Texts: JSON as clients write it, JSON as people write it, and TOML
+
+
+_STRING = r'("(?:\\.|[^"\\\n])*")'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
+
+
+def _with_comments(text: str) -> Any:
+    """JSON with comments and trailing commas; they become blanks, so that errors keep their line."""
+    for pattern in (_COMMENT, _TRAILING_COMMA):
+        text = pattern.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
+    return json.loads(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """`OPENAI_API_KEY` in the texts stands for the variable that holds the key."""
+
+    name: str
+    files: tuple[str, ...]
+    how_to_add: str
+    how_to_name_key: str
+    """What to do so that the server gets the key, without the key in the file where the client can do that."""
+    section: str = "mcpServers"
+    parse: Callable[[str], Any] = field(default=json.loads)
+    hands_environment_on: bool = False
+    fills_in: str | None = None
+    """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
+
+
+_ENTRY = '"command": "uvx", "args": ["openai-responses-mcp", "--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
+_SNIPPET = f'{{"mcpServers": {{"openai-responses": {{{_ENTRY}}}}}}}'
+_VS_CODE_SNIPPET = '{"name":"openai-responses",' + _ENTRY.replace(": ", ":").replace(", ", ",") + "}"
+
+CLIENTS = (
+    Client(
+        "Claude Code",
+        ("{home}/.claude.json", "{folder}/.mcp.json"),
+        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
+        "write ${OPENAI_API_KEY} there",
+        hands_environment_on=True,
+        fills_in=r"\$\{\w+(:-.*)?\}",
+    ),
+    Client(
+        "Codex",
+        ("{codex}/config.toml", "{folder}/.codex/config.toml"),
+        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
+        'name it with env_vars = ["OPENAI_API_KEY"]',
+        section="mcp_servers",
+        parse=tomllib.loads,
+    ),
+    Client(
+        "Claude Desktop",
+        ("{app_data}/Claude/claude_desktop_config.json",),
+        _SNIPPET,
+        "it has to be under env itself, so let nobody else read the file",
+    ),
+    Client(
+        "Cursor",
+        ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
+        _SNIPPET,
+        "write ${env:OPENAI_API_KEY} there",
+        parse=_with_comments,
+        hands_environment_on=True,
+        fills_in=r"\$\{env:\w+\}",
+    ),
+    Client(
+        "VS Code",
+        ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
+        f"code --add-mcp '{_VS_CODE_SNIPPET}'",
+        "write ${input:openai-api-key} there, and VS Code asks for it (docs/reference/clients.md)",
+        section="servers",
+        parse=_with_comments,
+        hands_environment_on=True,
+        fills_in=r"\$\{(env|input):[^}]+\}",
+    ),
+    Client(
+        "Gemini CLI",
+        ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
+        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses uvx openai-responses-mcp -- --stdio",
+        "write $OPENAI_API_KEY there, under env",
+        parse=_with_comments,
+        fills_in=r"\$(\w+|\{\w+\})",
+    ),
+)
+
+
+# Places
+
+
+def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: str = sys.platform) -> tuple[str, ...]:
+    """Where the client's set-up may be, the user's own file or that of the project in `folder`."""
+    homes = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
+    home = next((environ[name] for name in homes if environ.get(name)), os.path.expanduser("~"))
+    places = {
+        "home": home,
+        "folder": folder,
+        "codex": environ.get("CODEX_HOME") or f"{home}/.codex",
+        "app_data": _app_data(home, environ, platform),
+    }
+    return tuple(dict.fromkeys(os.path.normpath(file.format(**places)) for file in client.files))
+
+
+def _app_data(home: str, environ: Mapping[str, str], platform: str) -> str:
+    if platform == "win32":
+        return environ.get("APPDATA") or f"{home}/AppData/Roaming"
+    return f"{home}/Library/Application Support" if platform == "darwin" else f"{home}/.config"
+
+
+def how_to_add(client: Client, path: str, key_variable: str) -> str:
+    """The command to run, or what to put where."""
+    is_snippet = client.how_to_add.startswith("{")
+    text = f"put into {path}: {client.how_to_add}" if is_snippet else f"run: {client.how_to_add}"
+    return text.replace("OPENAI_API_KEY", key_variable)
+
+
+# Entries
+
+
+class Entry(NamedTuple):
+    name: str
+    command: str
+    arguments: tuple[str, ...]
+    """The words of all arguments: a shell may get a whole command line as one."""
+    env: dict[str, Any]
+    env_vars: tuple[str, ...]
+
+
+def examine_file(client: Client, path: str, text: str, key_variable: str, find_command: CommandFinder) -> list[Finding]:
+    """What there is to say about our entries in the file: nothing when it has none."""
+    try:
+        data = client.parse(text) if text.strip() else {}
+    except (ValueError, RecursionError) as exc:
+        return [Finding("warn", f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake")]
+    findings = []
+    for entry in _our_entries(client, data):
+        problems = list(_problems(client, entry, key_variable, find_command))
+        place = f"{entry.name} in {path}"
+        findings += [Finding(level, f"{place}: {problem}") for level, problem in problems] or [Finding("ok", place)]
+    return findings
+
+
+def _line_of(exc: Exception, text: str) -> int:
+    """Both parsers name the line in their message, but for mistakes that show at the end only."""
+    line = re.search(r"\bline (\d+)", str(exc))
+    return int(line[1]) if line else len(text.splitlines())
+
+
+def _our_entries(client: Client, data: Any) -> Iterator[Entry]:
+    for project, section in _sections(client, data):
+        for name, value in section.items():
+            entry = _entry(f"{name} ({project})" if project else name, _mapping(value))
+            if _starts_this_program(entry):
+                yield entry
+
+
+def _sections(client: Client, data: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The section for all projects, then those of single ones, which Claude Code keeps in the same file."""
+    top = _mapping(data)
+    yield "", _mapping(top.get(client.section))
+    for project, value in _mapping(top.get("projects")).items():
+        yield project, _mapping(_mapping(value).get(client.section))
+
+
+def _entry(name: str, value: dict[str, Any]) -> Entry:
+    command = value.get("command")
+    arguments = [argument for argument in _items(value.get("args")) if isinstance(argument, str)]
+    env_vars = [item.get("name") if isinstance(item, dict) else item for item in _items(value.get("env_vars"))]
+    return Entry(
+        name,
+        command if isinstance(command, str) else "",
+        tuple(word for argument in arguments for word in argument.split()),
+        _mapping(value.get("env")),
+        tuple(map(str, env_vars)),
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+# As a command, a module, a requirement, an image or the end of an address.
+_PROGRAM = re.compile(r"openai[-_]responses[-_]mcp(\.exe|\.cmd|\.git)?([\[=<>~!@:].*)?", re.IGNORECASE)
+
+
+def _starts_this_program(entry: Entry) -> bool:
+    if any(_PROGRAM.fullmatch(ntpath.basename(word)) for word in entry.command.split()):
+        return True
+    # A path that ends in our name may be anything, a folder that another server shall look into for one.
+    may_be_path = "--stdio" in entry.arguments
+    return any(_PROGRAM.fullmatch(ntpath.basename(word) if may_be_path else word) for word in entry.arguments)
+
+
+# What is wrong with an entry
+
+
+def _problems(
+    client: Client, entry: Entry, key_variable: str, find_command: CommandFinder
+) -> Iterator[tuple[Level, str]]:
+    # What the client fills in cannot be looked for here.
+    if "${" not in entry.command and find_command(entry.command) is None:
+        yield (
+            "FAIL",
+            f"the command {entry.command!r} cannot be found: install it, or write its whole path under command"
+            " and its arguments under args",
+        )
+    if "--stdio" not in entry.arguments:
+        yield "FAIL", 'add "--stdio" to args, which is a list'
+    if any(ntpath.splitext(ntpath.basename(word))[0] == "npx" for word in (entry.command, *entry.arguments)):
+        yield "warn", "npx starts the npm package of this name, not this program: use uvx"
+    if "--rehearse" not in entry.arguments:
+        yield from _key_problems(client, entry, key_variable)
+
+
+def _key_problems(client: Client, entry: Entry, key_variable: str) -> Iterator[tuple[Level, str]]:
+    advice = client.how_to_name_key.replace("OPENAI_API_KEY", key_variable)
+    value = entry.env.get(key_variable)
+    if value is None:
+        if not client.hands_environment_on and key_variable not in entry.env_vars:
+            yield "FAIL", f"{client.name} does not hand {key_variable} on by itself: {advice}"
+        return
+    # No name of a secret is followed by a colon here: the mask would star out the word behind it.
+    text = str(value).strip()
+    if text in ("", PLACEHOLDER):
+        yield "FAIL", f"env has no key yet ({key_variable}): {advice}"
+    elif client.fills_in and re.fullmatch(client.fills_in, text):
+        return
+    elif text.startswith("$"):
+        yield "FAIL", f"{client.name} does not fill in what env has ({key_variable}): {advice}"
+    else:
+        yield "warn", f"env holds the key itself ({key_variable}): {advice}"
