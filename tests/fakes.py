@@ -131,10 +131,15 @@ class FakeLogger(Logger):
 
 
 class FakeTransport(Transport):
-    """Gives what was enqueued and then, after `end()`, None; remembers what was sent."""
+    """Gives what was enqueued and then, after `end()`, None; remembers what was sent.
+
+    After `stop_reading()` it is a client that leaves everything unread, until `read_again()`.
+    """
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
+        self._is_read = asyncio.Event()
+        self._is_read.set()
         self._incoming: asyncio.Queue[bytes | FramingFault | None] = asyncio.Queue()
         self._is_closed = False
         self._was_sent = asyncio.Event()
@@ -148,7 +153,14 @@ class FakeTransport(Transport):
 
     def close(self) -> None:
         self._is_closed = True
+        self._is_read.set()
         self._incoming.put_nowait(None)
+
+    def stop_reading(self) -> None:
+        self._is_read.clear()
+
+    def read_again(self) -> None:
+        self._is_read.set()
 
     def replies(self) -> list[Any]:
         return [json.loads(body) for body in self.sent]
@@ -161,6 +173,7 @@ class FakeTransport(Transport):
         return self.replies()
 
     async def receive(self) -> bytes | FramingFault | None:
+        await self._is_read.wait()
         message = await self._incoming.get()
         if self._is_closed:
             raise TransportClosed("the client has closed its end")
@@ -172,5 +185,6 @@ class FakeTransport(Transport):
             self._was_sent.set()
 
     async def flush(self) -> None:
+        await self._is_read.wait()
         if self._is_closed:
             raise TransportClosed("the client has closed its end")

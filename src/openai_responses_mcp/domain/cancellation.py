@@ -31,9 +31,13 @@ class CallsInFlight:
     def __contains__(self, call: Call) -> bool:
         return self._calls.get(call.id) is call
 
-    def start(self, call_id: CallId, abort: Callable[[], object]) -> Call:
+    def require_free(self, call_id: CallId) -> None:
+        """Raises `CallInFlight` while a call with that id is."""
         if call_id in self._calls:
             raise CallInFlight(f"A request with the id {call_id!r} is already in flight")
+
+    def start(self, call_id: CallId, abort: Callable[[], object]) -> Call:
+        self.require_free(call_id)
         call = self._calls[call_id] = Call(call_id, abort)
         return call
 

@@ -8,7 +8,7 @@ from openai_responses_mcp.domain.models import Citation, ModelReply, Source
 _HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_URL = re.compile(r"https?://[^\s)>\]]+")
+_URL = re.compile(r"https?://[^\s()<>\[\]（）［］【】、，]+", re.IGNORECASE)
 
 
 def used_search(reply: ModelReply) -> bool:

@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 MASK = "***"
 
@@ -50,7 +50,8 @@ def secrets_in(environ: Mapping[str, str], *, key_variable: str, base_url: str) 
     """Every value that must not be shown: keys by the name of their variable, passwords inside URLs."""
     keys = [value for name, value in environ.items() if name == key_variable or _SECRET_NAME.search(name)]
     urls = [base_url, *(value for name, value in environ.items() if _URL_NAME.search(name))]
-    return keys + [password for url in urls if (password := _password_in(url))]
+    passwords = [password for url in urls if (password := _password_in(url))]
+    return keys + passwords + [unquote(password) for password in passwords]
 
 
 def _password_in(url: str) -> str | None:
@@ -64,8 +65,11 @@ def _forms(secret: str) -> Iterable[str]:
     """The secret as it is, and as URLs, JSON, `repr` and base64 would write it; a broken one also in its pieces."""
     yield secret
     yield quote(secret, safe="")
+    yield quote(secret)
     yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
+    yield repr(secret + '"')[1:-2]  # As inside a longer text: its other quotes decide which ones are escaped.
     yield from re.split(r"[\s\x00-\x1f\x7f-\uffff]+", secret)
     yield from _base64_forms(secret.encode("utf-8", "replace"))
 

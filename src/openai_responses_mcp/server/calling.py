@@ -76,8 +76,8 @@ class ToolCaller:
         if isinstance(error, GatewayError) and error.retries:
             data["retries"] = error.retries
         if self._logger.is_debugging:
-            status, kind, name = _facts_of(error)
-            data |= {"status": status, "type": kind, "name": name}
+            for name, fact in _facts_of(error).items():
+                data[name] = self._mask(fact) if isinstance(fact, str) else fact
         return data
 
     def _log_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
@@ -91,7 +91,8 @@ class ToolCaller:
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-def _facts_of(error: AnsweringError) -> tuple[int | str | None, str | None, str]:
-    if isinstance(error, GatewayError):
-        return error.status or error.code, error.kind, error.name
-    return None, None, type(error).__name__
+def _facts_of(error: AnsweringError) -> JsonObject:
+    if not isinstance(error, GatewayError):
+        return {"name": type(error).__name__}
+    facts = {"status": error.status or error.code, "type": error.kind, "name": error.name}
+    return {name: fact for name, fact in facts.items() if fact is not None}

@@ -99,6 +99,11 @@ class Dispatcher:
 
     def _handle_request(self, request: Request) -> None:
         self._logger.debug("recv", method=request.method, id=request.id)
+        try:
+            self._calls.require_free(request.id)
+        except CallInFlight as exc:
+            self._send(error_message(request.id, code_of(exc), f"Invalid request: {exc}"))
+            return
         era = era_of(request)
         if isinstance(era, EnvelopeFault):
             self._send(error_message(request.id, era.code, era.message, era.data))
@@ -148,11 +153,7 @@ class Dispatcher:
             self._send(error_message(request.id, era.unknown_tool_code, "Unknown tool"))
             return
         task: asyncio.Task[None]
-        try:
-            call = self._calls.start(request.id, lambda: task.cancel())
-        except CallInFlight as exc:
-            self._send(error_message(request.id, code_of(exc), f"Invalid request: {exc}"))
-            return
+        call = self._calls.start(request.id, lambda: task.cancel())
         task = asyncio.create_task(self._run_call(call, tool, request, era))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -164,15 +165,19 @@ class Dispatcher:
 
         try:
             caller = await self._load_caller()
-            reply = await caller.call(tool, request, era, send_meanwhile)
+            reply = encode(await caller.call(tool, request, era, send_meanwhile))
         except Exception as exc:
             self._logger.error("call failed unexpectedly", traceback="".join(traceback.format_exception(exc)))
-            reply = error_message(request.id, INTERNAL_ERROR, "Internal error; the log on stderr has the details")
+            message = "Internal error; the log on stderr has the details"
+            reply = encode(error_message(request.id, INTERNAL_ERROR, message))
         if self._calls.finish(call):
-            self._send(reply)
+            self._send_body(reply)
 
     def _send(self, message: JsonObject) -> None:
-        self._transport.send(encode(message))
+        self._send_body(encode(message))
+
+    def _send_body(self, body: bytes) -> None:
+        self._transport.send(body)
         if not self._has_replied:
             self._has_replied = True
             self._on_first_reply()

@@ -10,7 +10,7 @@ from openai_responses_mcp.domain.errors import InvalidArguments
 from openai_responses_mcp.domain.models import Answer, Citation, Question
 from openai_responses_mcp.server.jsonrpc import JsonObject
 
-_DIGITS = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class _Unfit(ValueError):

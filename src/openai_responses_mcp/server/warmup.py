@@ -4,15 +4,19 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+
+class _Failure(NamedTuple):
+    cause: BaseException
 
 
 class WarmUp(Generic[T]):
     def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
-        self._loaded: Future[T] = Future()
+        self._outcome: Future[T | _Failure] = Future()
         self._has_started = False
 
     def start(self) -> None:
@@ -22,12 +26,16 @@ class WarmUp(Generic[T]):
             threading.Thread(target=self._run, name="warm-up", daemon=True).start()
 
     async def result(self) -> T:
-        """What was loaded; every call gets the same, also the same failure."""
+        """What was loaded; every call gets the same. Raises `RuntimeError` from whatever went wrong."""
         self.start()
-        return await asyncio.shield(asyncio.wrap_future(self._loaded))
+        outcome = await asyncio.shield(asyncio.wrap_future(self._outcome))
+        if isinstance(outcome, _Failure):
+            # Not the cause itself: raised again and again, it would gather the traceback of every call.
+            raise RuntimeError("what a call needs could not be loaded") from outcome.cause
+        return outcome
 
     def _run(self) -> None:
         try:
-            self._loaded.set_result(self._load())
+            self._outcome.set_result(self._load())
         except BaseException as exc:
-            self._loaded.set_exception(exc)
+            self._outcome.set_result(_Failure(exc))

@@ -1,0 +1,253 @@
+from datetime import datetime
+
+import pytest
+
+from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayTimeout, ProfileMissing
+from openai_responses_mcp.domain.models import (
+    Answer,
+    Citation,
+    ModelReply,
+    ModelRequest,
+    Profile,
+    Progress,
+    Question,
+    SearchTool,
+    Source,
+    Usage,
+)
+from tests.fakes import FakeClock, FakeGateway, FakeLogger
+
+STANDARD = Profile(model="gpt-5.2", reasoning_effort="medium", verbosity="medium")
+DETAILED = Profile(model="gpt-5.1-codex", reasoning_effort="high", verbosity="high")
+RULES = AnsweringRules(profiles={"answer": STANDARD}, instructions="the policy")
+DATES = "today=2026-11-16 yesterday=2026-11-15 tomorrow=2026-11-17 (Asia/Tokyo)"
+
+
+async def request_for(
+    question: Question, rules: AnsweringRules = RULES, clock: FakeClock | None = None
+) -> ModelRequest:
+    gateway = FakeGateway()
+    await AnswerQuestion(gateway, clock or FakeClock(), FakeLogger(), rules).answer(question)
+    return gateway.calls[0]
+
+
+async def answer_to(reply: ModelReply, rules: AnsweringRules = RULES) -> Answer:
+    gateway = FakeGateway()
+    gateway.enqueue(reply)
+    return await AnswerQuestion(gateway, FakeClock(), FakeLogger(), rules).answer(Question("Why?"))
+
+
+async def test_a_bare_question_is_asked_with_the_defaults_and_nothing_else() -> None:
+    assert await request_for(Question("Why?")) == ModelRequest(
+        model="gpt-5.2",
+        instructions="the policy",
+        input_text=f"Why?\n[Hints] recency_days=60, max_results=5. {DATES}",
+        search=SearchTool(),
+        reasoning_effort="medium",
+        verbosity="medium",
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "hints"),
+    [
+        (Question("Q", recency_days=7, max_results=10), "recency_days=7, max_results=10."),
+        (Question("Q", recency_days=0.0, max_results=3.0), "recency_days=0, max_results=3."),
+        (Question("Q", recency_days=1.5, max_results=2.25), "recency_days=1.5, max_results=2.25."),
+        (Question("Q", domains=("a.example",)), "recency_days=60, max_results=5. domains: a.example"),
+        (
+            Question("Q", domains=("a.example", "b.example")),
+            "recency_days=60, max_results=5. domains: a.example, b.example",
+        ),
+        (Question("Q", style="bullets"), "recency_days=60, max_results=5. style: bullets"),
+        (
+            Question("Q", domains=("a.example",), style="citations-only"),
+            "recency_days=60, max_results=5. domains: a.example style: citations-only",
+        ),
+    ],
+)
+async def test_hints_tell_the_numbers_the_domains_the_style_and_the_dates(question: Question, hints: str) -> None:
+    assert (await request_for(question)).input_text == f"Q\n[Hints] {hints} {DATES}"
+
+
+@pytest.mark.parametrize(
+    ("now", "dates"),
+    [
+        (datetime(2026, 12, 31, 23, 59, tzinfo=TOKYO), "today=2026-12-31 yesterday=2026-12-30 tomorrow=2027-01-01"),
+        (datetime(2027, 1, 1, 0, 0, tzinfo=TOKYO), "today=2027-01-01 yesterday=2026-12-31 tomorrow=2027-01-02"),
+        (datetime(2028, 2, 29, 12, 0, tzinfo=TOKYO), "today=2028-02-29 yesterday=2028-02-28 tomorrow=2028-03-01"),
+    ],
+)
+async def test_dates_in_the_hints_cross_months_and_years(now: datetime, dates: str) -> None:
+    request = await request_for(Question("Q"), clock=FakeClock(now))
+    assert request.input_text.endswith(f" {dates} (Asia/Tokyo)")
+
+
+async def test_what_the_question_leaves_out_comes_from_the_configured_defaults() -> None:
+    rules = RULES._replace(recency_days=30.0, max_results=4, domains=("d.example",))
+    assert (
+        "recency_days=30, max_results=4. domains: d.example today="
+        in (await request_for(Question("Q"), rules)).input_text
+    )
+
+
+async def test_an_empty_list_of_domains_overrides_the_configured_ones() -> None:
+    rules = RULES._replace(domains=("d.example",), restrict_to_domains=True)
+    request = await request_for(Question("Q", domains=()), rules)
+    assert "domains" not in request.input_text
+    assert request.search.allowed_domains == ()
+
+
+@pytest.mark.parametrize(("restricts", "allowed"), [(True, ("a.example",)), (False, ())])
+async def test_domains_restrict_the_search_only_when_configured(restricts: bool, allowed: tuple[str, ...]) -> None:
+    request = await request_for(Question("Q", domains=("a.example",)), RULES._replace(restrict_to_domains=restricts))
+    assert request.search == SearchTool(allowed_domains=allowed)
+
+
+async def test_search_settings_output_limit_and_store_are_passed_on() -> None:
+    location = (("country", "JP"),)
+    rules = RULES._replace(search_context_size="low", user_location=location, max_output_tokens=99, store=False)
+    request = await request_for(Question("Q", use_code_interpreter=True), rules)
+    assert request.search == SearchTool(context_size="low", user_location=location)
+    assert (request.max_output_tokens, request.store, request.use_code_interpreter) == (99, False, True)
+
+
+async def test_instructions_are_sent_again_when_a_conversation_goes_on() -> None:
+    request = await request_for(Question("Q", previous_response_id="resp_1"))
+    assert (request.instructions, request.previous_response_id) == ("the policy", "resp_1")
+
+
+@pytest.mark.parametrize(
+    ("profile", "model"), [("answer", "gpt-5.2"), ("answer_detailed", "gpt-5.1-codex"), ("answer_quick", "gpt-5.2")]
+)
+async def test_a_tool_uses_its_own_profile_or_else_that_of_answer(profile: str, model: str) -> None:
+    rules = RULES._replace(profiles={"answer": STANDARD, "answer_detailed": DETAILED})
+    assert (await request_for(Question("Q", profile=profile), rules)).model == model
+
+
+async def test_without_any_profile_the_model_is_not_asked() -> None:
+    gateway = FakeGateway()
+    rules = RULES._replace(profiles={"answer_detailed": DETAILED})
+    with pytest.raises(ProfileMissing, match=r"^model_profiles\.answer is required$"):
+        await AnswerQuestion(gateway, FakeClock(), FakeLogger(), rules).answer(Question("Q", profile="answer_quick"))
+    assert gateway.calls == []
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "verbosity"),
+    [
+        ("gpt-5.2", "medium", "medium"),
+        ("gpt-5", "medium", "medium"),
+        ("gpt-5.1-codex", "medium", "medium"),
+        ("o3", "medium", None),
+        ("o4-mini", "medium", None),
+        ("gpt-4.1", None, None),
+        ("o1", None, None),
+        ("my-gpt-5", None, None),
+    ],
+)
+async def test_effort_and_verbosity_go_only_to_models_that_take_them(
+    model: str, effort: str | None, verbosity: str | None
+) -> None:
+    rules = RULES._replace(profiles={"answer": Profile(model, "medium", "medium")})
+    request = await request_for(Question("Q"), rules)
+    assert (request.reasoning_effort, request.verbosity) == (effort, verbosity)
+
+
+async def test_a_question_may_bring_its_own_model_effort_and_context_size() -> None:
+    question = Question("Q", model="o3", reasoning_effort="high", search_context_size="high")
+    request = await request_for(question, RULES._replace(search_context_size="low"))
+    assert (request.model, request.reasoning_effort, request.verbosity) == ("o3", "high", None)
+    assert request.search.context_size == "high"
+
+
+async def test_an_answer_without_a_search_is_the_text_as_it_is() -> None:
+    usage = Usage(10, 20, 30)
+    reply = ModelReply(text=" Because.\n", model="gpt-5.2-2026-01-01", response_id="resp_9", usage=usage)
+    assert await answer_to(reply) == Answer(
+        text="Because.", used_search=False, citations=(), model="gpt-5.2-2026-01-01", response_id="resp_9", usage=usage
+    )
+
+
+async def test_the_requested_model_is_named_when_the_api_names_none() -> None:
+    assert (await answer_to(ModelReply(text="Because."))).model == "gpt-5.2"
+
+
+async def test_an_answer_from_a_search_ends_with_its_dated_sources() -> None:
+    cited = (Source("https://a.example", title="A", date="2026-01-02"), Source("https://b.example"))
+    answer = await answer_to(ModelReply(text="Because.", cited=cited, search_count=2))
+    assert answer.text == "Because.\n\nSources:\n- https://a.example (2026-01-02)\n- https://b.example (2026-11-16)"
+    assert answer.used_search
+    assert answer.citations[0] == Citation("https://a.example", "2026-01-02", "A")
+    assert answer.search_count == 2
+
+
+async def test_citations_keep_to_the_configured_limit() -> None:
+    cited = tuple(Source(f"https://{n}.example") for n in range(5))
+    answer = await answer_to(ModelReply(text="Because.", cited=cited), RULES._replace(max_citations=2))
+    assert [citation.url for citation in answer.citations] == ["https://0.example", "https://1.example"]
+
+
+async def test_an_answer_cut_short_says_so_first() -> None:
+    answer = await answer_to(ModelReply(text="Because", incomplete_reason="max_output_tokens"))
+    assert answer.text == "[Incomplete: max_output_tokens] Because"
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (
+            ModelReply(text="half", refusal="I cannot help with that."),
+            "The model refused to answer: I cannot help with that. Ask in another way.",
+        ),
+        (ModelReply(text=" \n"), "The model returned no text. Ask again, or ask in another way."),
+        (
+            ModelReply(text="", incomplete_reason="max_output_tokens"),
+            "The response ended early (max_output_tokens) before any text."
+            " Raise request.max_output_tokens, or ask for less.",
+        ),
+    ],
+)
+async def test_a_reply_without_an_answer_is_a_failure_that_says_so(reply: ModelReply, message: str) -> None:
+    with pytest.raises(AnswerWithheld) as failure:
+        await answer_to(reply)
+    assert str(failure.value) == message
+
+
+async def test_no_response_id_is_offered_when_the_api_keeps_no_responses() -> None:
+    answer = await answer_to(ModelReply(text="Because.", response_id="resp_9"), RULES._replace(store=False))
+    assert answer.response_id is None
+
+
+async def test_failures_of_the_gateway_come_through() -> None:
+    gateway = FakeGateway()
+    gateway.enqueue(GatewayTimeout("too slow"))
+    with pytest.raises(GatewayTimeout, match="too slow"):
+        await AnswerQuestion(gateway, FakeClock(), FakeLogger(), RULES).answer(Question("Q"))
+
+
+async def test_the_listener_hears_what_happens_upstream() -> None:
+    gateway, heard = FakeGateway(), list[Progress]()
+    gateway.progress = [Progress("thinking"), Progress("writing")]
+    await AnswerQuestion(gateway, FakeClock(), FakeLogger(), RULES).answer(Question("Q"), heard.append)
+    assert heard == gateway.progress
+
+
+async def test_the_debug_log_has_the_profile_a_summary_and_the_usage_but_not_the_question() -> None:
+    gateway, logger = FakeGateway(), FakeLogger()
+    gateway.enqueue(ModelReply(text="Because.", usage=Usage(10, 20, 30), search_count=1))
+    rules = RULES._replace(profiles={"answer": Profile("o3", "low", "low")})
+    await AnswerQuestion(gateway, FakeClock(), logger, rules).answer(Question("private"))
+    assert [(level, event) for level, event, _ in logger.lines] == [
+        ("debug", ""),
+        ("debug", "request summary"),
+        ("debug", "reply"),
+    ]
+    assert logger.facts("") == [
+        {"profile": "answer", "model": "o3", "supports": {"verbosity": False, "reasoning": True}}
+    ]
+    assert logger.facts("request summary") == [{"tools": "web_search(on)", "reasoning": "on", "text.verbosity": "off"}]
+    assert logger.facts("reply") == [{"latencyMs": 0, "inputTokens": 10, "outputTokens": 20, "searches": 1}]
+    assert "private" not in repr(logger.lines)

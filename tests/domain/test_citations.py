@@ -1,0 +1,161 @@
+import pytest
+
+from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
+from openai_responses_mcp.domain.models import Citation, ModelReply, Source
+
+TODAY = "2026-11-16"
+A, B, C, D = (Source(f"https://{letter}.example", title=letter.upper()) for letter in "abcd")
+WEATHER = Source("oai-weather", title="api", is_url=False)
+FINANCE = Source("oai-finance", title="api", is_url=False)
+CITED = (Citation("https://a.example", "2026-01-02", "A"), Citation("oai-weather", TODAY, "api"))
+OURS = "Sources:\n- https://a.example (2026-01-02)\n- oai-weather (2026-11-16)"
+
+
+def chosen(cited: tuple[Source, ...], searched: tuple[Source, ...], limit: int = 3) -> list[str]:
+    reply = ModelReply(text="", cited=cited, searched=searched)
+    return [citation.url for citation in select_citations(reply, today=TODAY, limit=limit)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "searched"),
+    [
+        (ModelReply(text="x"), False),
+        (ModelReply(text="x", cited=(A,)), True),
+        (ModelReply(text="x", search_count=1), True),
+        (ModelReply(text="x", cited=(A,), search_count=2), True),
+    ],
+)
+def test_a_citation_or_a_search_call_means_that_search_was_used(reply: ModelReply, searched: bool) -> None:
+    assert used_search(reply) is searched
+
+
+@pytest.mark.parametrize(
+    ("cited", "searched", "urls"),
+    [
+        ((), (), []),
+        ((B, A), (), ["https://b.example", "https://a.example"]),
+        ((B, A, B), (), ["https://b.example", "https://a.example"]),
+        ((), (A, WEATHER, A), ["https://a.example", "oai-weather"]),
+        ((A,), (B, C), ["https://a.example"]),
+        ((A,), (WEATHER, B, FINANCE, WEATHER), ["https://a.example", "oai-weather", "oai-finance"]),
+    ],
+)
+def test_citations_come_before_source_ids_in_the_order_first_seen(
+    cited: tuple[Source, ...], searched: tuple[Source, ...], urls: list[str]
+) -> None:
+    assert chosen(cited, searched) == urls
+
+
+@pytest.mark.parametrize(
+    ("cited", "searched", "limit", "urls"),
+    [
+        ((A, B, C, D), (), 3, ["https://a.example", "https://b.example", "https://c.example"]),
+        ((A, B, C), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
+        ((A, B), (WEATHER, FINANCE), 3, ["https://a.example", "https://b.example", "oai-weather"]),
+        ((A, B), (WEATHER,), 2, ["https://a.example", "oai-weather"]),
+        ((A,), (WEATHER,), 1, ["https://a.example"]),
+        ((), (WEATHER, A), 1, ["oai-weather"]),
+        ((), (A, B, WEATHER), 2, ["https://a.example", "oai-weather"]),
+        ((), (WEATHER, A, FINANCE), 2, ["oai-weather", "https://a.example"]),
+    ],
+)
+def test_a_limit_of_two_or_more_never_cuts_off_every_source_id(
+    cited: tuple[Source, ...], searched: tuple[Source, ...], limit: int, urls: list[str]
+) -> None:
+    assert chosen(cited, searched, limit) == urls
+
+
+def test_a_citation_keeps_the_title_and_the_date_of_its_source_or_gets_the_day_of_access() -> None:
+    reply = ModelReply(text="", cited=(Source("https://a.example", "A", "2025-05-05"), Source("https://b.example")))
+    assert select_citations(reply, today=TODAY, limit=3) == (
+        Citation("https://a.example", "2025-05-05", "A"),
+        Citation("https://b.example", TODAY, None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "with_section"),
+    [
+        ("Because.", f"Because.\n\n{OURS}"),
+        ("Because.\n\n\n", f"Because.\n\n{OURS}"),
+        ("The sources: many.", f"The sources: many.\n\n{OURS}"),
+        ("Sources: https://a.example", f"Sources: https://a.example\n\n{OURS}"),
+        ("Because.\n\nSources:", f"Because.\n\n{OURS}"),
+        ("Because.\n\n**Sources:**\n \n", f"Because.\n\n{OURS}"),
+        ("Because.\n\nSources:\n\nThat is all.", f"Because.\n\nThat is all.\n\n{OURS}"),
+        ("Sources:\n- https://x.example\n\nSources:", f"Sources:\n- https://x.example\n\n{OURS}"),
+        ("Sources:", OURS),
+    ],
+)
+def test_a_text_without_sources_of_its_own_gets_one_section(text: str, with_section: str) -> None:
+    assert with_sources(text, CITED, today=TODAY) == with_section
+
+
+def test_a_search_that_reports_no_source_names_web_search() -> None:
+    assert with_sources("Because.", (), today=TODAY) == "Because.\n\nSources:\n- web_search (2026-11-16)"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Sources:",
+        "sources:",
+        "SOURCES：",
+        "**Sources:**",
+        "**Sources**:",
+        "## Sources:",
+        "> Sources:",
+        "__Sources__ ：",
+        "  Sources:  ",
+    ],
+)
+def test_the_section_of_the_model_is_known_by_its_heading(heading: str) -> None:
+    text = f"Because.\n\n{heading}\n- https://x.example (2026-03-04)"
+    assert with_sources(text, CITED, today=TODAY) == text
+
+
+@pytest.mark.parametrize(
+    ("item", "dated"),
+    [
+        ("- https://x.example", "- https://x.example (2026-11-16)"),
+        ("- https://x.example (2026-03-04)", "- https://x.example (2026-03-04)"),
+        ("- https://x.example(2026-03-04)", "- https://x.example(2026-03-04)"),
+        ("- https://x.example（2026-03-04）", "- https://x.example（2026-03-04）"),
+        ("- https://x.example、2026-03-04", "- https://x.example、2026-03-04"),
+        ("- 2026-03-04 https://x.example", "- 2026-03-04 https://x.example"),
+        ("* oai-weather  ", "* oai-weather (2026-11-16)"),
+        ("  - x", "  - x (2026-11-16)"),
+        ("1. https://x.example", "1. https://x.example (2026-11-16)"),
+        ("2) https://x.example", "2) https://x.example (2026-11-16)"),
+        ("3 https://x.example", "3 https://x.example (2026-11-16)"),
+        ("- https://x.example/2026-03-04/post", "- https://x.example/2026-03-04/post (2026-11-16)"),
+        ("- HTTPS://x.example/2026-03-04", "- HTTPS://x.example/2026-03-04 (2026-11-16)"),
+        ("- [X](https://x.example/2026-03-04)", "- [X](https://x.example/2026-03-04) (2026-11-16)"),
+        ("- [X](https://x.example/2026-03-04) (2026-03-05)", "- [X](https://x.example/2026-03-04) (2026-03-05)"),
+        ("- <https://x.example/2026-03-04>, 2026-03-05", "- <https://x.example/2026-03-04>, 2026-03-05"),
+    ],
+)
+def test_an_item_of_the_model_without_a_date_gets_the_day_of_access(item: str, dated: str) -> None:
+    assert with_sources(f"Because.\n\nSources:\n{item}", CITED, today=TODAY) == f"Because.\n\nSources:\n{dated}"
+
+
+def test_lines_in_the_section_that_are_no_items_stay_as_they_are() -> None:
+    text = "Because.\n\nSources:\n\n- https://x.example\n  found last week\n- y (2026-01-01)"
+    expected = "Because.\n\nSources:\n\n- https://x.example (2026-11-16)\n  found last week\n- y (2026-01-01)"
+    assert with_sources(text, CITED, today=TODAY) == expected
+
+
+def test_only_the_last_heading_begins_the_section() -> None:
+    text = "Sources:\n- one\n\nMore.\n\nSources:\n- two"
+    assert with_sources(text, CITED, today=TODAY) == f"{text} (2026-11-16)"
+
+
+def test_a_text_with_windows_line_ends_keeps_its_section() -> None:
+    text = "Because.\r\n\r\nSources:\r\n- https://x.example\r\n- y (2026-01-01)\r\n"
+    dated = with_sources(text, CITED, today=TODAY)
+    assert dated.splitlines() == ["Because.", "", "Sources:", "- https://x.example (2026-11-16)", "- y (2026-01-01)"]
+
+
+def test_adding_the_section_twice_changes_nothing_more() -> None:
+    once = with_sources("Because.", CITED, today=TODAY)
+    assert with_sources(once, CITED, today=TODAY) == once

@@ -1,0 +1,52 @@
+import inspect
+import re
+
+import pytest
+
+from openai_responses_mcp.domain import errors
+from openai_responses_mcp.domain.errors import AnsweringError, GatewayError
+
+ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+FAILURES_WORTH_REPEATING = {"GatewayUnreachable", "GatewayOverloaded"}
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_code() -> None:
+    drawn: dict[int, str] = {}
+    parents = {}
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"([│├└─ ]*)([A-Z][A-Za-z]+)(?: |$)", line)
+        if found and hasattr(errors, found[2]):
+            depth = len(found[1]) // 4
+            drawn[depth] = found[2]
+            parents[found[2]] = drawn[depth - 1] if depth else "Exception"
+    assert parents == {kind.__name__: kind.__bases__[0].__name__ for kind in ERRORS}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_is_an_answering_error_that_speaks_to_the_user(kind: type[Exception]) -> None:
+    error = kind("what to do")
+    assert isinstance(error, AnsweringError)
+    assert str(error) == "what to do"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ERRORS if issubclass(kind, GatewayError)])
+def test_only_busy_and_unreachable_gateways_are_worth_asking_again(kind: type[GatewayError]) -> None:
+    assert kind.is_worth_repeating is (kind.__name__ in FAILURES_WORTH_REPEATING)
+
+
+def test_a_failure_of_the_gateway_carries_the_facts_it_was_given() -> None:
+    error = GatewayError(
+        "busy",
+        status=429,
+        kind="rate_limit",
+        code="slow_down",
+        name="RateLimitError",
+        body="{}",
+        retry_after_seconds=2.0,
+    )
+    assert (error.status, error.kind, error.code, error.name) == (429, "rate_limit", "slow_down", "RateLimitError")
+    assert (error.body, error.retry_after_seconds, error.retries) == ("{}", 2.0, 0)
+
+
+def test_a_failure_without_a_vendor_name_goes_by_its_own() -> None:
+    assert errors.GatewayTimeout("slow").name == "GatewayTimeout"

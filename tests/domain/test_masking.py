@@ -1,0 +1,164 @@
+import ast
+import base64
+import json
+import string
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses_mcp.domain.masking import MASK, SHORTEST_SECRET, SecretMask, secrets_in
+
+KEY = "Xq7/+w'z\"9\\Lm%&é"
+
+
+def test_a_known_secret_is_masked_wherever_it_stands() -> None:
+    assert SecretMask(["hunter22"])("hunter22, (hunter22) and hunter22hunter22") == "***, (***) and ******"
+
+
+def test_the_longer_of_two_secrets_is_masked_whole() -> None:
+    assert SecretMask(["abcdefgh", "abcdefgh-ijkl"])("abcdefgh-ijkl abcdefgh") == "*** ***"
+
+
+def test_a_secret_is_known_without_the_blanks_around_it() -> None:
+    assert SecretMask([" hunter22\n"])("hunter22") == MASK
+
+
+def test_a_broken_secret_is_masked_in_its_pieces_too() -> None:
+    mask = SecretMask(["firsthalf\nsecondhalf"])
+    assert mask("firsthalf and secondhalf") == "*** and ***"
+
+
+@pytest.mark.parametrize("value", ["", "test", "ollama", "1234567"])
+def test_a_value_too_short_to_be_a_secret_is_left_alone(value: str) -> None:
+    text = f"a {value} b"
+    assert SecretMask([value])(text) == text
+
+
+def test_without_secrets_an_ordinary_text_stays_as_it_is() -> None:
+    text = "The task-force's keynote: passwords are secret. See https://a.example/x@y and risk-averse people."
+    assert SecretMask()(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Incorrect key: sk-proj-abc_DEF-123", "Incorrect key: ***"),
+        ("rk-12345678 pk-12345678", "*** ***"),
+        (r"line\nsk-12345678", r"line\n***"),
+        ("Authorization: Bearer abc.def~ghi", "Authorization: Bearer ***"),
+        ("proxy said basic dXNlcjpwYXNz", "proxy said basic ***"),
+        ("api_key=abcd1234&x=1", "api_key=***&x=1"),
+        ("OPENAI_API_KEY: abcd1234", "OPENAI_API_KEY: ***"),
+        ('{"api-key": "abcd1234", "n": 1}', '{"api-key": "***", "n": 1}'),
+        (r"{\"password\":\"abcd1234\"}", r"{\"password\":\"***\"}"),
+        ("client_secret = 'abcd1234'", "client_secret = '***'"),
+        ("access_token=abcd1234;", "access_token=***;"),
+        ("http://user:pa55@proxy.example:8080/x", "http://***@proxy.example:8080/x"),
+        ("https://token@git.example", "https://***@git.example"),
+    ],
+)
+def test_a_likely_secret_is_known_by_its_look(text: str, masked: str) -> None:
+    assert SecretMask()(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text", ["a-" * 200_000, "://" * 100_000, "sk-" * 100_000, "secret " * 100_000, "basic " * 100_000]
+)
+def test_a_long_text_is_masked_in_linear_time(text: str) -> None:
+    started = time.monotonic()
+    SecretMask([KEY])(text)
+    assert time.monotonic() - started < 5
+
+
+def test_secrets_are_found_by_the_names_of_their_variables() -> None:
+    environ = {
+        "MY_VENDOR": "the-key-itself",
+        "GITHUB_TOKEN": "a-token-here",
+        "db_password": "a-password",
+        "AWS_SECRET_ID": "a-secret",
+        "HOME": "/home/someone",
+    }
+    found = secrets_in(environ, key_variable="MY_VENDOR", base_url="https://api.example/v1")
+    assert sorted(found) == ["a-password", "a-secret", "a-token-here", "the-key-itself"]
+
+
+def test_passwords_inside_urls_are_found_as_written_and_as_sent() -> None:
+    environ = {
+        "HTTPS_PROXY": "http://me:p%40ss%2Fword@proxy.example:8080",
+        "BAD_URL": "http://[",
+        "X": "http://a:bcdefghi@c",
+    }
+    found = secrets_in(environ, key_variable="OPENAI_API_KEY", base_url="https://u:base-pass@api.example/v1")
+    assert set(found) == {"p%40ss%2Fword", "p@ss/word", "base-pass"}
+
+
+def test_the_password_of_a_proxy_does_not_show_in_the_header_made_of_it() -> None:
+    environ = {"HTTPS_PROXY": "http://me:p%40ss%2Fword@proxy.example"}
+    mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
+    header = base64.b64encode(b"me:p@ss/word").decode()
+    assert base64.b64encode(b"p@ss/word")[2:-4].decode() not in mask(header)
+    assert MASK in mask(f"sent {header}")
+
+
+def in_base64(before: str, secret: str, after: str) -> tuple[str, str]:
+    """The whole text in base64, and what of it depends on the secret alone."""
+    start, end = len(before.encode()), len((before + secret).encode())
+    encoded = base64.b64encode((before + secret + after).encode()).decode()
+    return encoded, encoded[-(-start * 8 // 6) : end * 8 // 6]
+
+
+FORMS: dict[str, Callable[[str, str, str], tuple[str, str]]] = {
+    "plain": lambda before, secret, after: (before + secret + after, secret),
+    "url": lambda before, secret, after: (quote(before + secret + after, safe=""), quote(secret, safe="")),
+    "url path": lambda before, secret, after: (quote(before + secret + after), quote(secret)),
+    "json": lambda before, secret, after: (json.dumps(before + secret + after), json.dumps(secret)[1:-1]),
+    "json in utf-8": lambda before, secret, after: (
+        json.dumps(before + secret + after, ensure_ascii=False),
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    ),
+    "base64": in_base64,
+}
+# The mask is made of stars, so no text can be kept free of a secret made of them.
+SECRETS = st.text(
+    st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="*"),
+    min_size=SHORTEST_SECRET,
+    max_size=40,
+)
+TEXTS = st.text(string.printable + "éあ😀", max_size=30)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(before=TEXTS, secret=SECRETS, after=TEXTS)
+@settings(max_examples=100, deadline=None)
+def test_a_planted_secret_never_survives(form: str, before: str, secret: str, after: str) -> None:
+    text, planted = FORMS[form](before, secret, after)
+    assert planted in text
+    assert planted not in SecretMask([secret])(text)
+
+
+@given(before=TEXTS, secret=SECRETS, after=TEXTS)
+@settings(max_examples=200, deadline=None)
+def test_a_planted_secret_never_survives_in_a_repr(before: str, secret: str, after: str) -> None:
+    # Read back, so that no spelling of the secret goes unnoticed.
+    masked = SecretMask([secret])(repr(f"{before} {secret} {after}"))
+    assert secret not in ast.literal_eval(masked)
+
+
+@pytest.mark.parametrize("shift", range(6))
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_is_masked_at_every_alignment(shift: int, encode: Callable[[bytes], bytes]) -> None:
+    text = encode(b"\xff" * shift + KEY.encode() + b"\xff" * 4).decode()
+    masked = SecretMask([KEY])(text)
+    assert MASK in masked
+    assert len(masked) < len(text) - len(KEY)
+
+
+@pytest.mark.parametrize("around", ["", "'", '"', "'\""])
+def test_a_secret_with_quotes_is_masked_in_a_repr_whatever_quotes_stand_around_it(around: str) -> None:
+    for secret in ("abc'defgh", 'abc"defgh', "abc'def\"gh", "abc\\defgh"):
+        masked = SecretMask([secret])(repr(f"{around} {secret} {around}"))
+        assert ast.literal_eval(masked) == f"{around} {MASK} {around}"

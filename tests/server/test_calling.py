@@ -1,0 +1,205 @@
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayOverloaded, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.domain.models import ModelReply, Source, Usage
+from openai_responses_mcp.server.calling import CallingRules
+from tests.server.wired import ANSWERING, ENVELOPE, SECRET, SERVER_INFO, Wired, request, tool_call
+
+AS_RESULT = CallingRules(returns_failures_as_results=True)
+
+
+async def failure(error: Exception, **how: Any) -> Any:
+    """What a call is answered with when the gateway fails."""
+    meta = how.pop("meta", None)
+    wired = Wired(**how)
+    wired.gateway.enqueue(error)
+    return await wired.reply_to(tool_call(1, meta=meta))
+
+
+async def refusal(arguments: Any, meta: Any = None, **how: Any) -> Any:
+    """What a call with these arguments is answered with, without the model having been asked."""
+    wired = Wired(**how)
+    reply = await wired.reply_to(request(1, "tools/call", {"name": "answer", "arguments": arguments, "_meta": meta}))
+    assert wired.gateway.calls == []
+    return reply
+
+
+async def test_a_question_is_answered_with_exactly_four_fields_and_the_id_beside_them() -> None:
+    wired = Wired()
+    wired.gateway.enqueue(
+        ModelReply(
+            text="Because.",
+            model="gpt-5.2-x",
+            response_id="resp_1",
+            cited=(Source("https://a.example", "A", "2026-01-02"),),
+            search_count=1,
+            usage=Usage(1, 2, 3),
+        )
+    )
+    reply = await wired.reply_to(tool_call(7))
+    fields = {
+        "answer": "Because.\n\nSources:\n- https://a.example (2026-01-02)",
+        "used_search": True,
+        "citations": [{"url": "https://a.example", "title": "A", "published_at": "2026-01-02"}],
+        "model": "gpt-5.2-x",
+    }
+    assert (reply["jsonrpc"], reply["id"]) == ("2.0", 7)
+    assert json.loads(reply["result"]["content"][0]["text"]) == fields
+    assert reply["result"]["content"][1:] == [{"type": "text", "text": "[Response ID: resp_1]"}]
+    assert reply["result"]["structuredContent"] == {**fields, "response_id": "resp_1"}
+    assert reply["result"]["_meta"]["openai-responses-mcp/searches"] == 1
+
+
+async def test_the_configuration_can_leave_the_response_id_out_of_the_text() -> None:
+    wired = Wired(rules=CallingRules(shows_response_id=False))
+    wired.gateway.enqueue(ModelReply(text="Because.", response_id="resp_1"))
+    result = (await wired.reply_to(tool_call(1)))["result"]
+    assert len(result["content"]) == 1
+    assert result["structuredContent"]["response_id"] == "resp_1"
+
+
+async def test_in_the_new_era_the_result_is_stamped_and_keeps_its_own_meta() -> None:
+    result = (await Wired().reply_to(tool_call(1, meta=ENVELOPE)))["result"]
+    assert result["resultType"] == "complete"
+    assert set(result["_meta"]) == {SERVER_INFO, "openai-responses-mcp/searches"}
+    assert "ttlMs" not in result
+
+
+@pytest.mark.parametrize("arguments", [None, {}])
+async def test_null_arguments_are_absent(arguments: Any) -> None:
+    assert (await refusal(arguments))["error"] == {
+        "code": -32001,
+        "message": "answer: invalid arguments",
+        "data": {"reason": "query is required"},
+    }
+
+
+@pytest.mark.parametrize("arguments", [[], "Q", 7, False])
+async def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
+    assert (await refusal(arguments))["error"]["data"] == {"reason": "arguments must be an object"}
+
+
+@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CallingRules(), ENVELOPE), (AS_RESULT, ENVELOPE)])
+async def test_bad_arguments_are_a_tool_result_where_a_model_should_read_them(rules: CallingRules, meta: Any) -> None:
+    result = (await refusal({"query": "Q", "max_results": 11}, meta, rules=rules))["result"]
+    reason = "answer: invalid arguments: max_results must be a number from 1 to 10"
+    assert result["isError"] is True
+    assert result["content"] == [{"type": "text", "text": reason}]
+    assert ("resultType" in result) is (meta is not None)
+
+
+async def test_a_conversation_without_stored_responses_is_refused_with_the_reason() -> None:
+    arguments = {"query": "Q", "previous_response_id": "resp_1"}
+    error = (await refusal(arguments, rules=CallingRules(keeps_responses=False)))["error"]
+    assert error["message"] == "answer: invalid arguments"
+    assert "request.store is false" in error["data"]["reason"]
+
+
+async def test_a_secret_among_bad_arguments_is_not_sent_back() -> None:
+    assert SECRET not in json.dumps(await refusal({"query": "Q", "style": SECRET}))
+
+
+@pytest.mark.parametrize(
+    "error", [GatewayTimeout("Too slow. Ask again."), KeyUnusable("Missing API key: set X"), AnswerWithheld("Nothing.")]
+)
+async def test_a_failure_is_an_error_that_says_what_went_wrong(error: Exception) -> None:
+    assert (await failure(error))["error"] == {
+        "code": -32001,
+        "message": "answer failed",
+        "data": {"message": str(error)},
+    }
+
+
+async def test_a_missing_profile_is_a_failure() -> None:
+    reply = await Wired(answering=ANSWERING._replace(profiles={})).reply_to(tool_call(1))
+    assert reply["error"] == {
+        "code": -32001,
+        "message": "answer failed",
+        "data": {"message": "model_profiles.answer is required"},
+    }
+
+
+@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CallingRules(), ENVELOPE), (AS_RESULT, ENVELOPE)])
+async def test_a_failure_is_a_tool_result_where_a_model_should_read_it(rules: CallingRules, meta: Any) -> None:
+    result = (await failure(GatewayTimeout("Too slow."), rules=rules, meta=meta))["result"]
+    assert result["isError"] is True
+    assert result["content"] == [{"type": "text", "text": "answer failed: Too slow."}]
+    assert ("resultType" in result) is (meta is not None)
+
+
+async def test_retries_are_counted_where_they_happened() -> None:
+    error = GatewayOverloaded("busy", status=429)
+    error.retries = 3
+    assert (await failure(error))["error"]["data"] == {"message": "busy", "retries": 3}
+
+
+@pytest.mark.parametrize(
+    ("error", "facts"),
+    [
+        (
+            GatewayOverloaded("busy", status=429, kind="rate_limit", code="slow", name="RateLimitError"),
+            {"status": 429, "type": "rate_limit", "name": "RateLimitError"},
+        ),
+        (GatewayOverloaded("busy", code="server_error"), {"status": "server_error", "name": "GatewayOverloaded"}),
+        (GatewayTimeout("busy"), {"name": "GatewayTimeout"}),
+        (KeyUnusable("busy"), {"name": "KeyUnusable"}),
+    ],
+)
+async def test_in_debug_a_failure_also_tells_status_type_and_name_as_far_as_known(
+    error: Exception, facts: dict[str, Any]
+) -> None:
+    assert (await failure(error, is_debugging=True))["error"]["data"] == {"message": "busy", **facts}
+
+
+async def test_a_secret_shows_in_no_part_of_a_failure() -> None:
+    error = GatewayOverloaded(f"key {SECRET}", kind=f"kind {SECRET}", code=f"code {SECRET}", name=f"name {SECRET}")
+    assert (await failure(error, is_debugging=True))["error"]["data"] == {
+        "message": "key ***",
+        "status": "code ***",
+        "type": "kind ***",
+        "name": "name ***",
+    }
+    assert SECRET not in json.dumps(await failure(error, rules=AS_RESULT))
+
+
+@pytest.mark.parametrize("rules", [CallingRules(), AS_RESULT])
+async def test_a_long_message_is_masked_first_and_then_cut(rules: CallingRules) -> None:
+    # Cut first, half of the key would stand at the end, and no mask would know it.
+    reply = await failure(GatewayTimeout("x" * 390 + SECRET + "y" * 100), rules=rules)
+    shown = "x" * 390 + "***" + "y" * 7
+    assert len(shown) == 400
+    if rules is AS_RESULT:
+        assert reply["result"]["content"][0]["text"] == f"answer failed: {shown}"
+    else:
+        assert reply["error"]["data"]["message"] == shown
+
+
+async def test_the_debug_log_names_the_arguments_but_not_what_they_say() -> None:
+    wired = Wired(is_debugging=True)
+    arguments = {"query": "private", "colour": "red", "domains": ["hidden.example"]}
+    await wired.reply_to(request(1, "tools/call", {"name": "answer", "arguments": arguments}))
+    assert wired.logger.facts("tools/call") == [
+        {"name": "answer", "argsKeys": ["query", "colour", "domains"], "queryLen": 7}
+    ]
+    assert wired.logger.facts("ignored arguments") == [{"name": "answer", "argsKeys": ["colour"]}]
+    assert not any(word in repr(wired.logger.lines) for word in ("private", "red'", "hidden.example"))
+
+
+async def test_a_question_that_is_no_text_has_no_length_in_the_log() -> None:
+    wired = Wired(is_debugging=True)
+    await wired.reply_to(request(1, "tools/call", {"name": "iris", "arguments": {"input": 7}}))
+    assert wired.logger.facts("tools/call") == [{"name": "iris", "argsKeys": ["input"], "queryLen": 0}]
+    assert wired.logger.facts("ignored arguments") == []
+
+
+async def test_a_progress_token_makes_the_call_report() -> None:
+    wired = Wired()
+    wired.gateway.hold()
+    wired.handle(tool_call(1, meta={"progressToken": 5}))
+    first = (await wired.transport.wait_for_sent(1))[0]
+    assert (first["method"], first["params"]["progressToken"]) == ("notifications/progress", 5)
+    wired.gateway.release()
+    assert [message.get("id") for message in await wired.drained()] == [None, 1]

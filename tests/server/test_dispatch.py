@@ -1,0 +1,313 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, ProgressListener, Usage
+from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.server.calling import ToolCaller
+from openai_responses_mcp.server.dispatch import Dispatcher
+from tests.fakes import WAIT_SECONDS, FakeGateway
+from tests.server.wired import ENVELOPE, Wired, cancel, request, tool_call
+
+PONG = {"jsonrpc": "2.0", "id": "p", "result": {}}
+
+
+async def held(*messages: dict[str, Any], calls: int) -> Wired:
+    """A dispatcher with that many calls waiting at the gateway."""
+    wired = Wired(is_debugging=True)
+    wired.gateway.hold()
+    wired.handle(*messages)
+    await wired.gateway.wait_for_calls(calls)
+    return wired
+
+
+async def test_a_call_before_initialize_is_served() -> None:
+    reply = await Wired().reply_to(tool_call(1))
+    assert reply["result"]["structuredContent"]["answer"] == "an answer"
+
+
+async def test_ping_and_list_are_answered_at_once_while_a_thousand_calls_are_in_flight() -> None:
+    wired = await held(*(tool_call(number) for number in range(1000)), calls=1000)
+    wired.handle(request("p", "ping"), request("l", "tools/list"))
+    first, second = wired.transport.replies()
+    assert first == PONG
+    assert len(second["result"]["tools"]) == 4
+    wired.gateway.release()
+    replies = (await wired.drained())[2:]
+    assert sorted(reply["id"] for reply in replies) == list(range(1000))
+    assert all("result" in reply for reply in replies)
+
+
+async def test_replies_come_in_the_order_of_completion() -> None:
+    slow = FakeGateway()
+    slow.hold()
+    wired = Wired(gateway=Switch({"slow": slow, "quick": FakeGateway()}))
+    wired.handle(tool_call(1, "slow"), tool_call(2, "quick"))
+    assert [reply["id"] for reply in await wired.transport.wait_for_sent(1)] == [2]
+    slow.release()
+    assert [reply["id"] for reply in await wired.drained()] == [2, 1]
+
+
+class Switch(LLMGateway):
+    """Asks the gateway named by the first word of the question."""
+
+    def __init__(self, gateways: dict[str, FakeGateway]) -> None:
+        self._gateways = gateways
+
+    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+        return await self._gateways[request.input_text.split()[0]].respond(request, on_progress)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        tool_call(1, "again"),
+        tool_call(1, tool="nope"),
+        tool_call(1, meta=ENVELOPE),
+        request(1, "ping"),
+        request(1, "tools/list"),
+        request(1, "nope"),
+    ],
+)
+async def test_an_id_in_flight_is_refused_for_the_second_and_the_first_is_unharmed(second: dict[str, Any]) -> None:
+    wired = await held(tool_call(1, "first"), calls=1)
+    wired.handle(second)
+    refusal = wired.transport.replies()[0]
+    assert refusal["id"] == 1
+    assert refusal["error"] == {
+        "code": -32600,
+        "message": "Invalid request: A request with the id 1 is already in flight",
+    }
+    wired.gateway.release()
+    replies = await wired.drained()
+    assert len(replies) == 2
+    assert "result" in replies[1]
+    assert len(wired.gateway.calls) == 1
+
+
+async def test_a_number_and_its_digits_as_text_are_two_calls() -> None:
+    wired = await held(tool_call(1), tool_call("1"), calls=2)
+    wired.handle(cancel("1"))
+    wired.gateway.release()
+    assert [reply["id"] for reply in await wired.drained()] == [1]
+
+
+async def test_an_id_is_free_again_after_the_reply() -> None:
+    wired = Wired()
+    replies = [await wired.reply_to(tool_call(1)) for _ in range(3)]
+    assert all("result" in reply for reply in replies)
+
+
+async def test_a_cancelled_call_is_aborted_and_sends_no_response() -> None:
+    wired = await held(tool_call(1), calls=1)
+    wired.handle(cancel(1, reason="changed my mind"))
+    wired.gateway.release()
+    assert await wired.drained() == []
+    assert len(wired.gateway.cancelled) == 1
+    assert wired.logger.facts("cancelled") == [{"requestId": 1, "reason": "changed my mind"}]
+
+
+class StubbornGateway(FakeGateway):
+    """Shrugs off a cancellation and answers in the end."""
+
+    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+        try:
+            return await super().respond(request, on_progress)
+        except asyncio.CancelledError:
+            await self._released.wait()
+            return ModelReply(text="all the same")
+
+
+async def test_a_cancelled_call_is_silent_even_if_the_gateway_goes_on() -> None:
+    gateway = StubbornGateway()
+    gateway.hold()
+    wired = Wired(gateway=gateway)
+    wired.handle(tool_call(1, meta={"progressToken": "t"}))
+    await gateway.wait_for_calls(1)
+    await wired.clock.wait_for_sleepers()
+    before = len(wired.transport.sent)
+    wired.handle(cancel(1))
+    for _ in range(20):
+        await wired.clock.advance(1)
+    gateway.release()
+    assert len(await wired.drained()) == before
+
+
+async def test_a_call_cancelled_before_it_began_never_reaches_the_gateway() -> None:
+    wired = Wired()
+    wired.handle(tool_call(1), cancel(1))
+    assert await wired.drained() == []
+    assert wired.gateway.calls == []
+
+
+async def test_a_later_request_takes_over_the_id_of_a_cancelled_one() -> None:
+    wired = await held(tool_call(1), calls=1)
+    wired.handle(cancel(1), tool_call(1, "again"))
+    wired.gateway.release()
+    replies = await wired.drained()
+    assert [reply["id"] for reply in replies] == [1]
+    assert "result" in replies[0]
+
+
+@pytest.mark.parametrize("unfit", [2, "1", True, 1.0, None, [1], {"id": 1}])
+async def test_a_cancellation_that_names_no_call_leaves_every_call_alone(unfit: Any) -> None:
+    wired = await held(tool_call(1), calls=1)
+    wired.handle(cancel(unfit))
+    assert wired.transport.sent == []
+    wired.gateway.release()
+    assert [reply["id"] for reply in await wired.drained()] == [1]
+
+
+@pytest.mark.parametrize(
+    "notification",
+    [
+        {"jsonrpc": "2.0", "method": "notifications/cancelled"},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": None},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"reason": "x"}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "answer", "arguments": {"query": "Q"}}},
+        {"jsonrpc": "2.0", "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1, "result": {}},
+    ],
+)
+async def test_notifications_and_responses_are_not_answered(notification: dict[str, Any]) -> None:
+    wired = Wired()
+    wired.handle(notification)
+    assert await wired.drained() == []
+    assert await wired.reply_to(request("p", "ping")) == PONG
+    assert wired.gateway.calls == []
+
+
+async def test_cancelling_twice_or_after_the_reply_does_nothing() -> None:
+    wired = await held(tool_call(1), calls=1)
+    wired.handle(cancel(1), cancel(1))
+    wired.gateway.release()
+    await wired.reply_to(tool_call(2))
+    wired.handle(cancel(2))
+    assert [reply["id"] for reply in await wired.drained()] == [2]
+    assert len(wired.logger.facts("cancelled")) == 1
+
+
+async def test_a_reason_that_is_no_text_is_not_logged() -> None:
+    wired = await held(tool_call(1), calls=1)
+    wired.handle(cancel(1, reason={"a": 1}))
+    assert wired.logger.facts("cancelled") == [{"requestId": 1, "reason": None}]
+    await wired.drained()
+
+
+async def test_a_cancellation_racing_the_completion_never_makes_two_replies_or_a_late_one() -> None:
+    wired = Wired()
+    for number in range(2000):
+        wired.gateway.hold()
+        wired.handle(tool_call(number))
+        await wired.gateway.wait_for_calls(number + 1)
+        wired.gateway.release()
+        for _ in range(number % 6):
+            await asyncio.sleep(0)
+        before = len(wired.transport.sent)
+        wired.handle(cancel(number))
+        async with asyncio.timeout(WAIT_SECONDS):
+            await wired.dispatcher.drain()
+        assert len(wired.transport.sent) == before
+    ids = [reply["id"] for reply in wired.transport.replies()]
+    assert len(ids) == len(set(ids))
+    assert 0 < len(ids) < 2000
+
+
+async def test_an_unexpected_failure_is_answered_and_its_traceback_logged() -> None:
+    wired = Wired()
+    wired.gateway.enqueue(ZeroDivisionError("a bug"))
+    assert await wired.reply_to(tool_call(1)) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": -32603, "message": "Internal error; the log on stderr has the details"},
+    }
+    ((level, event, facts),) = wired.logger.lines
+    assert (level, event) == ("error", "call failed unexpectedly")
+    assert "ZeroDivisionError: a bug" in str(facts["traceback"])
+    assert "result" in await wired.reply_to(tool_call(2))
+
+
+async def test_an_answer_that_cannot_be_encoded_is_answered_with_an_error() -> None:
+    wired = Wired()
+    wired.gateway.enqueue(ModelReply(text="x", usage=Usage(float("nan"), 1, 1)))  # type: ignore[arg-type]
+    reply = await wired.reply_to(tool_call(1))
+    assert (reply["id"], reply["error"]["code"]) == (1, -32603)
+    assert [event for _, event, _ in wired.logger.lines] == ["call failed unexpectedly"]
+
+
+async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
+    wired = Wired()
+
+    async def fail() -> ToolCaller:
+        raise RuntimeError("what a call needs could not be loaded") from ImportError("no such package")
+
+    dispatcher = Dispatcher(wired.transport, wired.logger, ("answer",), load_caller=fail)
+    for number in (1, 2):
+        dispatcher.handle(json.dumps(tool_call(number)).encode())
+    replies = await wired.transport.wait_for_sent(2)
+    assert [(reply["id"], reply["error"]["code"]) for reply in replies] == [(1, -32603), (2, -32603)]
+    assert all("no such package" in str(facts["traceback"]) for _, _, facts in wired.logger.lines)
+
+
+async def test_a_framing_fault_is_one_invalid_request_without_an_id() -> None:
+    wired = Wired()
+    wired.dispatcher.handle(FramingFault("Content-Length twice"))
+    assert wired.transport.replies() == [
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Invalid request: Content-Length twice"}}
+    ]
+
+
+async def test_a_body_that_is_not_json_is_one_parse_error() -> None:
+    wired = Wired()
+    wired.dispatcher.handle(b"{")
+    (reply,) = wired.transport.replies()
+    assert (reply["id"], reply["error"]["code"]) == (None, -32700)
+
+
+async def test_an_answer_full_of_line_ends_is_one_line_on_the_wire() -> None:
+    wired = Wired()
+    text = 'a\n"b"\r\nc\u2028d\u2029e\x85f\ud800'
+    wired.gateway.enqueue(ModelReply(text=text))
+    reply = await wired.reply_to(tool_call(1))
+    assert len(wired.transport.sent[0].decode().splitlines()) == 1
+    assert reply["result"]["structuredContent"]["answer"] == text.replace("\ud800", "\ufffd")
+
+
+async def test_a_lone_surrogate_in_a_question_is_answered() -> None:
+    wired = Wired()
+    assert "result" in await wired.reply_to(tool_call(1, "why \ud800?"))
+    assert wired.gateway.calls[0].input_text.startswith("why \ufffd?\n")
+
+
+async def test_draining_waits_for_every_call() -> None:
+    wired = await held(tool_call(1), tool_call(2), calls=2)
+    drain = asyncio.create_task(wired.drained())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not drain.done()
+    wired.gateway.release()
+    assert sorted(reply["id"] for reply in await drain) == [1, 2]
+
+
+async def test_aborting_drops_every_call_unanswered() -> None:
+    wired = await held(tool_call(1), tool_call(2), calls=2)
+    wired.dispatcher.abort()
+    assert await wired.drained() == []
+    assert len(wired.gateway.cancelled) == 2
+
+
+async def test_the_first_reply_is_told_once() -> None:
+    wired = Wired()
+    wired.handle(cancel(1))
+    assert wired.first_replies == 0
+    wired.handle(request(1, "nope"), request(2, "ping"))
+    assert wired.first_replies == 1
+
+
+async def test_the_debug_log_has_each_request_and_notification() -> None:
+    wired = Wired(is_debugging=True)
+    wired.handle(request("a", "ping"), cancel(7))
+    assert wired.logger.facts("recv") == [{"method": "ping", "id": "a"}, {"method": "notifications/cancelled"}]

@@ -1,0 +1,187 @@
+from typing import Any
+
+import pytest
+from mcp_types import methods
+from mcp_types.jsonrpc import JSONRPCError, JSONRPCResponse
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.domain.errors import GatewayOverloaded
+from openai_responses_mcp.domain.models import ModelReply, Progress, Source, Usage
+from openai_responses_mcp.server.eras import ENVELOPE as NEW_ERA
+from openai_responses_mcp.server.eras import HANDSHAKE, EnvelopeFault, era_of
+from openai_responses_mcp.server.jsonrpc import Request
+from tests.server.wired import CAPABILITIES, ENVELOPE, REVISION, SERVER_INFO, Wired, request, tool_call
+
+INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "version": __version__}
+SUPPORTED = ["2026-07-28", "2025-06-18"]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"_meta": None}, {"_meta": []}, {"_meta": {}}, {"_meta": {"progressToken": 1, CAPABILITIES: {}}}]
+)
+def test_a_request_without_a_revision_belongs_to_the_handshake_era(params: dict[str, Any]) -> None:
+    assert era_of(Request(1, "tools/list", params)) is HANDSHAKE
+
+
+@pytest.mark.parametrize("revision", SUPPORTED)
+def test_a_request_with_a_known_revision_belongs_to_the_envelope_era(revision: str) -> None:
+    meta = {REVISION: revision, CAPABILITIES: {"roots": {}}}
+    assert era_of(Request(1, "tools/list", {"_meta": meta})) is NEW_ERA
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2099-01-01", ""])
+def test_an_unknown_revision_is_answered_with_the_known_ones(revision: str) -> None:
+    assert era_of(Request(1, "tools/list", {"_meta": {REVISION: revision}})) == EnvelopeFault(
+        -32022, "Unsupported protocol version", {"supported": SUPPORTED, "requested": revision}
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "meta"),
+    [
+        ("tools/list", {REVISION: 20260728, CAPABILITIES: {}}),
+        ("tools/list", {REVISION: None, CAPABILITIES: {}}),
+        ("tools/list", {REVISION: "2026-07-28"}),
+        ("tools/list", {REVISION: "2026-07-28", CAPABILITIES: None}),
+        ("tools/call", {REVISION: "2026-07-28", CAPABILITIES: []}),
+        ("server/discover", {}),
+        ("server/discover", None),
+        ("server/discover", {CAPABILITIES: {}}),
+    ],
+)
+def test_an_incomplete_envelope_is_refused_as_invalid_params(method: str, meta: Any) -> None:
+    fault = era_of(Request(1, method, {"_meta": meta}))
+    assert isinstance(fault, EnvelopeFault)
+    assert (fault.code, fault.data) == (-32602, None)
+    assert "io.modelcontextprotocol/" in fault.message
+
+
+async def test_initialize_answers_with_one_revision_whatever_is_asked_for() -> None:
+    wired = Wired()
+    for asked in ("2025-06-18", "2024-11-05", "2099-01-01", None):
+        reply = await wired.reply_to(request(1, "initialize", {"protocolVersion": asked, "capabilities": {}}))
+        assert reply["result"]["protocolVersion"] == "2025-06-18"
+        assert reply["result"]["capabilities"] == {"tools": {}}
+        assert reply["result"]["serverInfo"] == INFO
+        assert set(reply["result"]) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+        assert all(tool in reply["result"]["instructions"] for tool in ("answer", "answer_detailed", "answer_quick"))
+
+
+async def test_discover_tells_both_revisions_and_how_long_to_keep_them() -> None:
+    result = (await Wired().reply_to(request(1, "server/discover", {"_meta": ENVELOPE})))["result"]
+    assert result["supportedVersions"] == SUPPORTED
+    assert result["capabilities"] == {"tools": {}}
+    assert result["instructions"]
+    assert (result["ttlMs"], result["cacheScope"]) == (3_600_000, "private")
+    assert (result["resultType"], result["_meta"]) == ("complete", {SERVER_INFO: INFO})
+
+
+async def test_tools_are_listed_bare_in_one_era_and_stamped_in_the_other() -> None:
+    wired = Wired(tools=("answer", "answer_quick"))
+    old = (await wired.reply_to(request(1, "tools/list")))["result"]
+    new = (await wired.reply_to(request(2, "tools/list", {"_meta": ENVELOPE})))["result"]
+    assert set(old) == {"tools"}
+    assert [tool["name"] for tool in old["tools"]] == ["answer", "answer_quick"]
+    stamps = {"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "private", "_meta": {SERVER_INFO: INFO}}
+    assert new == {**old, **stamps}
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "text"),
+    [
+        (request(1, "nope"), -32601, "Unknown method"),
+        (request(1, "nope", {"_meta": ENVELOPE}), -32601, "Unknown method"),
+        (request(1, "ping", {"_meta": ENVELOPE}), -32601, "Unknown method"),
+        (request(1, "initialize", {"_meta": ENVELOPE}), -32601, "Unknown method"),
+        (tool_call(1, tool="nope"), -32601, "Unknown tool"),
+        (tool_call(1, tool="iris"), -32601, "Unknown tool"),
+        (request(1, "tools/call"), -32601, "Unknown tool"),
+        (request(1, "tools/call", {"name": ["answer"]}), -32601, "Unknown tool"),
+        (tool_call(1, tool="nope", meta=ENVELOPE), -32602, "Unknown tool"),
+        (
+            request(1, "tools/call", {"name": "answer", "_meta": {REVISION: "1"}}),
+            -32022,
+            "Unsupported protocol version",
+        ),
+        (request(1, "server/discover"), -32602, "server/discover needs"),
+    ],
+)
+async def test_what_cannot_be_served_is_refused_as_its_era_has_it(
+    message: dict[str, Any], code: int, text: str
+) -> None:
+    reply = await Wired(tools=("answer",)).reply_to(message)
+    assert reply["id"] == 1
+    assert reply["error"]["code"] == code
+    assert reply["error"]["message"].startswith(text)
+    JSONRPCError.model_validate(reply)
+
+
+async def test_both_eras_take_turns_on_one_connection() -> None:
+    wired = Wired()
+    assert "resultType" in (await wired.reply_to(request(1, "server/discover", {"_meta": ENVELOPE})))["result"]
+    assert "protocolVersion" in (await wired.reply_to(request(2, "initialize", {})))["result"]
+    assert "resultType" in (await wired.reply_to(tool_call(3, meta=ENVELOPE)))["result"]
+    assert "resultType" not in (await wired.reply_to(tool_call(4)))["result"]
+
+
+RICH = ModelReply(
+    text="Because.",
+    response_id="resp_1",
+    cited=(Source("https://a.example", "A"),),
+    searched=(Source("oai-weather", "api", is_url=False),),
+    search_count=1,
+    usage=Usage(1, 2, 3),
+)
+
+
+@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
+@pytest.mark.parametrize("method", ["initialize", "server/discover", "ping", "tools/list", "tools/call"])
+async def test_every_result_is_valid_on_the_wire_of_its_revision(
+    revision: str, meta: dict[str, Any], method: str
+) -> None:
+    wired = Wired()
+    wired.gateway.enqueue(RICH)
+    params = {"name": "answer", "arguments": {"query": "Q"}, "_meta": meta}
+    reply = await wired.reply_to(request(1, method, params))
+    if (method, revision) in methods.SERVER_RESULTS:
+        JSONRPCResponse.model_validate(reply)
+        methods.validate_server_result(method, revision, reply["result"])
+    else:
+        assert JSONRPCError.model_validate(reply).error.code in (-32601, -32602)
+
+
+@pytest.mark.parametrize("tool", ["answer", "answer_detailed", "answer_quick", "iris"])
+@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
+@pytest.mark.parametrize("outcome", [RICH, ModelReply(text="bare"), GatewayOverloaded("busy", status=429)])
+async def test_every_call_is_valid_on_the_wire_of_its_revision(
+    tool: str, revision: str, meta: dict[str, Any], outcome: ModelReply | Exception
+) -> None:
+    wired = Wired()
+    wired.gateway.enqueue(outcome)
+    params = {"name": tool, "arguments": {"query": "Q", "input": "Q"}, "_meta": meta}
+    reply = await wired.reply_to(request(1, "tools/call", params))
+    if "result" in reply:
+        methods.validate_server_result("tools/call", revision, reply["result"])
+    else:
+        assert revision == "2025-06-18"
+        assert JSONRPCError.model_validate(reply).error.code == -32001
+
+
+@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
+async def test_progress_is_valid_on_the_wire_of_its_revision(revision: str, meta: dict[str, Any]) -> None:
+    wired = Wired()
+    wired.gateway.hold()
+    wired.gateway.progress = [Progress("thinking")]
+    wired.handle(tool_call(1, meta={**meta, "progressToken": "t"}))
+    message = (await wired.transport.wait_for_sent(1))[0]
+    methods.parse_server_notification(message["method"], revision, message["params"])
+    assert message["params"]["progressToken"] == "t"
+    wired.dispatcher.abort()
+    await wired.drained()
+
+
+async def test_unsupported_revision_is_valid_on_the_wire() -> None:
+    reply = await Wired().reply_to(request("a", "tools/list", {"_meta": {REVISION: "1999-01-01"}}))
+    error = JSONRPCError.model_validate(reply).error
+    assert (reply["id"], error.code) == ("a", -32022)
+    assert error.data == {"supported": SUPPORTED, "requested": "1999-01-01"}

@@ -1,0 +1,241 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses_mcp.domain import errors
+from openai_responses_mcp.server.jsonrpc import (
+    BadMessage,
+    Incoming,
+    Notification,
+    Request,
+    code_of,
+    decode,
+    encode,
+    error_message,
+    notification_message,
+    result_message,
+)
+from tests.server.wired import request
+
+
+def decoded(message: Any) -> Incoming:
+    return decode(json.dumps(message).encode())
+
+
+def refused(body: bytes) -> BadMessage:
+    bad = decode(body)
+    assert isinstance(bad, BadMessage)
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "Expecting value"),
+        (b"hello", "Expecting value"),
+        (b'{"jsonrpc": "2.0", "id": 1', "Expecting"),
+        (b'{"id": 1} {"id": 2}', "Extra data"),
+        (b'{"id": "\xff"}', "utf-8"),
+        ('{"id": 1}'.encode("utf-16"), "utf-8"),
+        ('{"id": 1}'.encode("utf-16-le"), "Expecting"),
+        (b'\xef\xbb\xbf{"id": 1}', "BOM"),
+        (b'{"id": NaN}', "NaN is not JSON"),
+        (b'{"id": Infinity}', "Infinity is not JSON"),
+        (b'{"id": 1, "params": [-Infinity]}', "-Infinity is not JSON"),
+        (b'{"id": 1, "a": "\n"}', "Invalid control character"),
+        (b'{"id": ' + b"9" * 5000 + b"}", "4300"),
+        (b"[" * 100_000, "nesting too deep"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nesting too deep"),
+    ],
+)
+def test_a_body_that_is_not_json_is_a_parse_error_without_an_id(body: bytes, reason: str) -> None:
+    bad = refused(body)
+    assert (bad.code, bad.id) == (-32700, None)
+    assert bad.message.startswith("Parse error: ")
+    assert reason in bad.message
+
+
+def test_the_reason_of_a_parse_error_is_kept_short() -> None:
+    assert len(refused(b'{"' + b"a" * 10_000).message) < 250
+
+
+@pytest.mark.parametrize("message", [[], [request(1, "ping")], "ping", 1, None, True, 1.5])
+def test_json_that_is_no_object_is_an_invalid_request_without_an_id(message: Any) -> None:
+    bad = decoded(message)
+    assert isinstance(bad, BadMessage)
+    assert (bad.code, bad.id) == (-32600, None)
+
+
+@pytest.mark.parametrize("unusable", [None, True, False, 1.0, 1.5, 1e3, {}, {"id": 1}, [], [1]])
+def test_an_id_that_is_no_text_or_whole_number_is_refused_without_it(unusable: Any) -> None:
+    bad = decoded(request(unusable, "ping"))
+    assert bad == BadMessage(-32600, "Invalid request: id must be a string or a whole number", None)
+
+
+@pytest.mark.parametrize("usable", [0, 1, -7, 2**70, "", "1", "é", "a" * 1000])
+def test_any_text_and_any_whole_number_is_an_id(usable: Any) -> None:
+    incoming = decoded(request(usable, "ping", {"a": 1}))
+    assert isinstance(incoming, Request)
+    assert incoming == Request(usable, "ping", {"a": 1})
+    assert type(incoming.id) is type(usable)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"jsonrpc": "1.0"}, 'jsonrpc must be "2.0"'),
+        ({"jsonrpc": 2.0}, 'jsonrpc must be "2.0"'),
+        ({"jsonrpc": None}, 'jsonrpc must be "2.0"'),
+        ({"method": None}, "method must be a string"),
+        ({"method": 1}, "method must be a string"),
+        ({"method": ["ping"]}, "method must be a string"),
+        ({"params": []}, "params must be an object"),
+        ({"params": [1]}, "params must be an object"),
+        ({"params": "a"}, "params must be an object"),
+        ({"params": ""}, "params must be an object"),
+        ({"params": 0}, "params must be an object"),
+        ({"params": False}, "params must be an object"),
+    ],
+)
+def test_a_request_of_the_wrong_shape_is_refused_with_its_id(changes: dict[str, Any], fault: str) -> None:
+    assert decoded({**request(7, "ping"), **changes}) == BadMessage(-32600, f"Invalid request: {fault}", 7)
+
+
+@pytest.mark.parametrize("missing", ["jsonrpc", "method"])
+def test_a_request_that_lacks_something_is_refused_with_its_id(missing: str) -> None:
+    message = request("a", "ping")
+    del message[missing]
+    bad = decoded(message)
+    assert isinstance(bad, BadMessage)
+    assert (bad.code, bad.id) == (-32600, "a")
+
+
+def test_null_params_are_absent() -> None:
+    assert decoded({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None}) == Request(1, "ping", {})
+    assert decoded({"jsonrpc": "2.0", "method": "x", "params": None}) == Notification("x", {})
+
+
+@pytest.mark.parametrize(
+    ("body", "request_id"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "method": "tools/list"}', 1),
+        (b'{"jsonrpc": "2.0", "id": "a", "method": "ping", "params": {"b": 1, "b": 1}}', "a"),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"c": [{"id": 2, "id": 3}]}}', 1),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "m\\u0065thod": "ping"}', 1),
+        (b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": 1, "\\u0069d": 1, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping", "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping", "method": "ping"}', "\ufffd"),
+    ],
+)
+def test_a_key_twice_is_refused_with_the_id_if_there_is_exactly_one(body: bytes, request_id: Any) -> None:
+    assert refused(body) == BadMessage(-32600, "Invalid request: a key appears twice", request_id)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc": "2.0", "method": "x", "method": "x"}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {}, "result": {}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {"a": 1, "a": 2}}',
+        b'{"jsonrpc": "2.0", "id": 1, "result": {}}',
+        b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}',
+        b'{"id": 1, "error": 7}',
+        b"{}",
+        b'{"method": "x"}',
+        b'{"jsonrpc": "2.0", "method": 7}',
+        b'{"jsonrpc": "2.0", "method": "x", "params": []}',
+    ],
+)
+def test_responses_and_objects_without_an_id_are_never_answered(body: bytes) -> None:
+    assert decode(body) is None
+
+
+def test_a_method_makes_a_request_of_what_looks_like_a_response() -> None:
+    assert isinstance(decoded({**request(1, "ping"), "result": {}}), Request)
+
+
+def test_an_object_with_a_method_and_no_id_is_a_notification() -> None:
+    incoming = decoded({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert isinstance(incoming, Notification)
+    assert incoming == Notification("notifications/cancelled", {"requestId": 1})
+
+
+@pytest.mark.parametrize("key", ["ID", "Id", "\u0456d", "id\x00", "id ", "ｉｄ"])
+def test_a_key_that_only_looks_like_id_is_not_taken_for_it(key: str) -> None:
+    incoming = decoded({"jsonrpc": "2.0", key: 1, "method": "ping"})
+    assert isinstance(incoming, Notification)
+
+
+def test_a_key_that_only_looks_like_method_is_not_taken_for_it() -> None:
+    bad = decoded({"jsonrpc": "2.0", "id": 1, "Method": "ping", "method\x00": "ping"})
+    assert isinstance(bad, BadMessage)
+    assert (bad.code, bad.id) == (-32600, 1)
+
+
+def test_lone_surrogates_become_replacement_characters_everywhere() -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "m\\ud800", "params": {"\\udfff": ["a\\ud800", 1], "ok": "\\ud83d\\ude00"}}'
+    assert decode(body) == Request(1, "m\ufffd", {"\ufffd": ["a\ufffd", 1], "ok": "😀"})
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_no_bytes_make_the_decoder_raise(body: bytes) -> None:
+    assert isinstance(decode(body), Request | Notification | BadMessage | None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_what_is_encoded_is_one_line_of_utf_8_that_reads_back_the_same(message: dict[str, Any]) -> None:
+    body = encode(message)
+    assert len(body.decode("utf-8").splitlines()) == 1
+    assert json.loads(body) == message
+
+
+@pytest.mark.parametrize(
+    "line_end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+)
+def test_no_line_end_gets_into_a_message_raw(line_end: str) -> None:
+    body = encode({"a" + line_end: f'"x{line_end}y"'})
+    assert line_end not in body.decode()
+    assert json.loads(body) == {"a" + line_end: f'"x{line_end}y"'}
+
+
+def test_a_lone_surrogate_is_sent_as_a_replacement_character() -> None:
+    assert encode({"a": "\ud800é"}) == '{"a":"\ufffdé"}'.encode()
+
+
+def test_messages_have_the_shapes_of_json_rpc() -> None:
+    assert result_message(1, {"a": 1}) == {"jsonrpc": "2.0", "id": 1, "result": {"a": 1}}
+    assert error_message(None, -32700, "x") == {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "x"}}
+    assert error_message("a", -32001, "x", {}) == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "error": {"code": -32001, "message": "x", "data": {}},
+    }
+    assert notification_message("m", {"a": 1}) == {"jsonrpc": "2.0", "method": "m", "params": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.CallInFlight("x"), -32600),
+        (errors.InvalidArguments("x"), -32001),
+        (errors.ProfileMissing("x"), -32001),
+        (errors.KeyUnusable("x"), -32001),
+        (errors.GatewayTimeout("x"), -32001),
+        (errors.PreviousResponseLost("x"), -32001),
+    ],
+)
+def test_every_error_has_its_code(error: errors.AnsweringError, code: int) -> None:
+    assert code_of(error) == code

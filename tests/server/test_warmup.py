@@ -1,0 +1,90 @@
+import asyncio
+import threading
+import traceback
+
+import pytest
+
+from openai_responses_mcp.server.warmup import WarmUp
+from tests.fakes import WAIT_SECONDS
+
+
+class Loader:
+    """Loads when it is let, counts how often it was asked, and fails if told to."""
+
+    def __init__(self, failure: BaseException | None = None) -> None:
+        self.failure = failure
+        self.threads: list[threading.Thread] = []
+        self.may_load = threading.Event()
+
+    def __call__(self) -> str:
+        self.threads.append(threading.current_thread())
+        assert self.may_load.wait(WAIT_SECONDS)
+        if self.failure:
+            raise self.failure
+        return "loaded"
+
+
+async def within_limit(warm_up: WarmUp[str]) -> str:
+    async with asyncio.timeout(WAIT_SECONDS):
+        return await warm_up.result()
+
+
+async def test_nothing_is_loaded_before_somebody_asks() -> None:
+    loader = Loader()
+    WarmUp(loader)
+    assert loader.threads == []
+
+
+async def test_loading_happens_once_in_a_thread_that_does_not_keep_the_process() -> None:
+    loader = Loader()
+    warm_up = WarmUp(loader)
+    warm_up.start()
+    warm_up.start()
+    loader.may_load.set()
+    assert await asyncio.gather(*(within_limit(warm_up) for _ in range(3))) == ["loaded"] * 3
+    assert len(loader.threads) == 1
+    assert loader.threads[0].daemon
+    assert loader.threads[0] is not threading.current_thread()
+
+
+async def test_a_call_that_comes_early_starts_the_loading_itself() -> None:
+    loader = Loader()
+    loader.may_load.set()
+    assert await within_limit(WarmUp(loader)) == "loaded"
+
+
+@pytest.mark.parametrize("failure", [ImportError("no such package"), SystemExit(3)])
+async def test_a_failure_is_given_to_every_call_with_its_cause(failure: BaseException) -> None:
+    loader = Loader(failure)
+    loader.may_load.set()
+    warm_up = WarmUp(loader)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="could not be loaded") as raised:
+            await within_limit(warm_up)
+        assert raised.value.__cause__ is failure
+    assert len(loader.threads) == 1
+
+
+async def test_a_failure_does_not_grow_with_every_call_it_is_given_to() -> None:
+    loader = Loader(ImportError("no such package"))
+    loader.may_load.set()
+    warm_up = WarmUp(loader)
+    lengths = []
+    for _ in range(5):
+        with pytest.raises(RuntimeError) as raised:
+            await within_limit(warm_up)
+        lengths.append(len(traceback.format_exception(raised.value)))
+    assert len(set(lengths)) == 1
+
+
+async def test_a_cancelled_waiter_does_not_disturb_the_others() -> None:
+    loader = Loader()
+    warm_up = WarmUp(loader)
+    impatient, patient = asyncio.create_task(within_limit(warm_up)), asyncio.create_task(within_limit(warm_up))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await impatient
+    loader.may_load.set()
+    assert await patient == "loaded"
+    assert await within_limit(warm_up) == "loaded"

@@ -1,0 +1,84 @@
+"""A dispatcher wired to fakes, and the messages that a client sends it."""
+
+import asyncio
+import json
+from typing import Any
+
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.masking import SecretMask
+from openai_responses_mcp.domain.models import Profile
+from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.server.dispatch import Dispatcher
+from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
+
+SECRET = "sk-planted-1234567890"
+ALL_TOOLS = ("answer", "answer_detailed", "answer_quick", "iris")
+CALLING = CallingRules()
+ANSWERING = AnsweringRules(profiles={"answer": Profile("gpt-5.2", "medium", "medium")}, instructions="the policy")
+
+REVISION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+ENVELOPE: dict[str, Any] = {REVISION: "2026-07-28", CAPABILITIES: {}}
+
+
+def request(request_id: Any, method: str, params: Any = None) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    return message if params is None else {**message, "params": params}
+
+
+def tool_call(request_id: Any, query: str = "Why?", *, tool: str = "answer", meta: Any = None) -> dict[str, Any]:
+    params: dict[str, Any] = {"name": tool, "arguments": {"query": query}}
+    return request(request_id, "tools/call", params if meta is None else {**params, "_meta": meta})
+
+
+def cancel(request_id: Any, **more: Any) -> dict[str, Any]:
+    params = {"requestId": request_id, **more}
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+
+
+class Wired:
+    def __init__(
+        self,
+        *,
+        gateway: LLMGateway | None = None,
+        tools: tuple[str, ...] = ALL_TOOLS,
+        rules: CallingRules = CALLING,
+        answering: AnsweringRules = ANSWERING,
+        is_debugging: bool = False,
+    ) -> None:
+        self.gateway = FakeGateway()
+        self.clock = FakeClock()
+        self.logger = FakeLogger(is_debugging=is_debugging)
+        self.transport = FakeTransport()
+        self.first_replies = 0
+        use_case = AnswerQuestion(gateway or self.gateway, self.clock, self.logger, answering)
+        self.caller = ToolCaller(use_case, self.clock, self.logger, SecretMask([SECRET]), rules)
+        self.dispatcher = Dispatcher(
+            self.transport, self.logger, tools, load_caller=self._load, on_first_reply=self._count_first_reply
+        )
+
+    async def _load(self) -> ToolCaller:
+        return self.caller
+
+    def _count_first_reply(self) -> None:
+        self.first_replies += 1
+
+    def handle(self, *messages: dict[str, Any]) -> None:
+        for message in messages:
+            self.dispatcher.handle(json.dumps(message).encode())
+
+    async def drained(self) -> list[Any]:
+        """Everything sent, once nothing is in flight any more."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self.dispatcher.drain()
+        return self.transport.replies()
+
+    async def reply_to(self, message: dict[str, Any]) -> Any:
+        """The one reply to a message, once it is there."""
+        before = len(self.transport.sent)
+        self.handle(message)
+        replies = (await self.drained())[before:]
+        assert len(replies) == 1
+        return replies[0]
