@@ -35,6 +35,7 @@ _UNREACHABLE = "No connection to the API could be opened ({detail}). Check the n
 _BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
 _GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
 _TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
+_STREAM_ERROR = "The API ended the stream with an error ({detail}). Ask again."
 _REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
 
 EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
@@ -54,8 +55,11 @@ EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
     (ssl.SSLError, GatewayBroken, _BROKEN),
     (openai.APITimeoutError, GatewayTimeout, _TIMEOUT),
     (openai.APIConnectionError, GatewayBroken, _BROKEN),
+    (openai.APIResponseValidationError, GatewayGarbled, _GARBLED),
+    (openai.APIError, GatewayBroken, _STREAM_ERROR),
     (openai.OpenAIError, GatewayGarbled, _GARBLED),
     (openai.InvalidWebhookSignatureError, GatewayGarbled, _GARBLED),
+    (UnicodeEncodeError, GatewayRefused, _REFUSED),
     (ValueError, GatewayGarbled, _GARBLED),
     (RecursionError, GatewayGarbled, _GARBLED),
     (OSError, GatewayUnreachable, _UNREACHABLE),
@@ -78,8 +82,9 @@ def _from_exception(exc: Exception) -> GatewayError:
     original = exc.__cause__ if wraps else exc
     error, template = next((error, text) for kind, error, text in EXCEPTIONS if isinstance(original, kind))
     detail = " ".join(str(original).split()) or type(original).__name__
-    kind = exc.type if isinstance(exc, openai.APIError) else None
-    return error(template.format(detail=detail[:LONGEST_BODY]), name=type(original).__name__, kind=kind)
+    # The SDK promises text, and hands on whatever the API sent.
+    kind, code = (_text(exc.type), _text(exc.code)) if isinstance(exc, openai.APIError) else (None, None)
+    return error(template.format(detail=detail[:LONGEST_BODY]), name=type(original).__name__, kind=kind, code=code)
 
 
 def _from_status(exc: openai.APIStatusError, now: Now) -> GatewayError:
@@ -138,10 +143,14 @@ def _facts_of(exc: openai.APIStatusError) -> dict[str, str | None]:
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
     facts = body if isinstance(body, dict) else {}
-    return {name: value if isinstance(value := facts.get(name), str) else None for name in _FACTS}
+    return {name: _text(facts.get(name)) for name in _FACTS}
 
 
 _FACTS = ("message", "type", "code", "param")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def retry_after_seconds(headers: httpx2.Headers, now: Now) -> float | None:
@@ -164,6 +173,6 @@ def _number(value: str | None) -> float | None:
 def _seconds_until(value: str, now: Now) -> float | None:
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None

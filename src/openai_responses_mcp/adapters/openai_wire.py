@@ -4,6 +4,7 @@ Items are told apart by their `type` field; what we do not know is passed over. 
 have the right shape, or the whole reply counts as garbled.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -15,6 +16,7 @@ from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progres
 JsonObject = dict[str, Any]
 
 _DATE_FIELDS = ("published_at", "published_date", "date")
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _LONGEST_QUOTE = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -78,7 +80,7 @@ def read_reply(response: object) -> ModelReply:
 
 def progress_of(event: Mapping[str, Any]) -> Progress | None:
     """What a stream event means to a person; None for what does not matter to one."""
-    kind = event.get("type")
+    kind = str(event.get("type"))
     if kind in _PROGRESS:
         return Progress(_PROGRESS[kind])
     item = event.get("item")
@@ -131,7 +133,7 @@ def _refuse_failure(body: JsonObject) -> None:
 
 
 def _final(messages: list[JsonObject]) -> list[JsonObject]:
-    phases = {message.get("phase") for message in messages}
+    phases = [message.get("phase") for message in messages]
     wanted = "final_answer" if "final_answer" in phases else None
     return [message for message in messages if message.get("phase") == wanted]
 
@@ -168,11 +170,10 @@ def _sources(searches: list[JsonObject]) -> Iterator[Source]:
 
 def _date_of(facts: JsonObject) -> str | None:
     for field in _DATE_FIELDS:
-        text = str(facts.get(field))[:10]
-        try:
-            return date.fromisoformat(text).isoformat() if len(text) == 10 else None
-        except ValueError:
-            continue
+        day = _ISO_DAY.match(str(facts.get(field)))
+        with contextlib.suppress(ValueError):  # The 31st of February, say.
+            if day:
+                return date.fromisoformat(day[0]).isoformat()
     return None
 
 

@@ -1,7 +1,6 @@
 """A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed."""
 
 import asyncio
-import itertools
 from collections.abc import Iterator
 
 import backoff
@@ -28,8 +27,8 @@ class RetryingGateway(LLMGateway):
         self._is_ending = is_ending
 
     async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
-        waits = _waits()
-        for retries in itertools.count():
+        waits, retries = _waits(), 0
+        while True:
             try:
                 return await self._gateway.respond(request, on_progress)
             except GatewayError as exc:
@@ -42,16 +41,14 @@ class RetryingGateway(LLMGateway):
                     on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or exc.name})"))
                 if not await self._wait(wait):
                     raise
-        raise AssertionError("counting has no end")
+            retries += 1
 
     def _may_retry(self, error: GatewayError) -> bool:
-        if not error.is_worth_repeating or error.retries >= self._max_retries or self._is_ending.is_set():
-            return False
         seconds = error.retry_after_seconds
-        if seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
+        if error.is_worth_repeating and seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
             error.args = (f"Ask again in {seconds:.0f} s, as the API demands. {error}",)
             return False
-        return True
+        return error.is_worth_repeating and error.retries < self._max_retries and not self._is_ending.is_set()
 
     async def _wait(self, seconds: float) -> bool:
         """Whether the time has passed; false when the end came first."""
@@ -81,5 +78,4 @@ def _waits() -> Iterator[float]:
     """Seconds to wait before each retry: growing exponentially, with full jitter."""
     growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
     next(growing)  # Starts the generator; its first value stands for no wait.
-    for longest in growing:
-        yield backoff.full_jitter(longest)
+    return map(backoff.full_jitter, growing)

@@ -1,0 +1,45 @@
+"""How tests make the real gateway: everything has a value unless a test is about it."""
+
+from collections.abc import Iterable
+
+import httpx2
+import pytest
+
+from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.domain.models import ProgressListener
+
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def openai_gateway(
+    base_url: str,
+    *,
+    api_key: str = "made-up",
+    timeout_seconds: float = 5.0,
+    max_concurrency: int = 100,
+    omit: Iterable[str] = (),
+    transport: httpx2.AsyncBaseTransport | None = None,
+) -> OpenAIResponsesGateway:
+    return OpenAIResponsesGateway(
+        api_key=api_key,
+        api_key_variable="THE_KEY",
+        base_url=base_url,
+        timeout_seconds=timeout_seconds,
+        max_concurrency=max_concurrency,
+        omit=omit,
+        clock=TokyoClock(),
+        transport=transport,
+    )
+
+
+def maybe_listener(listens: bool) -> ProgressListener | None:
+    """Asked with a listener, the gateway streams."""
+    return (lambda progress: None) if listens else None
+
+
+def forget_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine is set up with, loopback is asked directly."""
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)

@@ -1,0 +1,106 @@
+"""What may be relied on from a `Clock`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+
+from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.domain.ports import Clock
+from tests.fakes import WAIT_SECONDS, FakeClock
+
+PassTime = Callable[[float], Awaitable[None]]
+
+
+def fake() -> tuple[Clock, PassTime]:
+    clock = FakeClock()
+    return clock, clock.advance
+
+
+def tokyo() -> tuple[Clock, PassTime]:
+    async def passes_by_itself(seconds: float) -> None:
+        pass
+
+    return TokyoClock(), passes_by_itself
+
+
+@pytest.fixture(params=[pytest.param(fake, id="fake"), pytest.param(tokyo, id="tokyo")])
+def clock_and_time(request: pytest.FixtureRequest) -> tuple[Clock, PassTime]:
+    pair: tuple[Clock, PassTime] = request.param()
+    return pair
+
+
+@pytest.fixture
+def clock(clock_and_time: tuple[Clock, PassTime]) -> Clock:
+    return clock_and_time[0]
+
+
+@pytest.fixture
+def pass_time(clock_and_time: tuple[Clock, PassTime]) -> PassTime:
+    return clock_and_time[1]
+
+
+def test_now_is_in_tokyo(clock: Clock) -> None:
+    assert clock.now().utcoffset() == timedelta(hours=9)
+
+
+def test_today_is_the_day_of_now(clock: Clock) -> None:
+    before = clock.now().date()
+    assert before <= clock.today() <= clock.now().date()
+
+
+def test_monotonic_never_runs_backwards(clock: Clock) -> None:
+    readings = [clock.monotonic() for _ in range(1000)]
+    assert readings == sorted(readings)
+
+
+async def test_a_sleep_lasts_as_long_as_was_asked(clock: Clock, pass_time: PassTime) -> None:
+    started, started_at = clock.monotonic(), clock.now()
+    sleeping = asyncio.ensure_future(clock.sleep(0.02))
+    await asyncio.sleep(0)
+    assert not sleeping.done()
+    await pass_time(0.02)
+    await asyncio.wait_for(sleeping, WAIT_SECONDS)
+    # A little less, because the event loop rounds.
+    assert clock.monotonic() - started >= 0.019
+    assert clock.now() > started_at
+
+
+@pytest.mark.parametrize("seconds", [0, 0.0, -1, -0.5])
+async def test_no_time_at_all_gives_way_to_others_once(clock: Clock, seconds: float) -> None:
+    turns: list[str] = []
+
+    async def sleep() -> None:
+        turns.append("before")
+        await clock.sleep(seconds)
+        turns.append("after")
+
+    async def other() -> None:
+        turns.append("other")
+
+    await asyncio.wait_for(asyncio.gather(sleep(), other()), WAIT_SECONDS)
+    assert turns == ["before", "other", "after"]
+
+
+async def test_a_sleep_can_be_cancelled(clock: Clock) -> None:
+    sleeping = asyncio.ensure_future(clock.sleep(1000))
+    await asyncio.sleep(0)
+    sleeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(sleeping, WAIT_SECONDS)
+
+
+async def test_sleepers_wake_in_the_order_of_their_times(clock: Clock, pass_time: PassTime) -> None:
+    woken: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append(seconds)
+
+    sleeping = asyncio.gather(*(sleep(seconds) for seconds in (0.03, 0.01, 0.02)))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        await pass_time(0.01)
+    await asyncio.wait_for(sleeping, WAIT_SECONDS)
+    assert woken == [0.01, 0.02, 0.03]

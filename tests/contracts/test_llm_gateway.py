@@ -1,0 +1,309 @@
+"""What the answer use case may rely on from an `LLMGateway`.
+
+A `Leg` is one implementation with something behind it that behaves as a test needs it: each scenario gives the request
+to ask with. What the real API can be made to do without a script runs on the `live` leg too.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+import pytest
+
+from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.domain.errors import (
+    AnswerWithheld,
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    KeyUnusable,
+    PreviousResponseLost,
+)
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, Source
+from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
+from tests.fakes import FakeClock, FakeGateway, FakeLogger
+
+REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
+RETRIES = 2
+
+# What goes wrong, and how it is told. The first three also go wrong at the real API.
+FAILURES: dict[str, type[GatewayError | KeyUnusable]] = {
+    "unknown model": GatewayRefused,
+    "unknown conversation": PreviousResponseLost,
+    "no key": KeyUnusable,
+    "overloaded": GatewayOverloaded,
+    "unreachable": GatewayUnreachable,
+    "late": GatewayTimeout,
+    "cut off": GatewayBroken,
+    "no JSON": GatewayGarbled,
+    "failed": AnswerWithheld,
+}
+UNSCRIPTED_FAILURES = list(FAILURES)[:3]
+
+
+class Leg(Protocol):
+    wait_seconds: float
+
+    @property
+    def gateway(self) -> LLMGateway: ...
+
+    def fails(self, failure: str) -> ModelRequest:
+        """The gateway will fail in this way when it is asked this."""
+        ...
+
+    def holds(self) -> ModelRequest:
+        """The gateway will take long over this."""
+        ...
+
+    async def wait_until_asked(self) -> None: ...
+
+    async def wait_until_closed(self) -> None:
+        """Until nothing of a cancelled call is left upstream."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class FakeLeg(Leg):
+    wait_seconds = 5.0
+
+    def __init__(self) -> None:
+        self.fake = FakeGateway()
+        self.fake.progress = [Progress("thinking")]
+
+    @property
+    def gateway(self) -> LLMGateway:
+        return self.fake
+
+    def fails(self, failure: str) -> ModelRequest:
+        self.fake.enqueue(FAILURES[failure](failure))
+        return REQUEST
+
+    def holds(self) -> ModelRequest:
+        self.fake.hold()
+        return REQUEST
+
+    async def wait_until_asked(self) -> None:
+        await self.fake.wait_for_calls(1)
+
+    async def wait_until_closed(self) -> None:
+        assert self.fake.cancelled == [REQUEST]
+        self.fake.release()
+
+    async def close(self) -> None:
+        pass
+
+
+class RetryingLeg(FakeLeg):
+    """Around a fake that fails as often as it takes, and never wants to be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._retrying = RetryingGateway(
+            self.fake, FakeClock(), FakeLogger(), max_retries=RETRIES, is_ending=asyncio.Event()
+        )
+
+    @property
+    def gateway(self) -> LLMGateway:
+        return self._retrying
+
+    def fails(self, failure: str) -> ModelRequest:
+        error = FAILURES[failure](failure)
+        is_repeated = isinstance(error, GatewayError) and error.is_worth_repeating
+        if isinstance(error, GatewayError):
+            error.retry_after_seconds = 0.0
+        self.fake.enqueue(*[error] * (RETRIES + 1 if is_repeated else 1))
+        return REQUEST
+
+
+class OpenAILeg(Leg):
+    """Over HTTP to an API that fails on request."""
+
+    wait_seconds = 5.0
+
+    def __init__(self) -> None:
+        self._server = RehearsalServer()
+
+    async def start(self) -> None:
+        self._base_url = await self._server.start()
+        self._gateway = openai_gateway(self._base_url)
+
+    @property
+    def gateway(self) -> LLMGateway:
+        return self._gateway
+
+    def fails(self, failure: str) -> ModelRequest:
+        markers = {
+            "overloaded": "status=503",
+            "late": "delay=60",
+            "cut off": "drop=mid",
+            "no JSON": "body=not-json; stream=bad-json",
+            "failed": "outcome=failed",
+        }
+        if failure == "unreachable":
+            self._gateway = openai_gateway("http://127.0.0.1:1/v1")
+        if failure == "late":
+            self._gateway = openai_gateway(self._base_url, timeout_seconds=0.2)
+        if failure == "no key":
+            self._gateway = openai_gateway(self._base_url, api_key="")
+        request = _unscripted(failure)
+        return request._replace(input_text=f"[rehearse: {markers[failure]}]") if failure in markers else request
+
+    def holds(self) -> ModelRequest:
+        return REQUEST._replace(input_text="[rehearse: delay=60]")
+
+    async def wait_until_asked(self) -> None:
+        await self._server.wait_for_requests()
+
+    async def wait_until_closed(self) -> None:
+        await self._server.wait_for_abort()
+
+    async def close(self) -> None:
+        await self._gateway.close()
+        await self._server.close()
+
+
+class LiveLeg(Leg):
+    """The API itself, with the key of whoever runs this."""
+
+    wait_seconds = 60.0
+
+    def __init__(self) -> None:
+        self._gateway = self._make(os.environ["OPENAI_API_KEY"])
+
+    @property
+    def gateway(self) -> LLMGateway:
+        return self._gateway
+
+    def fails(self, failure: str) -> ModelRequest:
+        if failure == "no key":
+            self._gateway = self._make("")
+        return _unscripted(failure)
+
+    def holds(self) -> ModelRequest:
+        return REQUEST._replace(input_text="Write a very long story about a clock.")
+
+    async def wait_until_asked(self) -> None:
+        await asyncio.sleep(0)
+
+    async def wait_until_closed(self) -> None:
+        await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        await self._gateway.close()
+
+    def _make(self, api_key: str) -> OpenAIResponsesGateway:
+        base_url = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        return openai_gateway(base_url, api_key=api_key, timeout_seconds=60)
+
+
+def _unscripted(failure: str) -> ModelRequest:
+    if failure == "unknown model":
+        return REQUEST._replace(model="no-such-model")
+    if failure == "unknown conversation":
+        return REQUEST._replace(previous_response_id="resp_0123456789abcdef0123456789abcdef0123456789abcdef")
+    return REQUEST
+
+
+LEGS = [
+    pytest.param(FakeLeg, id="fake"),
+    pytest.param(OpenAILeg, id="openai"),
+    pytest.param(RetryingLeg, id="retrying"),
+    pytest.param(LiveLeg, id="live", marks=pytest.mark.live),
+]
+
+
+@pytest.fixture(params=LEGS)
+async def leg(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Leg]:
+    make: Callable[[], Leg] = request.param
+    leg = make()
+    if isinstance(leg, OpenAILeg):
+        forget_proxies(monkeypatch)
+        await leg.start()
+    yield leg
+    await leg.close()
+
+
+async def respond(leg: Leg, request: ModelRequest, listener: Callable[[Progress], None] | None = None) -> ModelReply:
+    return await asyncio.wait_for(leg.gateway.respond(request, listener), leg.wait_seconds)
+
+
+async def test_a_question_gets_one_reply(leg: Leg) -> None:
+    reply = await respond(leg, REQUEST)
+    assert isinstance(reply, ModelReply)
+    assert reply.text.strip()
+    assert reply.incomplete_reason is None
+    assert reply.refusal is None
+    assert all(isinstance(source, Source) for source in (*reply.cited, *reply.searched))
+
+
+async def test_a_listener_hears_what_happens_and_the_reply_is_the_same(leg: Leg) -> None:
+    heard: list[Progress] = []
+    reply = await respond(leg, REQUEST, heard.append)
+    assert reply.text.strip()
+    assert heard
+    assert all(progress.message for progress in heard)
+
+
+async def test_the_listener_hears_nothing_after_the_reply(leg: Leg) -> None:
+    heard: list[Progress] = []
+    await respond(leg, REQUEST, heard.append)
+    count = len(heard)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(heard) == count
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("failure", UNSCRIPTED_FAILURES)
+async def test_a_failure_is_told_by_its_kind(leg: Leg, failure: str, listens: bool) -> None:
+    with pytest.raises((GatewayError, KeyUnusable)) as caught:
+        await respond(leg, leg.fails(failure), maybe_listener(listens))
+    assert type(caught.value) is FAILURES[failure]
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize("leg", LEGS[:-1], indirect=True)
+@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("failure", [name for name in FAILURES if name not in UNSCRIPTED_FAILURES])
+async def test_trouble_upstream_is_told_by_its_kind(leg: Leg, failure: str, listens: bool) -> None:
+    with pytest.raises(GatewayError) as caught:
+        await respond(leg, leg.fails(failure), maybe_listener(listens))
+    assert type(caught.value) is FAILURES[failure]
+    assert str(caught.value)
+
+
+async def test_a_failure_says_how_often_it_was_tried_again(leg: Leg) -> None:
+    with pytest.raises(GatewayRefused) as caught:
+        await respond(leg, leg.fails("unknown model"))
+    assert caught.value.retries == 0
+
+
+async def test_the_next_call_works_after_a_failure(leg: Leg) -> None:
+    with pytest.raises(GatewayError):
+        await respond(leg, leg.fails("unknown model"))
+    assert (await respond(leg, REQUEST)).text
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+async def test_a_cancelled_call_ends_at_once_and_leaves_nothing_upstream(leg: Leg, listens: bool) -> None:
+    responding = asyncio.ensure_future(leg.gateway.respond(leg.holds(), maybe_listener(listens)))
+    await asyncio.wait({responding, asyncio.ensure_future(leg.wait_until_asked())}, return_when=asyncio.FIRST_COMPLETED)
+    responding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(responding, 5)
+    await leg.wait_until_closed()
+    assert (await respond(leg, REQUEST)).text
+
+
+async def test_calls_run_side_by_side(leg: Leg) -> None:
+    replies = await asyncio.gather(*(respond(leg, REQUEST) for _ in range(5)))
+    assert all(reply.text for reply in replies)

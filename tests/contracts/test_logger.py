@@ -1,0 +1,168 @@
+"""What may be relied on from a `Logger`."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from openai_responses_mcp.adapters.structlog_logger import StructlogLogger
+from openai_responses_mcp.domain.ports import Logger
+from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+
+Written = list[tuple[str, str]]
+
+
+class Log(Protocol):
+    """A logger, and the level and event of each line that it has written."""
+
+    logger: Logger
+
+    @abstractmethod
+    def written(self) -> Written: ...
+
+
+class FakeLog(Log):
+    def __init__(self, folder: Path, *, is_debugging: bool) -> None:
+        self._fake = FakeLogger(is_debugging=is_debugging)
+        self.logger = self._fake
+
+    def written(self) -> Written:
+        return [(level, event) for level, event, _ in self._fake.lines]
+
+
+class StructlogLog(Log):
+    """Its stderr is a file, so that nobody has to read it meanwhile."""
+
+    def __init__(self, folder: Path, *, is_debugging: bool) -> None:
+        self._stderr = folder / "stderr"
+        self._descriptor = os.open(self._stderr, os.O_WRONLY | os.O_CREAT)
+        self._structlog = StructlogLogger(
+            now=FakeClock().now, mask=str, is_debugging=is_debugging, stderr=self._descriptor
+        )
+        self.logger = self._structlog
+
+    def written(self) -> Written:
+        self._structlog.close(WAIT_SECONDS)
+        os.close(self._descriptor)
+        parts = [line.split(" ") for line in self._stderr.read_text("utf-8").splitlines()]
+        return [(level, event) for _, level, event, *_ in parts]
+
+
+@pytest.fixture(params=[pytest.param(FakeLog, id="fake"), pytest.param(StructlogLog, id="structlog")])
+def kind(request: pytest.FixtureRequest) -> type[FakeLog | StructlogLog]:
+    kind: type[FakeLog | StructlogLog] = request.param
+    return kind
+
+
+@pytest.fixture
+def log(kind: type[FakeLog | StructlogLog], tmp_path: Path) -> Log:
+    return kind(tmp_path, is_debugging=True)
+
+
+@pytest.fixture
+def quiet_log(kind: type[FakeLog | StructlogLog], tmp_path: Path) -> Log:
+    return kind(tmp_path, is_debugging=False)
+
+
+def test_every_level_is_written_in_order_while_debugging(log: Log) -> None:
+    assert log.logger.is_debugging
+    log.logger.debug("one")
+    log.logger.warning("two")
+    log.logger.error("three")
+    log.logger.debug("four")
+    assert log.written() == [("debug", "one"), ("warning", "two"), ("error", "three"), ("debug", "four")]
+
+
+def test_debug_lines_are_not_written_otherwise(quiet_log: Log) -> None:
+    assert not quiet_log.logger.is_debugging
+    quiet_log.logger.debug("one")
+    quiet_log.logger.warning("two")
+    quiet_log.logger.error("three")
+    assert quiet_log.written() == [("warning", "two"), ("error", "three")]
+
+
+FACTS: dict[str, object] = {
+    "none": None,
+    "text": "with spaces, \"quotes\" and \\",
+    "lines": "a\nb\r\nc\u2028d\x85e",
+    "surrogate": "\ud800",
+    "controls": "\x00\x1b[31m",
+    "number": 1.5,
+    "flag": True,
+    "list": ["a", None, {"b": 1}],
+    "error": ValueError("oh"),
+    "bytes": b"\xff",
+    "level": "a fact may be called like a part of the line",
+    "time": "or like this",
+    "logger": "or this",
+}  # fmt: skip
+
+
+def test_one_event_is_one_line_whatever_its_facts_are(log: Log) -> None:
+    for name, fact in FACTS.items():
+        log.logger.debug("fact", **{name: fact})
+    log.logger.warning("all", **FACTS)
+    assert log.written() == [("debug", "fact")] * len(FACTS) + [("warning", "all")]
+
+
+def test_a_thousand_lines_are_a_thousand_lines(log: Log) -> None:
+    for number in range(1000):
+        log.logger.debug(f"event{number}", number=number)
+    assert log.written() == [("debug", f"event{number}") for number in range(1000)]
+
+
+# Places that cannot be written to: whatever becomes of the lines, the caller goes on.
+
+
+@pytest.fixture
+def trouble() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def nowhere(folder: Path, trouble: ExitStack) -> Logger:
+    return FakeLogger()
+
+
+def unread_stderr(folder: Path, trouble: ExitStack) -> Logger:
+    reading, writing = os.pipe()
+    # Closing the reading end wakes the thread that is stuck in a write.
+    trouble.callback(os.close, reading)
+    return StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, stderr=writing)
+
+
+def closed_stderr(folder: Path, trouble: ExitStack) -> Logger:
+    reading, writing = os.pipe()
+    os.close(reading)
+    logger = StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, stderr=writing)
+    trouble.callback(os.close, writing)
+    trouble.callback(logger.close, WAIT_SECONDS)
+    return logger
+
+
+def unwritable_file(folder: Path, trouble: ExitStack) -> Logger:
+    null = os.open(os.devnull, os.O_WRONLY)
+    logger = StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, debug_file=str(folder), stderr=null)
+    trouble.callback(os.close, null)
+    trouble.callback(logger.close, WAIT_SECONDS)
+    return logger
+
+
+def full_disk(folder: Path, trouble: ExitStack) -> Logger:
+    null = os.open(os.devnull, os.O_WRONLY)
+    logger = StructlogLogger(now=FakeClock().now, mask=str, is_debugging=True, debug_file="/dev/full", stderr=null)
+    trouble.callback(os.close, null)
+    trouble.callback(logger.close, WAIT_SECONDS)
+    return logger
+
+
+@pytest.mark.parametrize("place", [nowhere, unread_stderr, closed_stderr, unwritable_file, full_disk])
+def test_a_line_that_cannot_be_written_holds_nobody_up(place: object, tmp_path: Path, trouble: ExitStack) -> None:
+    assert callable(place)
+    logger: Logger = place(tmp_path, trouble)
+    for number in range(100):
+        logger.error("lost", number=number, text="x" * 100_000)

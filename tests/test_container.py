@@ -1,0 +1,107 @@
+import asyncio
+from typing import Any
+
+import pytest
+from dependency_injector import errors
+
+from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.container import Container, answering_rules, calling_rules
+from openai_responses_mcp.domain.answering import AnswerQuestion
+from openai_responses_mcp.domain.models import Profile
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.settings import (
+    ModelProfiles,
+    RequestSettings,
+    SearchDefaults,
+    SearchSettings,
+    ServerSettings,
+    Settings,
+    UserLocation,
+)
+from openai_responses_mcp.settings import Profile as ProfileSettings
+from tests.fakes import FakeLogger
+
+KINDS = {
+    "clock": TokyoClock,
+    "openai_gateway": OpenAIResponsesGateway,
+    "gateway": RetryingGateway,
+    "answer_question": AnswerQuestion,
+    "tool_caller": ToolCaller,
+}
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "settings": Settings(),
+        "system_policy": "Be brief.",
+        "api_key": "made-up",
+        "mask": str,
+        "logger": FakeLogger(),
+        "is_ending": asyncio.Event(),
+    }
+    return usual | changes
+
+
+def test_every_provider_resolves() -> None:
+    handed_in = given()
+    container = Container(**handed_in)
+    resolved = {name: provider() for name, provider in container.providers.items()}
+    assert {name: type(thing) for name, thing in resolved.items() if name in KINDS} == KINDS
+    assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
+
+
+def test_there_is_one_of_each() -> None:
+    container = Container(**given())
+    assert all(container.providers[name]() is container.providers[name]() for name in KINDS)
+
+
+@pytest.mark.parametrize("missing", given())
+def test_a_container_that_was_not_given_everything_says_so(missing: str) -> None:
+    handed_in = given()
+    del handed_in[missing]
+    with pytest.raises(errors.Error, match=missing):
+        Container(**handed_in).tool_caller()
+
+
+def test_the_defaults_become_the_rules_of_answering() -> None:
+    rules = answering_rules(Settings(), "Be brief.")
+    assert rules.profiles == {"answer": Profile("gpt-5.2", "medium", "medium")}
+    assert (rules.instructions, rules.recency_days, rules.max_results, rules.domains) == ("Be brief.", 60, 5, ())
+    assert (rules.restrict_to_domains, rules.search_context_size, rules.user_location) == (False, None, ())
+    assert (rules.max_citations, rules.max_output_tokens, rules.store) == (3, None, True)
+
+
+def test_every_setting_becomes_a_rule_of_answering() -> None:
+    settings = Settings(
+        request=RequestSettings(store=False, max_output_tokens=100),
+        model_profiles=ModelProfiles(
+            answer=None, answer_detailed=ProfileSettings("o3", "high", "high"), answer_quick=ProfileSettings("o4-mini")
+        ),
+        search=SearchSettings(
+            defaults=SearchDefaults(recency_days=7, max_results=2, domains=("a.org",)),
+            restrict_to_domains=True,
+            context_size="high",
+            user_location=UserLocation(country="JP", timezone="Asia/Tokyo"),
+        ),
+    )
+    rules = answering_rules(settings, "")
+    assert rules.profiles == {
+        "answer_detailed": Profile("o3", "high", "high"),
+        "answer_quick": Profile("o4-mini", "medium", "medium"),
+    }
+    assert (rules.recency_days, rules.max_results, rules.domains) == (7, 2, ("a.org",))
+    assert (rules.restrict_to_domains, rules.search_context_size) == (True, "high")
+    assert rules.user_location == (("country", "JP"), ("timezone", "Asia/Tokyo"))
+    assert (rules.max_output_tokens, rules.store) == (100, False)
+
+
+def test_settings_become_the_rules_of_calling() -> None:
+    assert calling_rules(Settings()) == CallingRules()
+    settings = Settings(
+        request=RequestSettings(store=False), server=ServerSettings(error_style="tool_result", response_id_text=False)
+    )
+    assert calling_rules(settings) == CallingRules(
+        returns_failures_as_results=True, shows_response_id=False, keeps_responses=False
+    )
