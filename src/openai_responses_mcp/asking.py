@@ -22,8 +22,11 @@ def ask(question: str, configuration: Configuration, environ: Mapping[str, str],
         return 1
     finally:
         around.logger.close()
-    sys.stdout.write(f"{answer.text}\n")
-    sys.stdout.flush()
+    try:
+        _write_answer(answer.text)
+    except OSError as exc:
+        sys.stderr.write(f"cannot write the answer ({exc.strerror})\n")
+        return 1
     if sys.stderr.isatty():
         sys.stderr.write(f"\n{_footnote(answer)}\n")
     return 0
@@ -35,13 +38,21 @@ async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> An
     is_watched = sys.stderr.isatty()
     if is_watched:
         _show_progress(Progress("starting"))
-    use_case = around.load_container().answer_question()
+    container = around.load_container()
     try:
-        return await use_case.answer(Question(text=question), _show_progress if is_watched else None)
+        return await container.answer_question().answer(Question(text=question), _show_progress if is_watched else None)
     finally:
+        await container.openai_gateway().close()
         if is_watched:
             sys.stderr.write(_CLEAR_LINE)
             sys.stderr.flush()
+
+
+def _write_answer(text: str) -> None:
+    # Not every output can spell every letter: a pipe on Windows has the code page of the system.
+    encoding = sys.stdout.encoding
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stdout.flush()
 
 
 def _show_progress(progress: Progress) -> None:

@@ -105,7 +105,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     try:
         return _run(parse(arguments), environ)
     except UsageError as exc:
-        return _complain(str(exc))
+        return _complain(_presentable(str(exc), environ))
     except ConfigError as exc:
         return _complain(*exc.problems)
     except KeyboardInterrupt:
@@ -162,8 +162,12 @@ def _summary(configuration: Configuration) -> str:
 
 
 def _say(text: str) -> int:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as exc:
+        _tell(f"cannot write to stdout ({exc.strerror})")
+        return 1
     return 0
 
 
@@ -171,6 +175,14 @@ def _complain(*problems: str) -> int:
     for problem in problems:
         _tell(problem)
     return 2
+
+
+def _presentable(text: str, environ: Mapping[str, str]) -> str:
+    """One line, whatever the arguments held, and without a key that was taken for one."""
+    from openai_responses_mcp.domain.masking import SecretMask, secrets_in
+
+    mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
+    return "".join(letter if letter.isprintable() else " " for letter in mask(text))
 
 
 def _tell(line: str) -> None:
@@ -185,6 +197,7 @@ def _write_stderr(text: str) -> None:
 
 def entry_point() -> NoReturn:
     """Run, then leave at once: threads that still import or wait for input must not hold up the end."""
+    _replace_closed_streams()
     try:
         code = main(sys.argv[1:])
     except KeyboardInterrupt:
@@ -193,3 +206,10 @@ def entry_point() -> NoReturn:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
+
+
+def _replace_closed_streams() -> None:
+    """Python has None where a descriptor was closed from the start; nobody reads there, and nobody needs to know."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 -- open until the end

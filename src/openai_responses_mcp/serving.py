@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openai_responses_mcp.adapters.stdio_framing import StdioFramer
 from openai_responses_mcp.adapters.stdio_transport import StdioTransport, claim_wire
@@ -14,6 +14,9 @@ from openai_responses_mcp.server.dispatch import Dispatcher
 from openai_responses_mcp.server.session import serve
 from openai_responses_mcp.server.warmup import WarmUp
 from openai_responses_mcp.surroundings import Surroundings, surroundings
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.server.calling import ToolCaller
 
 # A client that has its first reply asks for the tools next; the imports would only hold that up.
 WARM_UP_AFTER_SECONDS = 0.05
@@ -40,7 +43,7 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         around = await around.rehearsed()
     server = around.configuration.settings.server
     around.logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    warm_up = WarmUp(lambda: around.load_container().tool_caller())
+    warm_up = WarmUp(lambda: _load_caller(around))
     transport = StdioTransport(*wire, StdioFramer(server.max_message_bytes, line_mode=is_line_mode), around.logger)
     dispatcher = Dispatcher(
         transport,
@@ -57,6 +60,12 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         return 0
     dispatcher.abort()
     return stopped.result()
+
+
+def _load_caller(around: Surroundings) -> "ToolCaller":
+    container = around.load_container()
+    container.openai_gateway().prepare()
+    return container.tool_caller()
 
 
 def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":

@@ -1,0 +1,68 @@
+"""Servers that are started for a test, ask the stand-in, and are gone after it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.rehearsal.http_wire import RecordedRequest
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.e2e.client import COMMAND, Server, environment
+
+Start = Callable[..., Server]
+
+
+def requests_about(rehearsal: RehearsalThread, question: str) -> list[RecordedRequest]:
+    """What the stand-in was asked in these words, hints aside."""
+    return [request for request in rehearsal.server.requests if question == _question_in(request)]
+
+
+def _question_in(request: RecordedRequest) -> str:
+    text: str = request.json["input"][0]["content"][0]["text"]
+    return text.rpartition("\n[Hints]")[0]
+
+
+@pytest.fixture
+def start(rehearsal: RehearsalThread, tmp_path: Path) -> Iterator[Start]:
+    """`start(*options, config=…, shell=…, stdout=…, stderr=…, **variables)`: a server with an empty home."""
+    with ExitStack() as servers:
+
+        def start(*options: str, config: str = "", shell: str = "", **others: Any) -> Server:
+            if config:
+                path = tmp_path / ".config" / "openai-responses-mcp" / "config.yaml"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(config, encoding="utf-8")
+            pipes = {name: others.pop(name) for name in ("stdout", "stderr") if name in others}
+            command = [*COMMAND, "--stdio", *options]
+            if shell:
+                command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+            environ = environment(tmp_path, **{"OPENAI_BASE_URL": rehearsal.base_url, **others})
+            return servers.enter_context(closing(Server(command, environ, **pipes)))
+
+        yield start
+
+
+@pytest.fixture
+def server(start: Start) -> Server:
+    """One that is set up as it comes."""
+    return start()
+
+
+@pytest.fixture(scope="module")
+def warm_rehearsal() -> Iterator[RehearsalThread]:
+    """The stand-in that `warm_server` asks."""
+    with RehearsalThread(keep_requests=2000) as rehearsal:
+        yield rehearsal
+
+
+@pytest.fixture(scope="module")
+def warm_server(warm_rehearsal: RehearsalThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all cases of a module, with little patience: starting one for each would take most of the time."""
+    impatient = {"OPENAI_API_TIMEOUT": "1500", "OPENAI_MAX_RETRIES": "1"}
+    environ = environment(tmp_path_factory.mktemp("home"), OPENAI_BASE_URL=warm_rehearsal.base_url, **impatient)
+    with closing(Server([*COMMAND, "--stdio"], environ)) as server:
+        yield server
+        assert server.finish() == 0
+        assert server.stderr == ""

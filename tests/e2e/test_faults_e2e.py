@@ -1,0 +1,430 @@
+"""Faults over the wire: bad bytes, bad JSON, bad requests, and an API that misbehaves. The next good call always works."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.e2e.client import KEY, Message, Server, answer_in, call, cancellation, framed, line, request
+from tests.e2e.conftest import Start, requests_about
+
+PING = {"jsonrpc": "2.0", "id": "good", "method": "ping"}
+DIGITS = "7" * 5000
+
+
+def refusal_of(server: Server, data: bytes, request_id: int | str | None = None) -> int:
+    """The code of the one error these bytes bring, on a server that goes on to answer a good message."""
+    server.received.clear()
+    server.send_bytes(data)
+    error = server.reply_to(request_id)["error"]
+    server.send(PING)
+    server.reply_to("good")
+    assert len(server.received) == 2
+    code: int = error["code"]
+    return code
+
+
+def failure_of(reply: Message) -> Message:
+    error = reply["error"]
+    assert (error["code"], error["message"]) == (-32001, "answer failed")
+    assert len(error["data"]["message"]) <= 400
+    data: Message = error["data"]
+    return data
+
+
+# Bytes on stdin
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"this is no JSON",
+        b'{"jsonrpc": "2.0", "id": 1, "method": "\xff\xfe"}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'.encode("utf-16").replace(b"\n", b""),
+        b"[" * 100_000,
+        b'{"jsonrpc": "2.0", "id": %b, "method": "ping"}' % DIGITS.encode(),
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": NaN}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": -Infinity}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\r{"jsonrpc": "2.0", "id": 2, "method": "ping"}',
+    ],
+    ids=["text", "bad UTF-8", "UTF-16", "nesting", "digits", "NaN", "Infinity", "lone CR"],
+)
+def test_a_line_that_is_not_json_is_a_parse_error(warm_server: Server, body: bytes) -> None:
+    assert refusal_of(warm_server, body + b"\n") == -32700
+
+
+def test_blank_lines_and_carriage_returns_between_messages_are_nothing(warm_server: Server) -> None:
+    warm_server.received.clear()
+    warm_server.send_bytes(b"\n \t\r\n\r\n" + line(PING).rstrip() + b"\r\n\r\n\n")
+    assert warm_server.receive()["id"] == "good"
+    warm_server.send(request("after", "ping"))
+    assert warm_server.receive()["id"] == "after"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Content-Type: application/json",
+        "Content-Length: -45",
+        "Content-Length: +45",
+        "Content-Length: 0x2d",
+        "Content-Length: 4_5",
+        "Content-Length: ４５",
+        "Content-Length: 00000000000000000045",
+        "Content-Length: 45\r\nContent-Length: 45",
+        "Content-Length:",
+        "Content-Length: 45, 45",
+    ],
+)
+def test_a_header_without_a_usable_length_is_one_error(server: Server, header: str) -> None:
+    server.send_bytes(f"{header}\r\n\r\n".encode() + json.dumps(request(1, "ping")).encode() + b"\n")
+    assert server.receive()["error"]["code"] == -32600
+    # The message after the fault may be lost, the one after that may not.
+    server.send(request(2, "ping"), request(3, "ping"))
+    server.reply_to(3)
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received if "error" in message] == [None]
+
+
+@pytest.mark.parametrize("headers", [b"X-Long: %b\r\n\r\n" % (b"x" * 9000), b"X-Many: x\r\n" * 33 + b"\r\n"])
+def test_a_header_block_that_is_too_long_is_one_error(server: Server, headers: bytes) -> None:
+    server.send_bytes(headers)
+    assert server.receive()["error"]["code"] == -32600
+    server.send(request(2, "ping"), request(3, "ping"))
+    server.reply_to(3)
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received if "error" in message] == [None]
+
+
+def test_a_header_block_that_never_ends_is_one_error(server: Server) -> None:
+    server.send_bytes(b"Content-Length: 5\r\n" + b"X-Never: ends\r\n" * 10_000)
+    assert server.receive()["error"]["code"] == -32600
+    assert server.finish() == 0
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("encode", [line, framed])
+def test_a_message_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(start: Start, encode: Any) -> None:
+    server = start(config="server: {max_message_bytes: 1000}")
+
+    def padded(request_id: int, size: int) -> Message:
+        room = size - len(line(request(request_id, "ping", {"x": ""}))) + 1
+        return request(request_id, "ping", {"x": "x" * room})
+
+    server.send_bytes(encode(padded(1, 1000)) + encode(padded(2, 1001)) + encode(padded(3, 10_000)))
+    server.send_bytes(encode(request(4, "ping")))
+    assert server.finish() == 0
+    codes = [message["error"]["code"] for message in server.received if "error" in message]
+    assert [message["id"] for message in server.received if "result" in message] == [1, 4]
+    assert codes == [-32600, -32600]
+
+
+# JSON-RPC
+
+
+@pytest.mark.parametrize(
+    ("body", "request_id"),
+    [
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "method": "ping"}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": 1, "a": 1}}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "id": 8, "method": "ping"}', None),
+        ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', None),
+        ('{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
+        ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None),
+        ('{"jsonrpc": "2.0", "id": 1.0, "method": "ping"}', None),
+        ('{"jsonrpc": "2.0", "id": {}, "method": "ping"}', None),
+        ('{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),
+        ('{"id": 7, "method": "ping"}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method": 7}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7),
+        ('{"JSONRPC": "2.0", "id": 7, "method": "ping"}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "mеthod": "ping"}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method\\u0000": "ping"}', 7),
+        ('[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', None),
+        ('"ping"', None),
+    ],
+)
+def test_json_that_is_no_request_is_refused(warm_server: Server, body: str, request_id: int | None) -> None:
+    assert refusal_of(warm_server, body.encode() + b"\n", request_id) == -32600
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"jsonrpc": "2.0", "method": "ping"}',
+        '{"jsonrpc": "2.0", "method": "notifications/no-such-thing"}',
+        '{"jsonrpc": "2.0", "ID": 7, "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": 7, "result": {}}',
+        '{"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "no"}}',
+        "{}",
+    ],
+)
+def test_what_asks_for_no_reply_gets_none(warm_server: Server, body: str) -> None:
+    warm_server.received.clear()
+    warm_server.send_bytes(body.encode() + b"\n" + line(PING))
+    assert warm_server.receive()["id"] == "good"
+
+
+def test_a_lone_surrogate_in_a_question_is_answered(warm_server: Server) -> None:
+    warm_server.send_bytes(json.dumps(call("lone", "What is \ud83d?")).encode() + b"\n")
+    assert "What is �?" in answer_in(warm_server.reply_to("lone"))["answer"]
+
+
+def test_line_ends_and_quotes_in_an_answer_stay_inside_one_message(warm_server: Server) -> None:
+    text = 'one\\ntwo\u2028three\u2029four\x85five "six" \\\\ seven'
+    answer = answer_in(warm_server.ask(f"Why? [rehearse: text={text}]"))["answer"]
+    assert answer.splitlines()[:4] == ["one", "two", "three", "four"]
+    assert '"six"' in answer
+
+
+def test_the_id_of_a_call_in_flight_is_refused_and_the_call_unharmed(
+    server: Server, rehearsal: RehearsalThread
+) -> None:
+    server.send(call(1, "Why? [rehearse: delay=0.3]"), call("1", "Why?"), call(1, "Again?"))
+    assert server.receive()["error"]["code"] == -32600
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received if "result" in message] == ["1", 1]
+    assert rehearsal.server.received == 2
+
+
+# Cancellation
+
+
+def test_a_cancelled_call_is_aborted_and_never_answered(server: Server, rehearsal: RehearsalThread) -> None:
+    server.send(call(1, "Why? [rehearse: delay=60]"), call("1", "Why? [rehearse: delay=0.3]"))
+    rehearsal.wait_for_requests(2)
+    server.send(cancellation(1))
+    rehearsal.wait_for_abort(1)
+    server.reply_to("1")
+    server.send(cancellation(1), call(1, "A new question?"))
+    assert "A new question?" in answer_in(server.reply_to(1))["answer"]
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received] == ["1", 1]
+
+
+def test_a_cancellation_ends_the_waiting_for_a_retry_and_for_a_place(start: Start, rehearsal: RehearsalThread) -> None:
+    server = start(config="request: {max_concurrency: 1}")
+    server.send(call(1, "Why? [rehearse: status=429; retry_after=50]"))
+    rehearsal.wait_for_requests(1)
+    server.send(call(2, "Why? [rehearse: delay=60]"))
+    rehearsal.wait_for_requests(2)
+    server.send(call(3, "Why?"), cancellation(1), cancellation(3), cancellation(2))
+    rehearsal.wait_for_abort(1)
+    assert "result" in server.ask("Why?", "answer_quick")
+    assert server.finish() == 0
+    assert len(server.received) == 1
+    assert rehearsal.server.received == 3
+
+
+def test_cancelling_what_is_not_in_flight_changes_nothing(warm_server: Server) -> None:
+    answered = warm_server.ask("Why?")["id"]
+    warm_server.received.clear()
+    ids: list[object] = ["never sent", answered, answered, None, True, 1.0, {}, []]
+    unknown = [cancellation(call_id) for call_id in ids]
+    without_id = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    warm_server.send(*unknown, without_id, {**without_id, "params": {}}, {**without_id, "params": None}, PING)
+    assert warm_server.receive()["id"] == "good"
+
+
+def test_a_cancellation_that_races_the_reply_never_brings_two(warm_server: Server) -> None:
+    warm_server.received.clear()
+    names = [f"race {number}" for number in range(200)]
+    for name in names:
+        warm_server.send(call(name, "Why?"))
+    for name in names:
+        warm_server.send(cancellation(name))
+    warm_server.send(PING)
+    warm_server.reply_to("good")
+    answered = [message["id"] for message in warm_server.received]
+    assert len(answered) == len(set(answered))
+    assert "result" in warm_server.ask("Why?")
+    # Nothing that was cancelled has been answered since.
+    assert len(warm_server.received) == len(answered) + 1
+
+
+def test_a_thousand_calls_in_flight_get_one_reply_each_and_a_ping_goes_first(
+    server: Server, rehearsal: RehearsalThread
+) -> None:
+    server.send(*(call(number, "Why? [rehearse: delay=0.5]") for number in range(1000)), PING)
+    assert server.receive()["id"] == "good"
+    rehearsal.wait_for_requests(200)
+    server.send(request("listed", "tools/list"))
+    server.reply_to("listed")
+    assert len(server.received) < 1000
+    server.replies_to(range(1000))
+    assert server.finish() == 0
+    answered = [message["id"] for message in server.received if isinstance(message["id"], int)]
+    assert sorted(answered) == list(range(1000))
+    assert all("result" in message for message in server.received)
+
+
+# The API behind it
+
+RETRY_AFTER = ["", "0", "-1", "0.1", "Wed, 21 Oct 2015 07:28:00 GMT", "junk"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+def test_trouble_is_tried_again_as_often_as_allowed(
+    warm_server: Server, warm_rehearsal: RehearsalThread, status: int
+) -> None:
+    waits = [f"; retry_after={wait}" if wait else "" for wait in RETRY_AFTER]
+    questions = [f"Why? [rehearse: status={status}{wait}]" for wait in waits]
+    for question, reply in zip(questions, warm_server.ask_all(questions), strict=True):
+        data = failure_of(reply)
+        assert data["retries"] == 1
+        assert str(status) in data["message"]
+        assert len(requests_about(warm_rehearsal, question)) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_trouble_that_passes_is_not_noticed(warm_server: Server, status: int) -> None:
+    question = f"Why? [rehearse: status={status}; retry_after=0; times=1]"
+    assert answer_in(warm_server.ask(question))["used_search"] is False
+
+
+def test_a_wait_beyond_a_minute_is_left_to_the_client(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+    tomorrow = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
+    questions = [f"Why? [rehearse: status=429; retry_after={wait}]" for wait in ("86400", "61", tomorrow)]
+    for question, reply in zip(questions, warm_server.ask_all(questions), strict=True):
+        data = failure_of(reply)
+        assert "retries" not in data
+        assert data["message"].startswith("Ask again in ")
+        assert len(requests_about(warm_rehearsal, question)) == 1
+
+
+@pytest.mark.parametrize(
+    ("directive", "advice"),
+    [
+        ("status=401", "check that it is valid"),
+        ("status=403", "check the project's permissions"),
+        ("status=404; code=model_not_found", "check model_profiles"),
+        ("status=400; message=Unsupported value: 'xhigh' for reasoning.effort", "check the model and its settings"),
+        ("status=400; code=previous_response_not_found", "ask again without previous_response_id"),
+        ("status=429; code=insufficient_quota", "check its plan and billing"),
+        ("redirect=https://elsewhere.example/v1/responses", "check openai.base_url"),
+        ("drop=before", "Ask again"),
+        ("drop=mid", "Ask again"),
+        ("drop=reset", "Ask again"),
+        ("outcome=refusal", "The model refused to answer"),
+        ("outcome=failed", "could not finish the response"),
+        ("outcome=no-text", "no text"),
+        ("outcome=incomplete-empty", "Raise request.max_output_tokens"),
+    ],
+)
+def test_what_repeating_would_not_mend_is_one_failure_that_says_what_to_do(
+    warm_server: Server, warm_rehearsal: RehearsalThread, directive: str, advice: str
+) -> None:
+    question = f"Why? [rehearse: {directive}]"
+    data = failure_of(warm_server.ask(question))
+    assert advice in data["message"]
+    assert "retries" not in data
+    assert len(requests_about(warm_rehearsal, question)) == 1
+    assert "result" in warm_server.ask("Why?")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "truncated",
+        "empty",
+        "null",
+        "list",
+        "string",
+        "html",
+        "bad-utf8",
+        "huge",
+        "not-json",
+        "wrong-shape",
+        "wrong-text",
+    ],
+)
+def test_a_body_that_cannot_be_read_is_one_failure(
+    warm_server: Server, warm_rehearsal: RehearsalThread, body: str
+) -> None:
+    question = f"Why? [rehearse: body={body}]"
+    assert "retries" not in failure_of(warm_server.ask(question))
+    assert len(requests_about(warm_rehearsal, question)) == 1
+
+
+@pytest.mark.parametrize(
+    "stream", ["cut", "cut-in-event", "bad-json", "error-event", "done-without-completed", "empty", "non-object"]
+)
+def test_a_stream_that_breaks_is_one_failure_and_never_half_an_answer(warm_server: Server, stream: str) -> None:
+    message = call(f"broken {stream}", f"Why? [rehearse: stream={stream}]")
+    message["params"]["_meta"] = {"progressToken": stream}
+    warm_server.send(message)
+    failure_of(warm_server.reply_to(message["id"]))
+
+
+def test_a_stream_that_completes_twice_is_answered_once(warm_server: Server) -> None:
+    message = call("twice", "Why? [rehearse: stream=twice]")
+    message["params"]["_meta"] = {"progressToken": "twice"}
+    warm_server.send(message)
+    assert answer_in(warm_server.reply_to("twice"))["used_search"] is False
+    assert "result" in warm_server.ask("Why?")
+    assert [message["id"] for message in warm_server.received if message.get("id") == "twice"] == ["twice"]
+
+
+def test_dripping_and_silence_end_with_the_timeout(warm_server: Server) -> None:
+    questions = [f"Why? [rehearse: {slow}]" for slow in ("body=drip", "delay=60", "stream=never", "stream=drip")]
+    calls = [call(f"slow {number}", question) for number, question in enumerate(questions)]
+    for message in calls[2:]:
+        message["params"]["_meta"] = {"progressToken": message["id"]}
+    warm_server.send(*calls)
+    for reply in warm_server.replies_to([message["id"] for message in calls]):
+        data = failure_of(reply)
+        assert "within 1.5 s" in data["message"]
+        assert "request.timeout_ms" in data["message"]
+        assert "retries" not in data
+
+
+@pytest.mark.parametrize(
+    "base_url", ["http://127.0.0.1:1/v1", "http://no-such-host.invalid/v1"], ids=["refused", "name not found"]
+)
+def test_a_connection_that_cannot_be_opened_is_tried_again(start: Start, base_url: str) -> None:
+    data = failure_of(start(OPENAI_BASE_URL=base_url, OPENAI_MAX_RETRIES="1").ask("Why?"))
+    assert "No connection to the API could be opened" in data["message"]
+    assert data["retries"] == 1
+
+
+def test_a_server_that_speaks_no_tls_is_one_clear_failure(start: Start, rehearsal: RehearsalThread) -> None:
+    base_url = rehearsal.base_url.replace("http://", "https://")
+    data = failure_of(start(OPENAI_BASE_URL=base_url, OPENAI_MAX_RETRIES="0").ask("Why?"))
+    assert "connection" in data["message"]
+
+
+@pytest.mark.parametrize("key", [f"{KEY[:20]}\n{KEY[20:]}", f"{KEY}é"])
+def test_a_key_that_no_header_carries_is_a_failure_without_an_attempt(
+    start: Start, rehearsal: RehearsalThread, key: str
+) -> None:
+    server = start("--debug", OPENAI_API_KEY=key)
+    assert "OPENAI_API_KEY" in failure_of(server.ask("Why?"))["message"]
+    assert server.finish() == 0
+    assert rehearsal.server.received == 0
+    for part in (KEY[:20], KEY[20:]):
+        assert part not in server.stderr
+        assert part not in json.dumps(server.received)
+
+
+def test_a_key_is_stripped(start: Start, rehearsal: RehearsalThread) -> None:
+    assert "result" in start(OPENAI_API_KEY=f" {KEY}\r\n").ask("Why?")
+    assert rehearsal.server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_missing_key_fails_the_call_and_not_the_server(start: Start) -> None:
+    server = start(config="openai: {api_key_env: MY_KEY}")
+    assert failure_of(server.ask("Why?")) == {"message": "Missing API key: set MY_KEY"}
+    assert server.result_of("ping") == {}
+
+
+def test_a_key_is_masked_wherever_the_api_repeats_it(start: Start) -> None:
+    server = start("--debug", OPENAI_LOG="debug")
+    data = failure_of(server.ask(f"Why? [rehearse: status=401; message=Incorrect API key provided: {KEY}.]"))
+    assert "***" in data["message"]
+    assert "result" in server.ask(f"Why? {KEY} [rehearse: text=fine]")
+    assert server.finish() == 0
+    assert "Incorrect API key provided: ***" in server.stderr
+    assert KEY not in server.stderr

@@ -1,0 +1,301 @@
+"""The process and its surroundings: descriptors, signals, clients that go away or stop reading, and its end."""
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, answer_in, call, environment, line, request
+from tests.e2e.conftest import Start
+
+HELD = "Why? [rehearse: delay=60]"
+FULL = [path for path in ("/dev/full",) if os.path.exists(path)]  # not every system has one
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+
+
+@contextmanager
+def own_pipe() -> Iterator[tuple[IO[bytes], int]]:
+    """Both ends of a pipe: the one to read from, as a file, and the one to write to."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream:
+        try:
+            yield stream, writing
+        finally:
+            os.close(writing)
+
+
+def wait_for_output(stdout: IO[bytes]) -> None:
+    assert select.select([stdout], [], [], WAIT_SECONDS)[0]
+
+
+def memory_bytes(server: Server) -> int:
+    """What the process holds right now; on Linux the most it ever held."""
+    status = Path(f"/proc/{server.process.pid}/status")
+    if status.exists():
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    ps = ["ps", "-o", "rss=", "-p", str(server.process.pid)]
+    return int(subprocess.run(ps, capture_output=True, check=True, timeout=WAIT_SECONDS).stdout) * 1024
+
+
+def test_a_client_that_closes_stdout_ends_an_idle_server(start: Start) -> None:
+    with own_pipe() as (reading, writing):
+        server = start(stdout=writing)
+        server.send(request(1, "ping"))
+        wait_for_output(reading)
+    assert server.exit_code() == 0
+    assert server.stderr == ""
+
+
+def test_a_client_that_has_gone_before_the_first_message_is_no_error(start: Start) -> None:
+    with own_pipe() as (_, writing):
+        server = start(stdout=writing)
+    assert server.exit_code() == 0
+    assert server.stderr == ""
+
+
+def test_a_client_that_closes_stdout_ends_a_server_with_a_call_in_flight(
+    start: Start, rehearsal: RehearsalThread
+) -> None:
+    with own_pipe() as (_, writing):
+        server = start(stdout=writing)
+        server.send(call(1, HELD))
+        rehearsal.wait_for_requests(1)
+    assert server.exit_code() == 0
+    assert server.stderr == ""
+    rehearsal.wait_for_abort(1)
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_ends_an_idle_server(server: Server, number: signal.Signals, code: int) -> None:
+    server.result_of("ping")
+    server.process.send_signal(number)
+    assert server.exit_code() == code
+    assert server.stderr == ""
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_aborts_what_is_in_flight(
+    server: Server, rehearsal: RehearsalThread, number: signal.Signals, code: int
+) -> None:
+    server.send(call(1, HELD), call(2, "Why? [rehearse: status=503; retry_after=50]"))
+    rehearsal.wait_for_requests(2)
+    server.process.send_signal(number)
+    assert server.exit_code() == code
+    assert server.received == []
+    assert server.stderr == ""
+
+
+def test_a_signal_ends_a_server_whose_client_reads_nothing(start: Start, rehearsal: RehearsalThread) -> None:
+    with own_pipe() as (_, writing):
+        server = start(stdout=writing)
+        server.send(call(1, "Why? [rehearse: size=1000000]"), call(2, HELD))
+        rehearsal.wait_for_requests(2)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.exit_code() == 143
+
+
+def test_the_end_of_input_ends_an_idle_server(server: Server) -> None:
+    server.result_of("ping")
+    assert server.finish() == 0
+    assert server.stderr == ""
+
+
+def test_the_end_of_input_lets_calls_in_flight_finish(server: Server, rehearsal: RehearsalThread) -> None:
+    server.send(*(call(number, f"Why? [rehearse: delay=0.{number}]") for number in range(1, 6)))
+    rehearsal.wait_for_requests(5)
+    assert server.finish() == 0
+    assert sorted(message["id"] for message in server.received) == [1, 2, 3, 4, 5]
+    assert all("result" in message for message in server.received)
+
+
+def test_the_end_of_input_ends_the_waiting_for_a_retry(server: Server, rehearsal: RehearsalThread) -> None:
+    server.send(call(1, "Why? [rehearse: status=503; retry_after=50]"))
+    rehearsal.wait_for_requests(1)
+    assert server.finish() == 0
+    assert "The API is in trouble (HTTP 503)" in server.reply_to(1)["error"]["data"]["message"]
+    assert rehearsal.server.received == 1
+
+
+def test_input_from_a_file_and_output_to_a_file_are_served(rehearsal: RehearsalThread, tmp_path: Path) -> None:
+    asked, answered = tmp_path / "asked", tmp_path / "answered"
+    asked.write_bytes(line(request(1, "ping")) + line(call(2, "HTTP 404 の意味は？")))
+    with asked.open("rb") as stdin, answered.open("wb") as stdout:
+        done = subprocess.run(
+            [*COMMAND, "--stdio"],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url),
+            timeout=WAIT_SECONDS,
+        )
+    ping, called = answered.read_bytes().splitlines()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ping == b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    assert b'\\"used_search\\": false' in called
+
+
+def test_the_null_device_is_an_input_that_has_ended(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--stdio"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(tmp_path),
+        timeout=WAIT_SECONDS,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("redirections", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_descriptors_that_are_closed_at_the_start_are_no_error(start: Start, redirections: str) -> None:
+    server = start(shell=redirections)
+    assert server.finish() == 0
+    assert server.stderr == ""
+    assert server.received == []
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", *(f"2>{path}" for path in FULL)])
+def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirections: str) -> None:
+    server = start("--debug", shell=redirections)
+    assert "error" in server.ask("Why? [rehearse: status=401]")
+    assert answer_in(server.ask("Why?"))["used_search"] is False
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received] == [1, 2]
+
+
+def test_a_stderr_that_is_never_read_holds_up_no_call(start: Start) -> None:
+    with own_pipe() as (_, writing):
+        server = start("--debug", stderr=writing)
+        for _ in range(3):
+            # Each answer is logged as it is sent, and is longer than a pipe holds.
+            assert "result" in server.ask("Why? [rehearse: size=100000]")
+        assert server.finish() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "redirections", "code", "told"),
+    [
+        (["--version"], ">&-", 0, ""),
+        (["--show-config"], "2>&-", 0, ""),
+        (["--ask", "Why?", "--rehearse"], ">&- 2>&-", 0, ""),
+        *((["--version"], f">{path}", 1, "openai-responses-mcp: cannot write to stdout") for path in FULL),
+        *((["--ask", "Why?", "--rehearse"], f">{path}", 1, "cannot write the answer") for path in FULL),
+    ],
+)
+def test_commands_end_in_peace_when_nobody_can_read_what_they_say(
+    tmp_path: Path, options: list[str], redirections: str, code: int, told: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirections}', "sh", *COMMAND, *options],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(tmp_path),
+        encoding="utf-8",
+        timeout=WAIT_SECONDS,
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(told)
+    assert len(done.stderr.splitlines()) == code
+
+
+def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
+    with own_pipe() as (reading, writing):
+        server = start(stdout=writing)
+        assert server.process.stdin is not None
+        stdin = server.process.stdin.fileno()
+        os.set_blocking(stdin, False)
+        listings = b"".join(line(request(number, "tools/list")) for number in range(20_000))
+        taken = os.write(stdin, listings[:4096])
+        wait_for_output(reading)
+        # Full for as long as that: nobody reads at the other end.
+        while taken < len(listings) and select.select([], [stdin], [], 1.0)[1]:
+            taken += os.write(stdin, listings[taken:])
+        assert taken < len(listings)
+        assert memory_bytes(server) < 200 * 1024 * 1024
+        server.read_from(os.fdopen(os.dup(reading.fileno()), "rb"))
+        os.set_blocking(stdin, True)
+        server.send_bytes(listings[taken : listings.index(b"\n", taken) + 1])
+        server.end_input()
+        complete = listings[: listings.index(b"\n", taken)].count(b"\n") + 1
+        server.replies_to([complete - 1])
+    assert server.exit_code() == 0
+    assert [message["id"] for message in server.received] == list(range(complete))
+
+
+def test_sixty_long_replies_wait_for_a_client_that_stops_reading(start: Start, rehearsal: RehearsalThread) -> None:
+    with own_pipe() as (reading, writing):
+        server = start(stdout=writing)
+        server.send(*(call(number, "Why? [rehearse: size=1000000]") for number in range(60)))
+        rehearsal.wait_for_requests(60)
+        server.read_from(os.fdopen(os.dup(reading.fileno()), "rb"))
+        replies = server.replies_to(range(60))
+        peak = memory_bytes(server)
+    assert all(len(reply["result"]["structuredContent"]["answer"]) > 999_000 for reply in replies)
+    assert len(server.received) == 60
+    assert peak < 1024 * 1024 * 1024
+
+
+def test_an_endless_line_is_one_error_and_takes_no_memory(server: Server) -> None:
+    for _ in range(160):
+        server.send_bytes(b"x" * 1024 * 1024)
+    server.send_bytes(b"\n" + line(request(2, "ping")))
+    server.reply_to(2)
+    held = memory_bytes(server)
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received] == [None, 2]
+    assert held < 200 * 1024 * 1024
+
+
+STRAY = """
+import ctypes, os, subprocess, sys
+
+print("a stray print", flush=True)
+os.write(1, b"a stray write\\n")
+ctypes.CDLL(None).puts(b"a stray puts")
+ctypes.CDLL(None).fflush(None)
+subprocess.run(["echo", "a stray child"])
+sys.path.remove(os.path.dirname(__file__))
+del sys.modules["backoff"]
+import backoff
+"""
+
+
+def test_what_a_library_prints_never_reaches_the_wire(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "backoff.py").write_text(STRAY)
+    server = start(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert answer_in(server.ask("Why?"))["used_search"] is False
+    assert server.finish() == 0
+    assert len(server.received) == 1
+    assert sorted(server.stderr.splitlines()) == ["a stray child", "a stray print", "a stray puts", "a stray write"]
+
+
+@pytest.mark.parametrize("path", ["/dev/null/debug.log", "/", *FULL])
+def test_a_debug_file_that_cannot_be_written_is_a_warning(start: Start, path: str) -> None:
+    server = start("--debug", path)
+    assert server.result_of("ping") == {}
+    assert server.finish() == 0
+    [warning] = [entry for entry in server.stderr.splitlines() if "cannot write debug file" in entry]
+    assert f" warning cannot write debug file path={path} msg=" in warning
+
+
+def test_the_debug_file_gets_the_lines_of_stderr(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "debug.log"
+    server = start(DEBUG=str(path))
+    server.ask("Why? [rehearse: status=401; message=Bearer sk-another-0123456789]")
+    assert server.finish() == 0
+    assert path.read_text(encoding="utf-8") == server.stderr
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "sk-another" not in server.stderr
+    for text in (
+        "start",
+        "recv method=tools/call id=1",
+        "tools/call name=answer argsKeys=[query]",
+        "send (line) bytes=",
+    ):
+        assert text in server.stderr

@@ -1,0 +1,206 @@
+"""What a client says to the process and hears from it, in both framings and both eras of the protocol."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types.methods import validate_server_result
+
+from openai_responses_mcp import __version__
+from tests.e2e.client import WAIT_SECONDS, Server, call, environment, framed, line, request
+from tests.e2e.conftest import Start
+
+HANDSHAKE, ENVELOPE = "2025-06-18", "2026-07-28"
+HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": ENVELOPE,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+}
+HEAVY = ("openai", "pydantic", "structlog", "ruamel", "dependency_injector", "importlib.metadata", "httpx2", "backoff")
+
+CONVERSATION = [
+    request(1, "initialize", HELLO),
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    request("two", "tools/list"),
+    call(3, "HTTP 404 の意味は？"),
+]
+
+
+@pytest.mark.parametrize(("encode", "framing"), [(framed, "framed"), (line, "line")])
+def test_a_client_initializes_lists_the_tools_and_calls_one(server: Server, encode: Any, framing: str) -> None:
+    for message in CONVERSATION:
+        server.send_bytes(encode(message))
+    initialized, listed, called = (server.reply_to(name)["result"] for name in (1, "two", 3))
+    assert initialized["protocolVersion"] == HANDSHAKE
+    assert initialized["capabilities"] == {"tools": {}}
+    assert initialized["serverInfo"]["name"] == "openai-responses-mcp"
+    assert initialized["serverInfo"]["version"] == __version__
+    assert initialized["instructions"]
+    assert [tool["name"] for tool in listed["tools"]] == ["answer", "answer_detailed", "answer_quick"]
+    assert set(called) == {"content", "structuredContent", "_meta"}
+    assert server.finish() == 0
+    assert server.framings == [framing] * 3
+    assert server.stderr == ""
+
+
+def test_a_rehearsal_answers_without_a_key_and_says_what_it_is(start: Start) -> None:
+    server = start("--rehearse", OPENAI_API_KEY="", OPENAI_BASE_URL="")
+    assert "rehearsal" in server.ask("What is HTTP 404?")["result"]["structuredContent"]["answer"]
+    assert server.finish() == 0
+    assert server.stderr == ""
+
+
+def test_replies_turn_into_lines_with_the_first_line_and_stay_so(server: Server) -> None:
+    server.send_bytes(framed(request(1, "ping")))
+    server.reply_to(1)
+    server.send_bytes(line(request(2, "ping")))
+    server.reply_to(2)
+    server.send_bytes(framed(request(3, "ping")))
+    server.reply_to(3)
+    assert server.framings == ["framed", "line", "line"]
+
+
+def test_line_mode_makes_every_message_a_line_from_the_start(start: Start) -> None:
+    server = start(MCP_LINE_MODE="1")
+    server.send_bytes(framed(request(1, "ping")))
+    assert server.reply_to(1)["result"] == {}
+    assert server.framings == ["line"]
+
+
+def test_framings_may_be_mixed_in_one_write(server: Server) -> None:
+    encoders = [framed, line, framed, line, line, framed]
+    pings = [encode(request(number, "ping")) for number, encode in enumerate(encoders)]
+    server.send_bytes(b"\r\n\n".join(pings))
+    assert server.finish() == 0
+    assert sorted(message["id"] for message in server.received) == [0, 1, 2, 3, 4, 5]
+
+
+def test_headers_may_come_in_any_case_and_order_and_with_bare_line_feeds(server: Server) -> None:
+    body = json.dumps(request(1, "ping")).encode()
+    server.send_bytes(b"content-type: application/json\nCONTENT-LENGTH: %d\n\n%b" % (len(body), body))
+    assert server.reply_to(1)["result"] == {}
+
+
+def test_a_thousand_messages_in_one_write_get_a_thousand_replies(server: Server) -> None:
+    server.send(*(request(number, "ping") for number in range(1000)))
+    assert server.finish() == 0
+    assert sorted(message["id"] for message in server.received) == list(range(1000))
+
+
+@pytest.mark.parametrize("encode", [framed, line])
+def test_input_byte_by_byte_is_answered_like_input_in_one_piece(server: Server, start: Start, encode: Any) -> None:
+    pings = [request(name, "ping") for name in ("一", "𠮷野家", "é")]
+    data = b"".join(map(encode, [*CONVERSATION[:-1], *pings]))
+    server.send_bytes(data)
+    dripped = start()
+    for position in range(len(data)):
+        dripped.send_bytes(data[position : position + 1])
+    assert server.finish() == dripped.finish() == 0
+    assert [message["id"] for message in server.received] == [1, "two", "一", "𠮷野家", "é"]
+    assert server.received == dripped.received
+    assert server.framings == dripped.framings
+
+
+def test_a_byte_order_mark_before_the_first_message_is_skipped_and_none_is_sent(server: Server) -> None:
+    server.send_bytes(b"\xef\xbb\xbf" + line(request(1, "ping")))
+    assert server.reply_to(1)["result"] == {}
+
+
+def test_a_last_line_without_newline_is_answered(server: Server) -> None:
+    server.send_bytes(line(request(1, "ping")).rstrip())
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received] == [1]
+
+
+@pytest.mark.parametrize("part", [framed(request(1, "ping"))[:-1], b"Content-Length: 40\r\n", b'{"jsonrpc":'])
+def test_a_message_that_the_end_cuts_off_never_runs(server: Server, part: bytes) -> None:
+    server.send_bytes(line(request(0, "ping")) + part)
+    assert server.finish() == 0
+    assert [message["id"] for message in server.received if "result" in message] == [0]
+
+
+def test_both_eras_are_spoken_on_one_connection(server: Server) -> None:
+    discovered = server.result_of("server/discover", {"_meta": META})
+    initialized = server.result_of("initialize", HELLO)
+    old_list, new_list = server.result_of("tools/list"), server.result_of("tools/list", {"_meta": META})
+    arguments = {"name": "answer", "arguments": {"query": "What is HTTP 404?"}}
+    old_call, new_call = (server.result_of("tools/call", {**arguments, **meta}) for meta in ({}, {"_meta": META}))
+    assert discovered["supportedVersions"] == [ENVELOPE, HANDSHAKE]
+    for result in (discovered, new_list):
+        assert result["ttlMs"] > 0
+        assert result["cacheScope"] == "private"
+    for result in (discovered, new_list, new_call):
+        assert result["resultType"] == "complete"
+        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "openai-responses-mcp"
+    for result in (initialized, old_list, old_call):
+        assert "resultType" not in result
+    assert old_list["tools"] == new_list["tools"]
+    assert old_call["structuredContent"]["answer"] == new_call["structuredContent"]["answer"]
+    validate_server_result("server/discover", ENVELOPE, discovered)
+    validate_server_result("initialize", HANDSHAKE, initialized)
+    for method, old, new in (("tools/list", old_list, new_list), ("tools/call", old_call, new_call)):
+        validate_server_result(method, HANDSHAKE, old)
+        validate_server_result(method, ENVELOPE, new)
+
+
+def test_each_era_has_its_own_rules_for_errors(server: Server) -> None:
+    unknown = {"name": "no_such_tool"}
+    bad = {"name": "answer", "arguments": {}}
+    missing = {"io.modelcontextprotocol/protocolVersion": ENVELOPE}
+    future = META | {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}
+    server.send(
+        request(1, "tools/call", unknown),
+        request(2, "tools/call", {**unknown, "_meta": META}),
+        request(3, "tools/call", bad),
+        request(4, "tools/call", {**bad, "_meta": META}),
+        request(5, "ping", {"_meta": META}),
+        request(6, "server/discover"),
+        request(7, "tools/list", {"_meta": missing}),
+        request(8, "tools/list", {"_meta": future}),
+        request(9, "no/such/method"),
+    )
+    errors = {number: server.reply_to(number).get("error") for number in range(1, 10)}
+    assert errors[1] == {"code": -32601, "message": "Unknown tool"}
+    assert errors[2] is not None
+    assert errors[2]["code"] == -32602
+    assert errors[3] == {
+        "code": -32001,
+        "message": "answer: invalid arguments",
+        "data": {"reason": "query is required"},
+    }
+    assert errors[4] is None
+    refused = server.reply_to(4)["result"]
+    assert refused["isError"] is True
+    assert "query is required" in refused["content"][0]["text"]
+    assert {number: error["code"] for number, error in errors.items() if error and number > 4} == {
+        5: -32601,
+        6: -32602,
+        7: -32602,
+        8: -32022,
+        9: -32601,
+    }
+    assert errors[8] is not None
+    assert errors[8]["data"] == {"supported": [ENVELOPE, HANDSHAKE], "requested": "2031-01-01"}
+
+
+def test_the_first_replies_wait_for_no_heavy_import(tmp_path: Path) -> None:
+    # Imports are told on stderr, replies on stdout: in one pipe they stand in the order in which they happened.
+    environ = {name: value for name, value in environment(tmp_path).items() if not name.startswith("COVERAGE_")}
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "openai_responses_mcp", "--stdio"],
+        input=line(request(1, "initialize", HELLO)) + line(request(2, "tools/list")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environ,
+        timeout=WAIT_SECONDS,
+        check=True,
+    ).stdout.decode()
+    before, reply, _ = told.partition('"id":2')
+    modules = {entry.rpartition("|")[2].strip() for entry in before.splitlines() if entry.startswith("import time:")}
+    assert reply
+    assert "openai_responses_mcp.server.dispatch" in modules
+    assert not [name for name in modules if name.startswith(tuple(f"{heavy}." for heavy in HEAVY)) or name in HEAVY]

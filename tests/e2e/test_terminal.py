@@ -1,0 +1,102 @@
+"""`--ask` for somebody who is watching: a pseudo-terminal stands in for the screen."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+
+CLEAR_LINE = "\r\x1b[K"
+
+
+class Screen:
+    """A process whose stderr is a terminal, and what it shows there."""
+
+    def __init__(self, question: str, environ: dict[str, str]) -> None:
+        self._shown = b""
+        self._screen, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, "--ask", question],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            env=environ,
+        )
+        os.close(terminal)
+
+    @property
+    def shown(self) -> str:
+        return self._shown.decode(errors="ignore").replace("\r\n", "\n")
+
+    def wait_for(self, text: str) -> None:
+        while text not in self.shown:
+            assert self._show_more(), f"the process ended without showing {text!r}: {self.shown!r}"
+
+    def finish(self) -> tuple[int, str]:
+        """The exit code and what was written to stdout."""
+        while self._show_more():
+            pass
+        out, _ = self.process.communicate(timeout=WAIT_SECONDS)
+        return self.process.returncode, out.decode()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=WAIT_SECONDS)
+        os.close(self._screen)
+
+    def _show_more(self) -> bool:
+        assert select.select([self._screen], [], [], WAIT_SECONDS)[0]
+        try:
+            data = os.read(self._screen, 65536)
+        except OSError:  # Nobody has the terminal open any more.
+            return False
+        self._shown += data
+        return bool(data)
+
+
+@pytest.fixture
+def ask(rehearsal: RehearsalThread, tmp_path: Path) -> Iterator[Callable[[str], Screen]]:
+    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
+    with ExitStack() as screens:
+        yield lambda question: screens.enter_context(closing(Screen(question, environ)))
+
+
+def test_progress_is_shown_on_one_line_that_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
+    screen = ask("What is the weather today? [rehearse: slow_stream=0.01]")
+    code, answer = screen.finish()
+    progress, _, footnote = screen.shown.rpartition(CLEAR_LINE)
+    steps = progress.split(f"{CLEAR_LINE}… ")
+    assert code == 0
+    assert "\nSources:\n" in answer
+    assert "…" not in answer
+    assert steps[:3] == ["", "starting", "thinking"]
+    assert 'searching for "What is the weather today?"' in steps
+    assert steps[-1] == "writing the answer"
+    assert "\n" not in progress
+    assert footnote.startswith("\n[gpt-5.2 · 1 searches · ")
+    assert " tokens · resp_" in footnote
+
+
+def test_a_failure_takes_the_place_of_the_progress(ask: Callable[[str], Screen]) -> None:
+    screen = ask("Why? [rehearse: status=401]")
+    assert screen.finish() == (1, "")
+    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("answer failed: The API key was refused (401)")
+
+
+def test_an_interrupt_ends_the_waiting_without_a_traceback(
+    ask: Callable[[str], Screen], rehearsal: RehearsalThread
+) -> None:
+    screen = ask("Why? [rehearse: delay=60]")
+    rehearsal.wait_for_requests(1)
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish() == (130, "")
+    assert screen.shown.endswith(CLEAR_LINE)
+    rehearsal.wait_for_abort(1)

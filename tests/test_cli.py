@@ -1,0 +1,181 @@
+"""The command line: how it is taken apart, and what the commands that serve nobody say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.cli import HELP, Options, UsageError, main, parse
+from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+
+PREFIX = "openai-responses-mcp: "
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """As much of an environment as is read in this process: a home without a configuration."""
+    return {"HOME": str(tmp_path), "APPDATA": str(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ([], Options()),
+        (["--stdio"], Options(stdio=True)),
+        (["--show-config"], Options(show_config=True)),
+        (["--doctor"], Options(doctor=True)),
+        (["--help"], Options(help=True)),
+        (["-h"], Options(help=True)),
+        (["--version"], Options(version=True)),
+        (["-v"], Options(version=True)),
+        (["--ask", "Why?", "--rehearse"], Options(ask="Why?", rehearse=True)),
+        (["--ask=Why?"], Options(ask="Why?")),
+        (["--ask=--why--"], Options(ask="--why--")),
+        (["--ask", "-1 + 1?"], Options(ask="-1 + 1?")),
+        (["--ask", ""], Options(ask="")),
+        (["--config", "a.yaml"], Options(config="a.yaml")),
+        (["--config=a=b.yaml"], Options(config="a=b.yaml")),
+        (["--config="], Options(config="")),
+        (["--model", "o3"], Options(model="o3")),
+        (["--model=o3", "--model", "o4"], Options(model="o4")),
+        (["--debug"], Options(debug=True)),
+        (["--debug", "a.log"], Options(debug=True, debug_file="a.log")),
+        (["--debug=a.log"], Options(debug=True, debug_file="a.log")),
+        (["--debug", "--stdio"], Options(debug=True, stdio=True)),
+        (
+            ["--stdio", "--debug", "a.log", "--model=o3"],
+            Options(stdio=True, debug=True, debug_file="a.log", model="o3"),
+        ),
+    ],
+)
+def test_a_command_line_is_taken_apart(line: list[str], options: Options) -> None:
+    assert parse(line) == options
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--std",
+        "--stdi",
+        "--show",
+        "--conf",
+        "--mod=o3",
+        "--stdio=1",
+        "--Stdio",
+        "-s",
+        "-vh",
+        "--",
+        "-",
+        "stdio",
+        "",
+        "serve",
+    ],
+)
+def test_abbreviations_and_unknown_options_are_refused(argument: str) -> None:
+    with pytest.raises(UsageError, match="unknown option"):
+        parse([argument])
+
+
+@pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"]])
+def test_an_option_without_its_value_is_refused(line: list[str]) -> None:
+    with pytest.raises(UsageError, match="needs a value"):
+        parse(line)
+
+
+@pytest.mark.parametrize("line", [[], ["--help"], ["-h", "--stdio"], ["--model", "o3"]])
+def test_help_is_shown_when_asked_for_and_when_there_is_nothing_to_do(
+    line: list[str], environ: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line, environ) == 0
+    assert capsys.readouterr() == (HELP, "")
+
+
+def test_help_names_every_option() -> None:
+    for option in (
+        *("--stdio", "--show-config", "--config <path>", "--model <id>", "--debug [<path>]", "-h, --help"),
+        *("-v, --version", "--ask", "--doctor", "--rehearse"),
+    ):
+        assert option in HELP
+
+
+@pytest.mark.parametrize("option", ["--version", "-v"])
+def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option], environ) == 0
+    assert capsys.readouterr() == (f"{__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (["--colour"], "unknown option --colour (see openai-responses-mcp --help)"),
+        (["--stdio", "now"], "unknown option now (see openai-responses-mcp --help)"),
+        (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
+        ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
+        (["--config"], "--config needs a value (see openai-responses-mcp --help)"),
+        (["--rehearse"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
+        (["--rehearse", "--show-config"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
+        (["--ask", " "], "--ask needs a question"),
+        (["--stdio", "--model="], '--model must be text that is not blank (found "")'),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_two(
+    line: list[str], problem: str, environ: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line, environ) == 2
+    assert capfd.readouterr() == ("", f"{PREFIX}{problem}\n")
+
+
+def test_the_configuration_is_shown_as_json_on_stderr(
+    environ: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ |= {"OPENAI_API_KEY": KEY, "MODEL_ANSWER": "gpt-5-mini", "DEBUG": "0"}
+    assert main(["--show-config", "--debug", "~/debug.log"], environ) == 0
+    told = capfd.readouterr()
+    shown = json.loads(told.err)
+    assert told.out == ""
+    assert shown["version"] == __version__
+    assert shown["sources"] == {"defaults": True, "yaml": None, "env": ["MODEL_ANSWER"], "cli": ["--debug"]}
+    assert shown["effective"]["model_profiles"]["answer"]["model"] == "gpt-5-mini"
+    assert shown["effective"]["server"]["debug"] is True
+    assert shown["effective"]["server"]["debug_file"] == f"{environ['HOME']}/debug.log"
+    assert KEY not in told.err
+
+
+def test_warnings_come_before_the_configuration(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
+    warning, _, shown = capfd.readouterr().err.partition("\n")
+    assert warning == f"{PREFIX}warning: --config /no/such/file.yaml: there is no such file; going on without it"
+    assert json.loads(shown)["sources"]["cli"] == ["--config"]
+
+
+def test_every_problem_of_the_configuration_is_a_line(
+    environ: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ |= {"MAX_CITATIONS": "0", "ANSWER_VERBOSITY": "loud"}
+    assert main(["--show-config"], environ) == 2
+    told = capfd.readouterr().err.splitlines()
+    assert [line.split(" must ")[0] for line in told] == [f"{PREFIX}ANSWER_VERBOSITY", f"{PREFIX}MAX_CITATIONS"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"), [(["--version"], 0, f"{__version__}\n"), (["--nonsense"], 2, ""), ([], 0, HELP)]
+)
+def test_the_process_ends_with_the_code_of_its_command(
+    tmp_path: Path, options: list[str], code: int, told: str
+) -> None:
+    done = subprocess.run(
+        [*COMMAND, *options], capture_output=True, env=environment(tmp_path), encoding="utf-8", timeout=WAIT_SECONDS
+    )
+    assert (done.returncode, done.stdout) == (code, told)
+    assert len(done.stderr.splitlines()) == (1 if code else 0)
+
+
+def test_importing_the_command_runs_nothing(tmp_path: Path) -> None:
+    program = "import openai_responses_mcp.__main__"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, env=environment(tmp_path), timeout=WAIT_SECONDS
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
