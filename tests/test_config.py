@@ -10,7 +10,6 @@ import pytest
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config import (
-    MAX_FILE_BYTES,
     VARIABLES,
     ConfigError,
     Configuration,
@@ -19,6 +18,7 @@ from openai_responses_mcp.config import (
     load,
     show,
 )
+from openai_responses_mcp.config_file import MAX_FILE_BYTES
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY, join_policy
 from openai_responses_mcp.settings import ModelProfiles, Profile, Settings, key_paths
 
