@@ -8,15 +8,16 @@ PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*
 LOCKING := $(VENV)/locking
+CLIENTS := tests/clients
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test lint check format lock clean
+.PHONY: help smoke test lint clients transcripts bench check format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 smoke: $(VENV)/.runtime ## Talk to the real process in both framings; LIVE=1 with OPENAI_API_KEY asks the real API
 	@$(RUN) tests/e2e/smoke.py
@@ -36,6 +37,16 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports --no-logo
 
+clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real clients: the Python SDK, the TypeScript SDKs, the Inspector; needs npm
+	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS)
+	@cd $(CLIENTS) && npm test
+
+transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
+	@$(RUN) $(CLIENTS)/transcripts.py
+
+bench: $(VENV)/.runtime ## Measure this server and its peers side by side, write docs/benchmarks.md; ROUNDS=2 for a quick look
+	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
 check: test lint smoke ## Run test, lint and smoke
 
 format: $(VENV)/.dev ## Format the code and apply the safe fixes
@@ -48,8 +59,8 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
-clean: ## Remove what make has made: .venv, caches, coverage data, dist
-	@rm -rf $(VENV) dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
+	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per step: a changed lock file or pyproject.toml installs again.
@@ -73,6 +84,13 @@ $(VENV)/.runtime: $(VENV)/.made config/lock/runtime.txt config/lock/build.txt py
 $(VENV)/.dev: $(VENV)/.runtime config/lock/dev.txt
 	@echo "Installing config/lock/dev.txt into $(VENV)"
 	@$(PIP) install --require-hashes -r config/lock/dev.txt
+	@touch $@
+
+$(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { \
+		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one along), 22.19 or newer elsewhere." >&2; exit 1; }
+	@echo "Installing $(CLIENTS)/package-lock.json into $(CLIENTS)/node_modules"
+	@cd $(CLIENTS) && npm ci
 	@touch $@
 
 $(LOCKING)/.made: $(VENV)/.made
