@@ -49,6 +49,8 @@ async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> An
 
 
 def _write_answer(text: str) -> None:
+    # What a model says must not steer the terminal.
+    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
     # Not every output can spell every letter: a pipe on Windows has the code page of the system.
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
