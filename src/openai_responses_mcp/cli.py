@@ -9,10 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config import ConfigError, Configuration, Flags, load, show
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 PROGRAM = "openai-responses-mcp"
 
@@ -179,10 +182,20 @@ def _complain(*problems: str) -> int:
 
 def _presentable(text: str, environ: Mapping[str, str]) -> str:
     """One line, whatever the arguments held, and without a key that was taken for one."""
+    return "".join(letter if letter.isprintable() else " " for letter in _masked(text, environ))
+
+
+def _masked(text: str, environ: Mapping[str, str]) -> str:
     from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 
-    mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
-    return "".join(letter if letter.isprintable() else " " for letter in mask(text))
+    return SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))(text)
+
+
+def _report_crash(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:
+    """The traceback of what nobody caught, without secrets."""
+    import traceback
+
+    _write_stderr(_masked("".join(traceback.format_exception(error)), os.environ))
 
 
 def _tell(line: str) -> None:
@@ -197,6 +210,7 @@ def _write_stderr(text: str) -> None:
 
 def entry_point() -> NoReturn:
     """Run, then leave at once: threads that still import or wait for input must not hold up the end."""
+    sys.excepthook = _report_crash
     _replace_closed_streams()
     try:
         code = main(sys.argv[1:])

@@ -64,6 +64,7 @@ class Container(containers.DeclarativeContainer):
         max_concurrency=settings.provided.request.max_concurrency,
         omit=settings.provided.request.omit,
         clock=clock,
+        mask=mask,
     )
     gateway = providers.Singleton(
         RetryingGateway,

@@ -44,7 +44,9 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
     server = around.configuration.settings.server
     around.logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
     warm_up = WarmUp(lambda: _load_caller(around))
-    transport = StdioTransport(*wire, StdioFramer(server.max_message_bytes, line_mode=is_line_mode), around.logger)
+    framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
+    # Also while what is in flight is finished, after the end of input: nobody is left to answer to.
+    transport = StdioTransport(*wire, framer, around.logger, on_closed=partial(_stop, stopped, 0))
     dispatcher = Dispatcher(
         transport,
         around.logger,
@@ -72,15 +74,16 @@ def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":
     """Done, with the exit code, when a signal asks us to stop."""
     stopped: asyncio.Future[int] = loop.create_future()
 
-    def stop(code: int) -> None:
-        if not stopped.done():
-            stopped.set_result(code)
-
     for name, code in _EXIT_CODES.items():
         number = getattr(signal, name, None)
         if number is not None:
-            _listen(loop, number, partial(stop, code))
+            _listen(loop, number, partial(_stop, stopped, code))
     return stopped
+
+
+def _stop(stopped: "asyncio.Future[int]", code: int) -> None:
+    if not stopped.done():
+        stopped.set_result(code)
 
 
 def _listen(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:

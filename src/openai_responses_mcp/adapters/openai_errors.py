@@ -1,5 +1,6 @@
-"""Vendor exceptions stop here: one table from what openai and its HTTP client raise to the errors of the domain."""
+"""Vendor exceptions stop here: one table from what openai and its HTTP clients raise to the errors of the domain."""
 
+import json
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
 
+import aiohttp
 import httpx2
 import openai
 
@@ -25,6 +27,7 @@ from openai_responses_mcp.domain.errors import (
 LONGEST_BODY = 300
 
 Now = Callable[[], datetime]
+Mask = Callable[[str], str]
 
 
 class BodyTooLong(httpx2.StreamError):
@@ -39,6 +42,12 @@ _STREAM_ERROR = "The API ended the stream with an error ({detail}). Ask again."
 _REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
 
 EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
+    (aiohttp.ClientConnectorError, GatewayUnreachable, _UNREACHABLE),
+    (aiohttp.ClientHttpProxyError, GatewayUnreachable, _UNREACHABLE),
+    (aiohttp.ServerTimeoutError, GatewayTimeout, _TIMEOUT),
+    (aiohttp.InvalidURL, GatewayRefused, _REFUSED),
+    (aiohttp.ClientResponseError, GatewayGarbled, _GARBLED),
+    (aiohttp.ClientError, GatewayBroken, _BROKEN),
     (httpx2.ConnectError, GatewayUnreachable, _UNREACHABLE),
     (httpx2.ConnectTimeout, GatewayUnreachable, _UNREACHABLE),
     (httpx2.PoolTimeout, GatewayUnreachable, _UNREACHABLE),
@@ -68,26 +77,60 @@ EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
 
 
 @contextmanager
-def vendor_errors_translated(now: Now) -> Iterator[None]:
+def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
+    """What is cut is masked first: half a key is no longer known as one."""
     try:
         yield
     except openai.APIStatusError as exc:
-        raise _from_status(exc, now) from exc
+        raise _from_status(exc, now, mask) from exc
     except tuple(kind for kind, _, _ in EXCEPTIONS) as exc:
-        raise _from_exception(exc) from exc
+        raise _from_exception(exc, mask) from exc
 
 
-def _from_exception(exc: Exception) -> GatewayError:
-    wraps = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, Exception)
-    original = exc.__cause__ if wraps else exc
+def status_error(response: httpx2.Response) -> openai.APIStatusError:
+    """What the SDK raises for such a response."""
+    usual = openai.InternalServerError if response.status_code >= 500 else openai.APIStatusError
+    kind = _STATUS_ERRORS.get(response.status_code, usual)
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        body = None
+    return kind(f"HTTP {response.status_code}", response=response, body=body)
+
+
+_STATUS_ERRORS: dict[int, type[openai.APIStatusError]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    409: openai.ConflictError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+
+
+def _original(exc: Exception) -> Exception:
+    """The innermost that tells something: what wraps aiohttp calls every broken connection one that timed out."""
+    causes = [exc]
+    while isinstance(causes[-1].__cause__, Exception):
+        causes.append(causes[-1].__cause__)
+    inner = [cause for cause in causes if isinstance(cause, aiohttp.ClientError)]
+    wraps = isinstance(exc, openai.APIConnectionError) and len(causes) > 1
+    return inner[0] if inner else causes[1] if wraps else exc
+
+
+def _from_exception(exc: Exception, mask: Mask) -> GatewayError:
+    original = _original(exc)
     error, template = next((error, text) for kind, error, text in EXCEPTIONS if isinstance(original, kind))
     detail = " ".join(str(original).split()) or type(original).__name__
     # The SDK promises text, and hands on whatever the API sent.
     kind, code = (_text(exc.type), _text(exc.code)) if isinstance(exc, openai.APIError) else (None, None)
-    return error(template.format(detail=detail[:LONGEST_BODY]), name=type(original).__name__, kind=kind, code=code)
+    return error(
+        template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(original).__name__, kind=kind, code=code
+    )
 
 
-def _from_status(exc: openai.APIStatusError, now: Now) -> GatewayError:
+def _from_status(exc: openai.APIStatusError, now: Now, mask: Mask) -> GatewayError:
     status, facts = exc.status_code, _facts_of(exc)
     retry_after = retry_after_seconds(exc.response.headers, now)
     error, advice = _verdict(status, facts)
@@ -98,7 +141,7 @@ def _from_status(exc: openai.APIStatusError, now: Now) -> GatewayError:
         kind=facts["type"],
         code=facts["code"],
         name=type(exc).__name__,
-        body=exc.response.text[:LONGEST_BODY],
+        body=mask(exc.response.text)[:LONGEST_BODY],
         retry_after_seconds=retry_after,
     )
 

@@ -1,22 +1,24 @@
-"""One attempt at the Responses API: asked through the SDK, bounded in time, in size and in number at once.
+"""One attempt at the Responses API: asked through the SDK's client, bounded in time, in size and in number at once.
 
-The SDK carries the request and sorts out HTTP errors; its own retries and redirects are off, and the reply is read as
-plain JSON, because its models cost more than everything else here and let wrong shapes through.
+The SDK says who we are and decodes streams; retries and redirects are off. A plain question goes straight through the
+HTTP client below it, and the reply is read as plain JSON: building requests its way takes as long as sending them,
+and its models let wrong shapes through.
 """
 
 import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
+from urllib.request import getproxies
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, OpenAIError
+from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient, OpenAIError
 
-from openai_responses_mcp.adapters.openai_errors import BodyTooLong, vendor_errors_translated
+from openai_responses_mcp.adapters.openai_errors import BodyTooLong, status_error, vendor_errors_translated
 from openai_responses_mcp.adapters.openai_wire import progress_of, read_reply, request_body
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
@@ -31,8 +33,6 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
 # Longer than a person thinks between two questions; the pool notices connections that the other side has closed.
 KEEP_ALIVE_SECONDS = 30.0
-# The pool looks at every idle connection for every request: with 200 of them a burst takes twice the CPU time.
-MOST_IDLE_CONNECTIONS = 20
 
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -48,15 +48,18 @@ class OpenAIResponsesGateway(LLMGateway):
         max_concurrency: int,
         omit: Iterable[str],
         clock: Clock,
+        mask: Callable[[str], str] = str,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._api_key = api_key.strip()
         self._api_key_variable = api_key_variable
         self._base_url = base_url
         self._timeout_seconds = timeout_seconds
+        self._max_concurrency = max_concurrency
         self._places = asyncio.Semaphore(max_concurrency)
         self._omit = tuple(omit)
         self._clock = clock
+        self._mask = mask
         self._transport = transport
 
     async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
@@ -66,8 +69,10 @@ class OpenAIResponsesGateway(LLMGateway):
             deadline = asyncio.timeout(self._timeout_seconds)
             try:
                 async with deadline:
-                    with vendor_errors_translated(self._clock.now):
-                        response = await (self._ask(body) if on_progress is None else self._stream(body, on_progress))
+                    with vendor_errors_translated(self._clock.now, self._mask):
+                        headers = self._headers
+                        asking = self._stream(body, on_progress) if on_progress else self._ask(body, headers)
+                        response = await asking
             except TimeoutError as exc:
                 raise self._timeout() from exc
         return read_reply(response)
@@ -77,8 +82,8 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                with vendor_errors_translated(self._clock.now):
-                    await self._client.get(f"/models/{quote(model, safe='')}", cast_to=httpx2.Response)
+                with vendor_errors_translated(self._clock.now, self._mask):
+                    await self._sdk.get(f"/models/{quote(model, safe='')}", cast_to=httpx2.Response)
         except TimeoutError as exc:
             raise self._timeout() from exc
 
@@ -88,59 +93,69 @@ class OpenAIResponsesGateway(LLMGateway):
         What goes wrong here goes wrong again, and is told, with the first call.
         """
         with contextlib.suppress(OSError, ValueError, OpenAIError, GatewayError, httpx2.InvalidURL):
-            self._client  # noqa: B018 -- made when first looked at
+            self._headers  # noqa: B018 -- made, with the clients, when first looked at
             asyncio.run(self._knock_in_vain())
 
     async def _knock_in_vain(self) -> None:
-        """One attempt at a port nobody listens on: the SDK imports much only when it connects, 20 ms in all."""
+        """One attempt at a port nobody listens on, because much is imported only when a connection is made."""
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             host, port = unused.getsockname()
-            # A transport of its own, because the shared client may belong to another event loop by then.
-            async with AsyncOpenAI(
-                api_key="none",
-                base_url=f"http://{host}:{port}",
-                max_retries=0,
-                http_client=httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(), trust_env=False),
-            ) as client:
-                await client.post("/responses", cast_to=httpx2.Response, body={})
+            # A client of its own: the shared one will belong to another event loop.
+            async with DefaultAioHttpClient(trust_env=False) as client:
+                with contextlib.suppress(httpx2.HTTPError):
+                    await client.post(f"http://{host}:{port}", content=b"{}")
 
     async def close(self) -> None:
-        if "_client" in self.__dict__:
-            await self._client.close()
+        if "_http" in self.__dict__:
+            await self._http.aclose()
 
     @cached_property
-    def _client(self) -> AsyncOpenAI:
-        return AsyncOpenAI(
-            api_key=self._api_key, base_url=self._base_url, max_retries=0, timeout=None, http_client=self._http_client()
-        )
+    def _sdk(self) -> AsyncOpenAI:
+        address = httpx2.URL(self._base_url).copy_with(userinfo=b"")
+        return AsyncOpenAI(api_key=self._api_key, base_url=address, max_retries=0, timeout=None, http_client=self._http)
 
-    def _http_client(self) -> httpx2.AsyncClient:
-        """What can go wrong: certificates that cannot be read, a bad proxy address, SOCKS without its package."""
+    @cached_property
+    def _headers(self) -> dict[str, str]:
+        """Who we are: key, organisation, project and what the SDK says of itself."""
+        given = {**self._sdk.default_headers, **self._sdk.auth_headers}
+        headers = {name: value for name, value in given.items() if isinstance(value, str)}
+        for name, value in headers.items():
+            if not (value.isascii() and value.isprintable()):
+                raise GatewayRefused(
+                    f"The request could not be sent (no header can carry {name} as it is). Check the environment, in"
+                    " particular OPENAI_ORG_ID and OPENAI_PROJECT_ID."
+                )
+        return headers
+
+    @cached_property
+    def _http(self) -> httpx2.AsyncClient:
+        """What can go wrong: certificates that cannot be read, a bad address of API or proxy, a SOCKS proxy."""
         try:
-            return httpx2.AsyncClient(
+            _refuse_socks_proxies()
+            return DefaultAioHttpClient(
+                auth=_credentials_in(self._base_url),
                 timeout=None,
                 follow_redirects=False,
-                limits=httpx2.Limits(
-                    max_connections=None,
-                    max_keepalive_connections=MOST_IDLE_CONNECTIONS,
-                    keepalive_expiry=KEEP_ALIVE_SECONDS,
-                ),
+                limits=httpx2.Limits(max_connections=self._max_concurrency, keepalive_expiry=KEEP_ALIVE_SECONDS),
                 event_hooks={"response": [_bound_body]},
                 transport=self._transport,
             )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+        except (OSError, ValueError, httpx2.InvalidURL) as exc:
             raise GatewayRefused(
                 f"No connection to the API can be set up ({exc}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy"
                 " variables."
             ) from exc
 
-    async def _ask(self, body: dict[str, Any]) -> object:
-        response = await self._client.post("/responses", cast_to=httpx2.Response, body=body)
+    async def _ask(self, body: dict[str, Any], headers: dict[str, str]) -> object:
+        content = json.dumps(body).encode()
+        response = await self._http.post(f"{self._sdk.base_url}responses", content=content, headers=headers)
+        if not response.is_success:
+            raise status_error(response)
         return json.loads(response.content.decode("utf-8"))
 
     async def _stream(self, body: dict[str, Any], on_progress: ProgressListener) -> object:
-        stream = await self._client.post(
+        stream = await self._sdk.post(
             "/responses", cast_to=object, body={**body, "stream": True}, stream=True, stream_cls=AsyncStream[object]
         )
         async with stream:
@@ -152,7 +167,7 @@ class OpenAIResponsesGateway(LLMGateway):
                     return event.get("response")
                 if kind == "error":
                     raise _stream_error(event)
-                progress = progress_of(event)
+                progress = progress_of(event, self._mask)
                 if progress is not None:
                     on_progress(progress)
         raise GatewayBroken("The stream ended before the answer was complete. Ask again.")
@@ -181,28 +196,46 @@ def _stream_error(event: dict[str, Any]) -> GatewayBroken:
     )
 
 
+def _credentials_in(base_url: str) -> tuple[str, str] | None:
+    """For a gateway that wants a user and a password; they take the place of the key."""
+    url = httpx2.URL(base_url)
+    return (url.username, url.password) if url.userinfo else None
+
+
+def _refuse_socks_proxies() -> None:
+    proxies = getproxies()
+    for name in ("http", "https", "all"):
+        if proxies.get(name, "").startswith("socks"):
+            raise ValueError(f"{name.upper()}_PROXY names a SOCKS proxy; only HTTP proxies can be used")
+
+
 async def _bound_body(response: httpx2.Response) -> None:
-    response.encoding = "utf-8"  # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
-        response.stream = _BoundedStream(packed)
-        response.headers.pop("content-encoding", None)
+    # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
+    response.encoding = "utf-8"
+    if not isinstance(response.stream, httpx2.AsyncByteStream):
+        return
+    if "content-encoding" not in response.headers:
+        response.stream = _BoundedStream(response.stream, response.stream.aclose)
+        return
+    packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+    response.stream = _BoundedStream(packed.aiter_bytes(), packed.aclose)
+    response.headers.pop("content-encoding")
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """A body, unpacked and counted as such: a few kilobytes may unfold into gigabytes."""
+    """A body, counted as it is when unpacked: a few kilobytes may unfold into gigabytes."""
 
-    def __init__(self, packed: httpx2.Response) -> None:
-        self._packed = packed
+    def __init__(self, chunks: AsyncIterable[bytes], close: Callable[[], Awaitable[None]]) -> None:
+        self._chunks = chunks
+        self._close = close
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         count = 0
-        async with contextlib.aclosing(self._packed.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                count += len(chunk)
-                if count > LONGEST_REPLY_BYTES:
-                    raise BodyTooLong(f"more than {LONGEST_REPLY_BYTES} bytes")
-                yield chunk
+        async for chunk in self._chunks:
+            count += len(chunk)
+            if count > LONGEST_REPLY_BYTES:
+                raise BodyTooLong(f"more than {LONGEST_REPLY_BYTES} bytes")
+            yield chunk
 
     async def aclose(self) -> None:
-        await self._packed.aclose()
+        await self._close()

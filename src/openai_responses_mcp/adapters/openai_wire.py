@@ -6,7 +6,7 @@ have the right shape, or the whole reply counts as garbled.
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -78,7 +78,7 @@ def read_reply(response: object) -> ModelReply:
     )
 
 
-def progress_of(event: Mapping[str, Any]) -> Progress | None:
+def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:
     """What a stream event means to a person; None for what does not matter to one."""
     kind = str(event.get("type"))
     if kind in _PROGRESS:
@@ -90,7 +90,7 @@ def progress_of(event: Mapping[str, Any]) -> Progress | None:
         message = _ITEM_PROGRESS.get(str(item.get("type")))
         return Progress(message) if message else None
     is_search = kind == "response.output_item.done" and item.get("type") == "web_search_call"
-    return _search_progress(item.get("action")) if is_search else None
+    return _search_progress(item.get("action"), mask) if is_search else None
 
 
 _PROGRESS = {
@@ -106,15 +106,15 @@ _ITEM_PROGRESS = {
 }
 
 
-def _search_progress(action: object) -> Progress:
+def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
     facts = action if isinstance(action, dict) else {}
     if facts.get("query"):
-        return Progress(f'searching for "{_short(facts["query"])}"')
-    return Progress(f"reading {_short(facts['url'])}" if facts.get("url") else "reading the results")
+        return Progress(f'searching for "{_short(facts["query"], mask)}"')
+    return Progress(f"reading {_short(facts['url'], mask)}" if facts.get("url") else "reading the results")
 
 
-def _short(value: object) -> str:
-    text = " ".join(_clean(str(value)).split())
+def _short(value: object, mask: Callable[[str], str] = str) -> str:
+    text = mask(" ".join(_clean(str(value)).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 

@@ -48,11 +48,19 @@ def claim_wire() -> tuple[int, int]:
 class StdioTransport(Transport):
     """Made inside the running event loop; starts to read at once."""
 
-    def __init__(self, wire_in: int, wire_out: int, framer: StdioFramer, logger: Logger) -> None:
+    def __init__(
+        self,
+        wire_in: int,
+        wire_out: int,
+        framer: StdioFramer,
+        logger: Logger,
+        on_closed: Callable[[], object] = lambda: None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._in, self._out = wire_in, wire_out
         self._framer = framer
         self._logger = logger
+        self._on_closed = on_closed
         self._chunk: bytes | None = None
         self._may_read = threading.Semaphore(1)
         self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -143,6 +151,7 @@ class StdioTransport(Transport):
     def _note_closed(self) -> None:
         self._is_closed = True
         self._something_changed.set()
+        self._on_closed()
 
     def _watch_for_hang_up(self) -> None:
         """Learn that the client closed stdout even while there is nothing to write; where the OS cannot tell, later."""

@@ -64,8 +64,9 @@ def _password_in(url: str) -> str | None:
 def _forms(secret: str) -> Iterable[str]:
     """The secret as it is, and as URLs, JSON, `repr` and base64 would write it; a broken one also in its pieces."""
     yield secret
-    yield quote(secret, safe="")
-    yield quote(secret)
+    # A variable may hold bytes that are no text.
+    yield quote(secret, safe="", errors="replace")
+    yield quote(secret, errors="replace")
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
