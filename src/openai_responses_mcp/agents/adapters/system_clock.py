@@ -1,0 +1,10 @@
+"""The machine's clock."""
+
+from datetime import UTC, datetime
+
+from openai_responses_mcp.agents.ports import Clock
+
+
+class SystemClock(Clock):
+    def now(self) -> datetime:
+        return datetime.now(UTC)

@@ -1,0 +1,19 @@
+"""One way to write a value down and one way to hash it, so that equal things have equal hashes everywhere."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+
+def canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+
+
+def digest(*parts: Any) -> str:
+    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()
+
+
+def sealed(key: str, *parts: Any) -> str:
+    """A hash that only the holder of the key can make."""
+    return hmac.new(key.encode(), canonical(list(parts)).encode(), hashlib.sha256).hexdigest()

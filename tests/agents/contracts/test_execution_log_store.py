@@ -1,0 +1,63 @@
+"""What every `ExecutionLogStore` must do."""
+
+import asyncio
+
+import pytest
+
+from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.audit import first_break
+from openai_responses_mcp.agents.errors import DuplicateRecord
+from openai_responses_mcp.agents.models import ExecutionLog
+from openai_responses_mcp.agents.ports import ExecutionLogStore
+from tests.agents.fakes import within
+
+
+@pytest.fixture
+def store(database: SqlDatabase) -> ExecutionLogStore:
+    return SqlExecutionLogStore(database)
+
+
+def a_log(call: str = "c1", *, run: str = "r1", event: str = "decision", hour: int = 9) -> ExecutionLog:
+    moment = f"2026-11-16T{hour:02}:00:00.000000+00:00"
+    return ExecutionLog(run, call, event, "allow", moment, tool_name="ツール", risk_level=2, arguments={"a": [1, None]})
+
+
+async def test_records_come_back_linked_and_in_order(store: ExecutionLogStore) -> None:
+    for number in range(3):
+        await store.append(a_log(f"c{number}"))
+    logs = await store.query()
+    assert [log.tool_call_id for log in logs] == ["c0", "c1", "c2"]
+    assert [log.sequence for log in logs] == [1, 2, 3]
+    assert logs[1].previous_hash == logs[0].hash
+    assert first_break(logs) is None
+
+
+async def test_what_append_returns_is_what_is_kept(store: ExecutionLogStore) -> None:
+    assert [await store.append(a_log())] == await store.query()
+
+
+async def test_one_event_of_a_call_is_recorded_once(store: ExecutionLogStore) -> None:
+    await store.append(a_log())
+    with pytest.raises(DuplicateRecord):
+        await store.append(a_log())
+    await store.append(a_log(event="outcome"))
+    assert [log.event for log in await store.query()] == ["decision", "outcome"]
+    assert [log.sequence for log in await store.query()] == [1, 2]
+
+
+async def test_records_are_found_by_run_and_by_time(store: ExecutionLogStore) -> None:
+    await store.append(a_log("c1", hour=9))
+    await store.append(a_log("c2", run="r2", hour=10))
+    await store.append(a_log("c3", hour=11))
+    assert [log.tool_call_id for log in await store.query(run_id="r1")] == ["c1", "c3"]
+    since = "2026-11-16T10:00:00.000000+00:00"
+    assert [log.tool_call_id for log in await store.query(since=since)] == ["c2", "c3"]
+    assert [log.tool_call_id for log in await store.query("r1", since)] == ["c3"]
+
+
+async def test_records_appended_at_the_same_time_make_one_chain(store: ExecutionLogStore) -> None:
+    await within(asyncio.gather(*(store.append(a_log(f"c{number}")) for number in range(20))))
+    logs = await store.query()
+    assert len(logs) == 20
+    assert first_break(logs) is None

@@ -1,0 +1,32 @@
+"""What every `RunStateStore` must do."""
+
+from dataclasses import replace
+
+import pytest
+
+from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.sql_stores import SqlRunStateStore
+from openai_responses_mcp.agents.ports import RunRecord, RunStateStore
+
+RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
+
+
+@pytest.fixture
+def store(database: SqlDatabase) -> RunStateStore:
+    return SqlRunStateStore(database)
+
+
+async def test_a_run_that_was_never_saved_is_not_there(store: RunStateStore) -> None:
+    assert await store.get("run_1") is None
+
+
+async def test_a_run_is_read_back_as_it_was_saved(store: RunStateStore) -> None:
+    await store.save(replace(RUN, payload='{"text": "日本語"}'))
+    assert await store.get("run_1") == replace(RUN, payload='{"text": "日本語"}')
+
+
+async def test_saving_again_replaces_all_but_the_beginning(store: RunStateStore) -> None:
+    await store.save(RUN)
+    later = replace(RUN, status="paused", payload="{}", updated_at="2026-11-16T10:00:00", created_at="never")
+    await store.save(later)
+    assert await store.get("run_1") == replace(later, created_at=RUN.created_at)

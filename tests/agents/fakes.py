@@ -1,0 +1,91 @@
+"""Doubles of the guarded half's ports, and the few objects that most tests need."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.agents.models import ExecutionLog, GateDecision, PolicyProfile, ToolCallRequest
+from openai_responses_mcp.agents.ports import Clock, ExecutionLogStore, Judge
+
+WAIT_SECONDS = 5.0
+
+T = TypeVar("T")
+
+
+async def within(work: Awaitable[T]) -> T:
+    return await asyncio.wait_for(work, WAIT_SECONDS)
+
+
+async def collected(events: AsyncIterator[T]) -> list[T]:
+    return [event async for event in events]
+
+
+async def code_of(work: Awaitable[Any]) -> str:
+    """The code that the work fails with, or nothing."""
+    try:
+        await within(work)
+    except AgentsError as exc:
+        return exc.code
+    return ""
+
+
+class FakeClock(Clock):
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def move(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+class FakeJudge(Judge):
+    """Says what was enqueued, else allows; remembers what it was asked."""
+
+    def __init__(self, *verdicts: GateDecision) -> None:
+        self.requests: list[ToolCallRequest] = []
+        self.agents: list[Any] = []
+        self._verdicts = deque(verdicts)
+        self._by_tool: dict[str, GateDecision] = {}
+
+    def enqueue(self, *verdicts: GateDecision) -> None:
+        self._verdicts.extend(verdicts)
+
+    def on(self, tool_name: str, verdict: GateDecision) -> None:
+        self._by_tool[tool_name] = verdict
+
+    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        self.requests.append(request)
+        self.agents.append(agent)
+        if request.tool_name in self._by_tool:
+            return self._by_tool[request.tool_name]
+        return self._verdicts.popleft() if self._verdicts else GateDecision("allow", 1, "fine")
+
+
+class BreakableLogStore(ExecutionLogStore):
+    """Another store that can be made to fail, at once or when a certain event comes."""
+
+    def __init__(self, inner: ExecutionLogStore) -> None:
+        self._inner = inner
+        self.is_broken = False
+        self.breaks_at: Callable[[ExecutionLog], bool] = lambda log: False
+
+    async def append(self, log: ExecutionLog) -> ExecutionLog:
+        if self.is_broken or self.breaks_at(log):
+            raise StoreUnavailable("broken on purpose")
+        return await self._inner.append(log)
+
+    async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
+        if self.is_broken:
+            raise StoreUnavailable("broken on purpose")
+        return await self._inner.query(run_id, since)
+
+
+DENY = GateDecision("deny", 1, "not today")
+ASK = GateDecision("needs_human", 1, "ask somebody")

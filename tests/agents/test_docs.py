@@ -1,0 +1,72 @@
+"""The page about guarded agents: its code runs, its tables are the code's."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents import configure
+from openai_responses_mcp.agents.errors import CODES
+from openai_responses_mcp.agents.models import PROFILES
+from openai_responses_mcp.agents.terminal import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_tutorial_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "tutorial"}
+    try:
+        for number, block in enumerate(blocks("python"), start=1):
+            exec(compile(block, f"block {number} of docs/agents.md", "exec"), names)
+    finally:
+        configure(None)
+    assert number >= 8
+    assert main(["log", "--verify", "--store", "sqlite:///agents.db"]) == 0
+    assert json.loads(capsys.readouterr().out)["is_intact"] is True
+
+
+def test_the_commands_of_the_page_exist(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTS_STORE", sqlite_url)
+    commands = [
+        line.split()[2:]
+        for block in blocks("console")
+        for line in block.splitlines()
+        if "agents " in line and "mcp agents" in line
+    ]
+    assert len(commands) == 6
+    for command in commands:
+        words = [word.strip('"') for word in command[1:]]
+        assert main(words) in (0, 1)
+
+
+def test_the_table_of_errors_is_the_codes() -> None:
+    rows = re.findall(r"^\| `(AGENTS-E-[A-Z-]+)` \| `(\w+)` \| (.+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(code, category, meaning) for code, (category, meaning) in CODES.items()]
+
+
+def test_every_code_that_is_raised_is_in_the_table_and_every_code_is_one_of_the_seeds() -> None:
+    source = Path(__file__).parents[2] / "src" / "openai_responses_mcp" / "agents"
+    used = {
+        code for file in source.rglob("*.py") for code in re.findall(r"AGENTS-E-[A-Z]+(?:-[A-Z]+)*", file.read_text())
+    }
+    assert used == set(CODES)
+    layers = {"facade", "orchestration", "safety", "tool_integration", "model_provider", "audit_config"}
+    assert {category for category, _ in CODES.values()} <= layers
+
+
+def test_the_table_of_profiles_is_the_codes() -> None:
+    rows = re.findall(r"^\| `(strict|balanced|fast)`[^|]*\| ([^|]+) \| ([^|]+) \| ([^|]+) \|", PAGE, re.MULTILINE)
+    shown = {name: (alone.removeprefix("risk ")[-1], asks, refuses) for name, alone, asks, refuses in rows}
+    for name, profile in PROFILES.items():
+        last = str(profile.refuse_from - 1)
+        asks = f"{profile.allow_up_to + 1}–{last}" if str(profile.allow_up_to + 1) != last else last
+        assert shown[name] == (str(profile.allow_up_to), asks, str(profile.refuse_from))

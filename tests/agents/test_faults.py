@@ -1,0 +1,482 @@
+"""What may go wrong around a run, each as a test: what happens, and what must follow."""
+
+import asyncio
+import json
+import logging
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
+from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase, journal_mode
+from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.hashing import digest
+from openai_responses_mcp.agents.models import GateDecision
+from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents import soak_kill
+from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
+from tests.agents.test_gate import BROKEN_JUDGES
+
+HERE = Path(__file__).parent
+KEY = "sk-live-0123456789abcdef"
+
+
+class Scene:
+    """An agent with one tool that needs a human, and what the tool was called with."""
+
+    def __init__(self, *turns: Any, description: str = "Pay somebody.", **options: Any) -> None:
+        self.ran: list[int] = []
+
+        @tool(risk_level=3, description=description)
+        def pay(amount: int) -> str:
+            self.ran.append(amount)
+            return f"paid {amount}"
+
+        self.agent = Agent(name="Clerk", model=ScriptedModel(*turns), tools=[pay])
+        self.runner: AgentRunner = create_runner(safety_agent=options.pop("judge", FakeJudge()), **options)
+
+    async def paused(self) -> Any:
+        return await within(self.runner.run(self.agent, "go"))
+
+
+PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 31: the judge
+
+
+@pytest.mark.parametrize("name", BROKEN_JUDGES)
+async def test_a_broken_judge_lets_nothing_run_and_is_recorded(name: str) -> None:
+    scene = Scene(PAY, judge=SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05))
+    assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-EVAL"
+    assert scene.ran == []
+    (log,) = await scene.runner.get_execution_logs()
+    assert (log.event, log.decision, log.tool_call_id) == ("decision", "deny", "p-1")
+    assert log.reason.startswith("AGENTS-E-GATE-EVAL")
+
+
+async def test_after_a_broken_judge_the_next_good_call_works() -> None:
+    judge = FakeJudge(GateDecision("deny", 5, "no"))
+    scene = Scene(PAY, PAY, "all good", judge=judge)
+    assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-DENIED"
+    paused = await scene.paused()
+    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert (result.output_text, scene.ran) == ("all good", [5])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 33: one token
+
+
+@pytest.mark.parametrize(("store", "processes"), [("sqlite", 100), ("postgres", 30)])
+async def test_of_many_processes_with_one_token_one_uses_it(
+    store: str, processes: int, sqlite_url: str, request: pytest.FixtureRequest
+) -> None:
+    url = sqlite_url if store == "sqlite" else request.getfixturevalue("postgres")()
+    scene = Scene(PAY, store=url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    command = [sys.executable, str(HERE / "race_token.py"), url, paused.run_id, token.token, str(processes)]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
+
+
+async def test_two_runners_on_one_store_run_an_approved_call_once(shared_url: str) -> None:
+    first, second = Scene(PAY, "done", store=shared_url), Scene("done", store=shared_url)
+    paused = await first.paused()
+    approval_id = paused.interruptions[0].approval_id
+    codes = await asyncio.gather(
+        code_of(first.runner.approve_and_resume(paused.run_id, approval_id)),
+        code_of(second.runner.approve_and_resume(paused.run_id, approval_id, agent=second.agent)),
+    )
+    assert sorted(codes) == ["", "AGENTS-E-APPROVAL-INVALID"]
+    assert first.ran + second.ran == [5]
+
+
+async def test_a_token_of_another_run_or_call_is_refused() -> None:
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "done")
+    one, other = await scene.paused(), await scene.paused()
+    token = await scene.runner.submit_approval(one.interruptions[0].approval_id, "approve")
+    assert await code_of(scene.runner.resume_run(other.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(scene.runner.resume_run("run_unknown", token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+    assert (await within(scene.runner.resume_run(one.run_id, token.token))).output_text == "done"
+    assert scene.ran == [5]
+
+
+@pytest.mark.parametrize(("seconds", "uses"), [(899, 1), (900, 0), (901, 0)])
+async def test_a_token_around_its_time(clock: FakeClock, seconds: int, uses: int) -> None:
+    scene = Scene(PAY, "done", clock=clock)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    clock.move(seconds)
+    await code_of(scene.runner.resume_run(paused.run_id, token.token))
+    clock.move(-seconds)
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert len(scene.ran) == uses
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 34: what was approved is not what is there
+
+
+def tampered(url: str, statement: str, **values: Any) -> None:
+    SqlDatabase(url).work_now(lambda connection: connection.execute(text(statement), values))
+
+
+def payload_of(url: str) -> dict[str, Any]:
+    row = SqlDatabase(url).work_now(
+        lambda connection: connection.execute(text("SELECT payload FROM agents_runs")).one()
+    )
+    return dict(json.loads(row.payload))
+
+
+def with_payload(url: str, change: Callable[[str], str]) -> None:
+    """Change the saved run, and make every hash in the store fit it again."""
+    changed = change(json.dumps(payload_of(url)))
+    tampered(url, "UPDATE agents_runs SET payload = :payload", payload=changed)
+    tampered(url, "UPDATE agents_approvals SET state_hash = :hash", hash=digest(changed))
+
+
+async def test_a_changed_run_state_is_refused(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    tampered(sqlite_url, "UPDATE agents_runs SET payload = replace(payload, '5', '5000')")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+
+
+async def test_a_changed_run_state_is_refused_even_with_hashes_that_fit(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+
+
+async def test_arguments_changed_before_the_decision_are_not_those_that_were_shown(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+
+
+async def test_a_changed_tool_definition_is_refused(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    other = Scene("done", description="Pay somebody twice.", store=sqlite_url)
+    work = other.runner.resume_run(paused.run_id, token.token, agent=other.agent)
+    assert await code_of(work) == "AGENTS-E-RESUME-TOKEN"
+    assert other.ran == []
+    same = Scene("done", store=sqlite_url)
+    await within(same.runner.resume_run(paused.run_id, token.token, agent=same.agent))
+    assert same.ran == [5]
+
+
+async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    tampered(sqlite_url, "UPDATE agents_approvals SET tool_call_id = 'p-2'")
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda payload: payload.replace('"$schemaVersion": "1.21"', '"$schemaVersion": "99.0"'),
+        lambda payload: payload.replace('"kind": "tools"', '"kind": "handoff"'),
+        lambda payload: payload.replace('"format": 1', '"format": 2'),
+        lambda payload: "not json",
+        lambda payload: "[]",
+    ],
+)
+async def test_a_state_that_cannot_be_read_is_a_named_error_and_spends_nothing(
+    sqlite_url: str, change: Callable[[str], str]
+) -> None:
+    scene = Scene(PAY, "done", store=sqlite_url)
+    paused = await scene.paused()
+    before = json.dumps(payload_of(sqlite_url))
+    with_payload(sqlite_url, change)
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
+        await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert caught.value.details["reason"] == "state_unreadable"
+    tampered(sqlite_url, "UPDATE agents_runs SET payload = :payload", payload=before)
+    tampered(sqlite_url, "UPDATE agents_approvals SET state_hash = :hash", hash=digest(before))
+    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert (result.output_text, scene.ran) == ("done", [5])
+
+
+async def test_a_run_that_is_gone_is_refused(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "deny")
+    tampered(sqlite_url, "DELETE FROM agents_runs")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-GATE-DENIED"
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    tampered(sqlite_url, "DELETE FROM agents_runs")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 35: thieves and crashes
+
+
+async def test_nothing_in_a_stolen_database_is_a_token(tmp_path: Path, sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    with sqlite3.connect(tmp_path / "agents.db") as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        values = {str(cell) for name in tables for row in connection.execute(f"SELECT * FROM {name}") for cell in row}
+    connection.close()
+    assert token.token not in values
+    for value in values:
+        assert await code_of(scene.runner.resume_run(paused.run_id, value)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == []
+
+
+DIES = """
+import asyncio, os, sys
+from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
+from openai_responses_mcp.agents.testing import ScriptedModel
+
+@tool(risk_level=3, description="Pay somebody.")
+def pay(amount: int) -> str:
+    os._exit(3)
+
+store, run_id, token = sys.argv[1:]
+runner = create_runner(safety_agent=SafetyAgent.allow_all(), store=store)
+agent = Agent(name="Clerk", model=ScriptedModel(), tools=[pay])
+asyncio.run(runner.resume_run(run_id, token, agent=agent))
+"""
+
+
+async def test_a_crash_in_an_approved_tool_is_shown_as_unknown_and_never_run_again(sqlite_url: str) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    command = [sys.executable, "-c", DIES, sqlite_url, paused.run_id, token.token]
+    died = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30, check=False)
+    assert died.returncode == 3, died.stderr
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert caught.value.details == {"reason": "used", "outcome": "unknown", "tool_call_ids": ["p-1"]}
+    assert scene.ran == []
+    assert await scene.runner.get_pending_approvals(paused.run_id) == []
+    assert [log.event for log in await scene.runner.get_execution_logs()][-1] == "started"
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+async def test_a_used_token_of_a_run_that_ended_well_has_no_unknown_outcome() -> None:
+    scene = Scene(PAY, "done")
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    await within(scene.runner.resume_run(paused.run_id, token.token))
+    with pytest.raises(AgentsError) as caught:
+        await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert caught.value.details == {"reason": "used"}
+
+
+def test_killed_at_any_point_nothing_is_lost_and_nothing_runs_twice() -> None:
+    command = [sys.executable, str(HERE / "soak_kill.py"), "12"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "12 kills" in done.stdout
+    assert done.stdout.strip().endswith("0 problems")
+
+
+def test_the_soak_notices_what_it_looks_for(tmp_path: Path) -> None:
+    scene = soak_kill.Scene(tmp_path, f"sqlite:///{tmp_path}/agents.db")
+    soak_kill.note(scene.did, "1-1")
+    soak_kill.note(scene.did, "1-1")
+    soak_kill.note(scene.acknowledged, "outcome run_1")
+    found = asyncio.run(soak_kill.problems(scene))
+    assert found == ["lost: outcome of run_1", "1-1 was done 2 times"]
+
+
+@pytest.mark.parametrize(("version", "mode"), [((3, 40, 1), "DELETE"), ((3, 51, 2), "DELETE"), ((3, 51, 3), "WAL")])
+def test_the_journal_is_safe_for_the_version_found(version: tuple[int, ...], mode: str) -> None:
+    assert journal_mode(version) == mode
+
+
+def test_a_sqlite_file_is_synced_and_journalled_as_its_version_needs(sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+
+    def pragma(name: str) -> Any:
+        return database.work_now(lambda c: c.exec_driver_sql(f"PRAGMA {name}").scalar(), is_writing=False)
+
+    assert str(pragma("journal_mode")).upper() == journal_mode(sqlite3.sqlite_version_info)
+    assert pragma("synchronous") == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 37: keys
+
+
+def contents_of(folder: Path) -> list[str]:
+    return [file.read_bytes().decode("latin-1") for file in folder.iterdir()]
+
+
+async def test_keys_are_in_no_log_no_store_and_no_reply(
+    tmp_path: Path, sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SERVICE_TOKEN", "tok-from-the-environment")
+    seen: list[str] = []
+
+    @tool(risk_level=3)
+    def fetch(url: str, headers: str, note: str) -> str:
+        """Fetch something."""
+        seen.append(url + headers + note)
+        return f"fetched with {KEY} and tok-from-the-environment"
+
+    @tool(failure_error_function=None)
+    def fail(key: str) -> str:
+        """Fail."""
+        try:
+            raise ConnectionError(f"https://me:{key}@example.com refused")
+        except ConnectionError as exc:
+            raise RuntimeError(f"Authorization: Bearer {key}") from exc
+
+    args = {
+        "url": f"https://me:{KEY}@example.com/?api_key={KEY}",
+        "headers": f"Bearer {KEY}",
+        "note": "tok-from-the-environment",
+    }
+    model = ScriptedModel(ScriptedCall("fetch", args), "done", ScriptedCall("fail", {"key": KEY}))
+    agent = Agent(name="A", model=model, tools=[fetch, fail])
+    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+    with caplog.at_level(logging.DEBUG, logger="openai_responses_mcp"):
+        paused = await within(runner.run(agent, f"my key is {KEY}"))
+        result = await within(
+            runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, comment=KEY)
+        )
+        with pytest.raises(AgentsError) as caught:
+            await within(runner.run(agent, "fail"))
+    assert seen == ["".join(args.values())]
+    assert result.output_text == "done"
+    shown = [caplog.text, str(paused.interruptions), str(result.tool_calls), repr(result), str(result.extensions)]
+    shown += [str(caught.value), repr(caught.value), str(caught.value.details), str(caught.value.__cause__)]
+    shown += [str(await runner.get_execution_logs()), str(await runner.get_pending_approvals())]
+    shown += contents_of(tmp_path)
+    for secret in (KEY, "tok-from-the-environment"):
+        assert [text for text in shown if secret in text] == []
+
+
+async def test_a_key_in_a_paused_run_is_not_stored_and_not_lost(tmp_path: Path, sqlite_url: str) -> None:
+    got: list[str] = []
+
+    @tool(risk_level=3)
+    def use(key: str) -> str:
+        """Use a key."""
+        got.append(key)
+        return "used"
+
+    agent = Agent(name="A", model=ScriptedModel(ScriptedCall("use", {"key": KEY}), "done"), tools=[use])
+    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+    paused = await within(runner.run(agent, "go"))
+    assert KEY.encode() not in (tmp_path / "agents.db").read_bytes()
+    other = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+    approval_id = paused.interruptions[0].approval_id
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
+        await within(other.approve_and_resume(paused.run_id, approval_id, agent=agent))
+    assert caught.value.details == {"reason": "secret_withheld"}
+    await within(runner.approve_and_resume(paused.run_id, approval_id))
+    assert got == [KEY]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 40: the audit store is full, locked, read-only
+
+
+@pytest.fixture(params=["full", "locked", "read-only"])
+def troubled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlExecutionLogStore]:
+    """A log store that really cannot be written to."""
+    file = tmp_path / "audit.db"
+    SqlDatabase(f"sqlite:///{file}").work_now(lambda connection: None)
+    if request.param == "read-only":
+        yield SqlExecutionLogStore(SqlDatabase(f"sqlite:///file:{file}?mode=ro&uri=true"))
+        return
+    if request.param == "locked":
+        holder = sqlite3.connect(file, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        yield SqlExecutionLogStore(SqlDatabase(f"sqlite:///{file}?timeout=0"))
+        holder.close()
+        return
+    database = SqlDatabase(f"sqlite:///{file}")
+
+    def fill(connection: Any) -> None:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    database.work_now(fill)
+    store = SqlExecutionLogStore(database)
+    big = {"x": "y" * 4000}
+    codes = [asyncio.run(code_of(store.append(a_log(number, big)))) for number in range(20)]
+    assert codes[-1] == "AGENTS-E-LOG-STORE"
+    yield store
+    database.close()
+
+
+def a_log(number: int, arguments: dict[str, str]) -> Any:
+    from openai_responses_mcp.agents.models import ExecutionLog
+
+    return ExecutionLog("filler", f"c{number}", "decision", "allow", "2026", arguments=arguments)
+
+
+BIG = ScriptedCall("look", {"what": "z" * 8000}, "l-1")
+
+
+def a_looker(ran: list[str]) -> Any:
+    @tool
+    def look(what: str) -> str:
+        """Look at something."""
+        ran.append("looked")
+        return "seen"
+
+    return Agent(name="A", model=ScriptedModel(BIG, "done"), tools=[look])
+
+
+async def test_with_required_a_troubled_store_keeps_the_tool_from_running(troubled: SqlExecutionLogStore) -> None:
+    ran: list[str] = []
+    runner = create_runner(safety_agent=FakeJudge(), log_store=troubled, audit="required")
+    assert await code_of(runner.run(a_looker(ran), "go")) == "AGENTS-E-LOG-STORE"
+    assert ran == []
+
+
+async def test_with_best_effort_a_troubled_store_is_reported_not_hidden(
+    troubled: SqlExecutionLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[str] = []
+    runner = create_runner(safety_agent=FakeJudge(), log_store=troubled)
+    result = await within(runner.run(a_looker(ran), "go"))
+    assert (result.output_text, ran) == ("done", ["looked"])
+    assert "AGENTS-E-LOG-STORE" in result.extensions
+    assert "AGENTS-E-LOG-STORE" in caplog.text
+
+
+async def test_a_database_that_is_not_there_is_named() -> None:
+    runner = create_runner(
+        safety_agent=FakeJudge(), store="postgresql://nobody:hush@127.0.0.1:1/none?connect_timeout=2"
+    )
+    with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE") as caught:
+        await within(runner.run(Agent(name="A", model=ScriptedModel("hi")), "go"))
+    assert "hush" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -1,0 +1,79 @@
+"""What is imported when: the server never pays for this half, and the extra's absence is named."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.agents.fakes import WAIT_SECONDS
+
+HEAVY = ("agents", "mcp", "sqlalchemy", "psycopg")
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_SECONDS * 4, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "openai_responses_mcp",
+        "openai_responses_mcp.agents",
+        "openai_responses_mcp.agents.models",
+        "openai_responses_mcp.agents.runner",
+        "openai_responses_mcp.agents.terminal",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
+    shown = run(f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])")
+    assert shown == "[]"
+
+
+def test_the_terminal_does_not_need_the_sdk() -> None:
+    code = (
+        "import sys; from openai_responses_mcp.agents.approval_desk import open_desk; open_desk('sqlite://');"
+        "print('agents' in sys.modules)"
+    )
+    assert run(code) == "False"
+
+
+@pytest.mark.parametrize("name", ["create_runner", "Agent", "function_tool", "ModelSafetyAgent"])
+def test_without_the_extra_the_command_that_installs_it_is_named(name: str) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
+        f"try:\n    from openai_responses_mcp.agents import {name}\n"
+        "except ImportError as exc:\n    print(exc)"
+    )
+    assert 'pip install "openai-responses-mcp[agents]"' in run(code)
+
+
+def test_another_missing_package_is_not_taken_for_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['openai_responses_mcp.agents.stores'] = None\n"
+        "try:\n    from openai_responses_mcp.agents import create_runner\n"
+        "except ImportError as exc:\n    print(exc)"
+    )
+    assert "pip install" not in run(code)
+
+
+def test_the_terminal_names_the_command_too() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
+        "from openai_responses_mcp.agents.terminal import main\n"
+        "sys.stderr = sys.stdout; print(main(['approvals', 'list', '--store', 'sqlite://']))"
+    )
+    shown = run(code)
+    assert 'pip install "openai-responses-mcp[agents]"' in shown
+    assert shown.endswith("2")
+
+
+def test_types_need_no_extra() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
+        "from openai_responses_mcp.agents import AgentsError, GateDecision, RunOptions, SafetyAgent; print('fine')"
+    )
+    assert run(code) == "fine"

@@ -1,0 +1,74 @@
+"""Values out of range are refused where a model is made."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.errors import CODES, AgentsError
+from openai_responses_mcp.agents.models import (
+    Extensions,
+    GateDecision,
+    PolicyProfile,
+    RequestedToolCall,
+    ResumeOptions,
+    ResumeToken,
+    ToolDescription,
+    profile_name,
+)
+
+ALL = ("function:*",)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda: Extensions(policy_profile="lenient"), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
+        (lambda: Extensions(max_turns=0), "AGENTS-E-RUNNER-CONFIG"),
+        (lambda: Extensions(max_turns=True), "AGENTS-E-RUNNER-CONFIG"),
+        (lambda: Extensions(require_human_approval=1), "AGENTS-E-RUNNER-CONFIG"),  # type: ignore[arg-type]
+        (lambda: Extensions(tool_calls=({"tool_name": "a"},)), "AGENTS-E-RUNNER-CONFIG"),  # type: ignore[arg-type]
+        (lambda: RequestedToolCall(""), "AGENTS-E-RUNNER-CONFIG"),
+        (lambda: RequestedToolCall("a", [1]), "AGENTS-E-RUNNER-CONFIG"),  # type: ignore[arg-type]
+        (lambda: ResumeOptions(""), "AGENTS-E-RESUME-TOKEN"),
+        (lambda: ResumeOptions("t", "x" * 2001), "AGENTS-E-APPROVAL-INVALID"),
+        (lambda: GateDecision("allow", 0, ""), "AGENTS-E-GATE-EVAL"),
+        (lambda: GateDecision("allow", 6, ""), "AGENTS-E-GATE-EVAL"),
+        (lambda: GateDecision("perhaps", 1, ""), "AGENTS-E-GATE-EVAL"),  # type: ignore[arg-type]
+        (lambda: PolicyProfile("mine", 1, 5, ALL), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
+        (lambda: PolicyProfile("fast", 5, 5, ALL), "AGENTS-E-POLICY-INVALID"),
+        (lambda: PolicyProfile("fast", -1, 5, ALL), "AGENTS-E-POLICY-INVALID"),
+        (lambda: PolicyProfile("fast", 1, 7, ALL), "AGENTS-E-POLICY-INVALID"),
+        (lambda: PolicyProfile("fast", 1.0, 5, ALL), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
+        (lambda: PolicyProfile("fast", 1, 5, "function:*"), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
+        (lambda: PolicyProfile("fast", 1, 5, ("function",)), "AGENTS-E-POLICY-INVALID"),
+        (lambda: PolicyProfile("fast", 1, 5, ("shell:*",)), "AGENTS-E-POLICY-INVALID"),
+        (lambda: PolicyProfile("fast", 1, 5, (5,)), "AGENTS-E-POLICY-INVALID"),  # type: ignore[arg-type]
+        (lambda: profile_name("lenient"), "AGENTS-E-POLICY-INVALID"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(make: Callable[[], Any], code: str) -> None:
+    with pytest.raises(AgentsError) as caught:
+        make()
+    assert caught.value.code == code
+    assert caught.value.category == CODES[code][0]
+
+
+def test_a_token_is_not_in_its_repr() -> None:
+    assert "hush" not in repr(ResumeToken("hush", "run_1", "2026"))
+    assert "hush" not in repr(ResumeOptions("hush"))
+
+
+def test_lists_are_taken_for_tuples() -> None:
+    assert PolicyProfile("fast", 1, 5, ["mcp:*"]).allowed_tool_scopes == ("mcp:*",)  # type: ignore[arg-type]
+    assert Extensions(tool_calls=[RequestedToolCall("a")]).tool_calls == (RequestedToolCall("a"),)  # type: ignore[arg-type]
+
+
+def test_a_declared_risk_wins_over_that_of_the_kind() -> None:
+    assert ToolDescription("a", "mcp", risk_level=1).own_risk == 1
+
+
+def test_an_error_shows_its_code() -> None:
+    error = AgentsError("AGENTS-E-STREAM", "cut", details={"run_id": "r"})
+    assert str(error) == "AGENTS-E-STREAM: cut"
+    assert (error.category, error.details) == ("orchestration", {"run_id": "r"})
