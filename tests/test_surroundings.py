@@ -83,8 +83,10 @@ async def main():
     around = surroundings(load(Flags(), {"HOME": sys.argv[1]}), {})
     rehearsed = await around.rehearsed()
     assert around.configuration.settings.openai.base_url == "https://api.openai.com/v1"
-    gateway = rehearsed.load_container().gateway()
-    reply = await gateway.respond(ModelRequest(model="gpt-5", instructions="", input_text="[rehearse: text=Well.]"))
+    container = rehearsed.load_container()
+    request = ModelRequest(model="gpt-5", instructions="", input_text="[rehearse: text=Well.]")
+    reply = await container.gateway().respond(request)
+    await container.openai_gateway().close()
     print(reply.text)
 
 asyncio.run(main())
