@@ -102,9 +102,9 @@ def _next_value(name: str, rest: list[str]) -> str:
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
     if arguments[:1] == ["agents"]:
-        from openai_responses_mcp.agents import terminal
+        from openai_responses_mcp.agents.terminal import main as operate_agents
 
-        return terminal.main(list(arguments[1:]))
+        return operate_agents(list(arguments[1:]))
     try:
         return _run(parse(arguments), environ)
     except UsageError as exc:

@@ -117,9 +117,11 @@ async def test_a_server_that_is_gone_at_resume_is_named_and_spends_nothing() -> 
     assert (await within(runner.resume_run(paused.run_id, token.token))).output_text == "done"
 
 
-async def test_servers_that_the_sdk_cannot_tell_apart_stop_the_run() -> None:
-    agent = Agent(name="A", model=ScriptedModel("never said"), mcp_servers=[FakeServer("one"), FakeServer("two")])
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go")) == "AGENTS-E-MCP-SCHEMA"
+async def test_servers_that_the_sdk_cannot_tell_apart_are_told_apart() -> None:
+    model = ScriptedModel("done")
+    agent = Agent(name="A", model=model, mcp_servers=[FakeServer("one"), FakeServer("two")])
+    await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
+    assert model.calls[0].tool_names == ("mcp_one__read_issue", "mcp_two__read_issue")
 
 
 async def test_two_servers_with_one_tool_name_are_told_apart_by_server() -> None:

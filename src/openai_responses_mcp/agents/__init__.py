@@ -21,6 +21,16 @@ if TYPE_CHECKING:  # the same names for those who read types instead of running 
     from openai_responses_mcp.agents.results import RunResult as RunResult
     from openai_responses_mcp.agents.runner import AgentRunner as AgentRunner
     from openai_responses_mcp.agents.safety import SafetyAgent as SafetyAgent
+    from openai_responses_mcp.agents.skills import SkillList as SkillList
+    from openai_responses_mcp.agents.toolbox import answer_tool as answer_tool
+    from openai_responses_mcp.agents.toolbox import describe_skill as describe_skill
+    from openai_responses_mcp.agents.toolbox import get_provider as get_provider
+    from openai_responses_mcp.agents.toolbox import hosted_mcp_tool as hosted_mcp_tool
+    from openai_responses_mcp.agents.toolbox import list_providers as list_providers
+    from openai_responses_mcp.agents.toolbox import list_skills as list_skills
+    from openai_responses_mcp.agents.toolbox import load_skills as load_skills
+    from openai_responses_mcp.agents.toolbox import to_introspection_tools as to_introspection_tools
+    from openai_responses_mcp.agents.toolbox import to_tools as to_tools
 
 _INSTALL = 'pip install "openai-responses-mcp[agents]"'
 _HERE = "openai_responses_mcp.agents"
@@ -59,6 +69,21 @@ _PLACES = {
     "results": ("RunResult",),
     "runner": ("AgentRunner",),
     "safety": ("SafetyAgent",),
+    "diagnosis": ("AgentsStatus", "DoctorReport", "Finding"),
+    "mcp_gateway": ("McpGateway",),
+    "providers": ("ModelList",),
+    "skills": ("SkillList", "SkillMetadataExtractor", "SkillRegistry"),
+    "toolbox": (
+        "answer_tool",
+        "describe_skill",
+        "get_provider",
+        "hosted_mcp_tool",
+        "list_providers",
+        "list_skills",
+        "load_skills",
+        "to_introspection_tools",
+        "to_tools",
+    ),
     "adapters.model_safety_agent": ("ModelSafetyAgent",),
     "adapters.sdk_facade": ("Agent", "Runner", "tool"),
 }
@@ -73,7 +98,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = _resolve(name)
     except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] in ("agents", "mcp", "sqlalchemy", "psycopg"):
+        if (exc.name or "").partition(".")[0] in ("agents", "jsonschema", "mcp", "sqlalchemy", "psycopg"):
             raise ImportError(f"{_HERE}.{name} needs the extra 'agents': {_INSTALL}") from exc
         raise
     globals()[name] = value

@@ -7,8 +7,10 @@ from openai_responses_mcp.agents.adapters.openai_agents_engine import OpenAIAgen
 from openai_responses_mcp.agents.approvals import ApprovalController
 from openai_responses_mcp.agents.audit import AuditLog, AuditMode
 from openai_responses_mcp.agents.configured import configured_runner
+from openai_responses_mcp.agents.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate import SafetyGate
+from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.masking import Masking
 from openai_responses_mcp.agents.models import RunOptions
 from openai_responses_mcp.agents.ports import (
@@ -22,6 +24,7 @@ from openai_responses_mcp.agents.ports import (
 from openai_responses_mcp.agents.results import RunResult
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
 from openai_responses_mcp.agents.stores import open_stores, ttl_seconds
+from openai_responses_mcp.agents.toolbox import get_provider, load_skills
 
 
 def create_runner(
@@ -42,6 +45,7 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
+    apply_log_level(os.environ)
     lifetime, stores, masking = ttl_seconds(resume_token_ttl_sec), open_stores(store, audit_head), Masking()
     time = clock or stores.clock
     policies = policy_store or stores.policies
@@ -58,6 +62,7 @@ def create_runner(
             runs=run_state_store or stores.runs,
             clock=time,
             masking=masking,
+            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
         )
     )
 

@@ -52,7 +52,7 @@ def decide(
     elif risk > profile.allow_up_to:
         votes.append(("needs_human", f"risk {risk} needs a human under the profile {profile.name}"))
     if tool.require_approval:
-        votes.append(("needs_human", "the tool asks for approval"))
+        votes.append(("needs_human", tool.approval_reason))
     if require_human_approval:
         votes.append(("needs_human", "the caller asks for approval"))
     strictest = max((decision for decision, _ in votes), key=_STRICTNESS.__getitem__)

@@ -20,6 +20,7 @@ DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 DEFAULT_PROFILE: ProfileName = "balanced"
 LONGEST_ID = 128
 LONGEST_TEXT = 2000
+ASKS_FOR_APPROVAL = "the tool asks for approval"
 
 
 def _require(is_fine: bool, code: str, message: str) -> None:
@@ -113,6 +114,7 @@ class ToolDescription:
     risk_level: int | None = None
     require_approval: bool = False
     definition_hash: str = ""
+    approval_reason: str = ASKS_FOR_APPROVAL
 
     @property
     def own_risk(self) -> int:

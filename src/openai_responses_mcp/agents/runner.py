@@ -8,7 +8,7 @@ that last step but one changes nothing.
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +16,7 @@ from typing import Any
 
 from openai_responses_mcp.agents.approvals import ApprovalController, new_pause_id
 from openai_responses_mcp.agents.audit import AuditLog, timestamp, unfinished
+from openai_responses_mcp.agents.diagnosis import AgentsStatus, Diagnosis, DoctorReport, Onlooker
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.guarding import Permit, RunGuard
@@ -64,6 +65,7 @@ class RunnerParts:
     runs: RunStateStore
     clock: Clock
     masking: Masking
+    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class AgentRunner:
         self._runs = parts.runs
         self._clock = parts.clock
         self._masking = parts.masking
+        self._diagnosis = parts.diagnosis
         self._withholding = Withholding(parts.masking)
         # Agents and contexts are Python objects and cannot be stored; this process still has those of its own runs.
         self._remembered: OrderedDict[str, tuple[Any, Mapping[str, Any]]] = OrderedDict()
@@ -146,15 +149,17 @@ class AgentRunner:
         return replace(run.options, requested_calls=await self._requested(run))
 
     async def _requested(self, run: _Run) -> tuple[PlannedCall, ...]:
-        if not run.extensions.tool_calls:
+        calls = run.extensions.tool_calls
+        if not calls:
             return ()
         catalog = {tool.name: tool for tool in await self._engine.describe(run.agent, run.guard)}
-        unknown = [call.tool_name for call in run.extensions.tool_calls if call.tool_name not in catalog]
+        # The model's API refuses dots: what is asked for as skill.list is offered as skill_list.
+        found = [(catalog.get(call.tool_name) or catalog.get(call.tool_name.replace(".", "_")), call) for call in calls]
+        unknown = [call.tool_name for tool, call in found if tool is None]
         if unknown:
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{', '.join(unknown)} is no tool of this agent")
         return tuple(
-            PlannedCall(f"call_{uuid.uuid4().hex}", catalog[call.tool_name], dict(call.args))
-            for call in run.extensions.tool_calls
+            PlannedCall(f"call_{uuid.uuid4().hex}", tool, dict(call.args)) for tool, call in found if tool is not None
         )
 
     async def _begin(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> _Run:
@@ -356,6 +361,17 @@ class AgentRunner:
 
     async def verify_execution_logs(self) -> LogVerification:
         return await self._audit.verify()
+
+    async def status(self, agent: Any = None) -> AgentsStatus:
+        """How this runner is set up, with the tools of the agent given, else of all whose runs are not over."""
+        agents = [agent] if agent is not None else [known for known, _ in self._remembered.values()]
+        return await self._diagnosis.status(
+            [tool for one in agents for tool in await self._engine.describe(one, Onlooker())]
+        )
+
+    async def doctor(self, agent: Any = None, *, skills: Sequence[str] = ()) -> DoctorReport:
+        """Whether provider, store, folders of skills and the agent's MCP servers are there and answer."""
+        return await self._diagnosis.doctor(servers=getattr(agent, "mcp_servers", ()), skills=skills)
 
     async def set_policy_profile(self, profile: PolicyProfile) -> None:
         if not isinstance(profile, PolicyProfile):

@@ -4,6 +4,7 @@
     agents approvals show APPROVAL
     agents approvals approve|deny APPROVAL [--comment TEXT]
     agents log [--run RUN] [--since TIME] [--verify]
+    agents doctor [--mcp SERVER]... [--skills FOLDER]...
 
 The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
@@ -39,6 +40,10 @@ class Desk:
 
 
 def main(argv: Sequence[str]) -> int:
+    if list(argv[:1]) == ["doctor"]:
+        from openai_responses_mcp.agents import doctor_command
+
+        return doctor_command.main(argv[1:])
     arguments = _parser().parse_args(list(argv))
     store = arguments.store or os.environ.get("AGENTS_STORE")
     if not store:
@@ -73,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     shared.add_argument("--json", action="store_true", help="JSON instead of tables")
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
-    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log")
+    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor")
     approvals = areas.add_parser("approvals", help="list, show, approve and deny")
     verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny")
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
@@ -85,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         deciding.add_argument("approval_id")
         deciding.add_argument("--comment", metavar="TEXT")
+    areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
     log = areas.add_parser("log", parents=[shared], help="the audit log")
     log.add_argument("--run", metavar="RUN")
     log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")

@@ -185,14 +185,23 @@ def _translated(guard: TurnGuard, otherwise: str) -> Iterator[None]:
     except (AgentsError, HandoffPause) as exc:
         failure = exc
     except Exception as exc:  # models and tools are foreign code and raise what they like
-        code = next((code for kinds, code in _FAILURES if isinstance(exc, kinds)), otherwise)
-        failure = AgentsError(code, f"{type(exc).__name__}: {exc}")
-        failure.__cause__ = exc
+        failure = _ours_inside(exc)
+        if failure is None:
+            code = next((code for kinds, code in _FAILURES if isinstance(exc, kinds)), otherwise)
+            failure = AgentsError(code, f"{type(exc).__name__}: {exc}")
+            failure.__cause__ = exc
     # A refusal that somebody on the way made an answer of is still a refusal.
     if guard.refusal is not None:
         raise guard.refusal
     if failure is not None:
         raise failure
+
+
+def _ours_inside(exc: BaseException | None) -> AgentsError | None:
+    """An error of this library that a tool raised and the SDK wrapped."""
+    while exc is not None and not isinstance(exc, AgentsError):
+        exc = exc.__cause__
+    return exc
 
 
 def _lets_itself_through(result: Any, guard: TurnGuard) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import agents as sdk
 from agents import TContext
+from agents.mcp import MCPServer
 from agents.run import DEFAULT_MAX_TURNS
 
 from openai_responses_mcp.agents.adapters.tool_traits import ToolTraits, with_traits
@@ -24,6 +25,14 @@ class Agent(sdk.Agent[TContext]):
 
     guardrails: AgentGuardrails | None = None
     extensions: Extensions | None = None
+
+    def __post_init__(self) -> None:
+        servers: list[Any] = [tool for tool in self.tools if isinstance(tool, MCPServer)]
+        if servers:
+            # What hosted_mcp_tool returns may be given where other tools are.
+            self.tools = [tool for tool in self.tools if not isinstance(tool, MCPServer)]
+            self.mcp_servers = [*self.mcp_servers, *servers]
+        super().__post_init__()  # type: ignore[no-untyped-call]
 
 
 @overload

@@ -27,6 +27,7 @@ from agents import (
 from agents.exceptions import AgentsException
 from agents.tool_context import ToolContext
 
+from openai_responses_mcp.agents.adapters.mcp_servers import guarded_mcp_tools
 from openai_responses_mcp.agents.adapters.tool_traits import (
     describe_function,
     describe_handoff,
@@ -271,16 +272,7 @@ class _GuardedAgent:
     takeover: Takeover
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        try:
-            tools: list[Tool] = await super().get_mcp_tools(run_context)  # type: ignore[misc]
-        except AgentsError:
-            raise
-        except AgentsException as exc:
-            raise AgentsError("AGENTS-E-MCP-SCHEMA", f"The tools of an MCP server cannot be used: {exc}") from exc
-        except Exception as exc:  # servers and transports raise what they like
-            message = f"An MCP server does not list its tools: {type(exc).__name__}"
-            raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from exc
-        return tools
+        return await guarded_mcp_tools(self, run_context)  # type: ignore[arg-type]
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         tools: list[Tool] = await super().get_all_tools(run_context)  # type: ignore[misc]

@@ -20,7 +20,7 @@ from agents import (
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.hashing import digest
-from openai_responses_mcp.agents.models import ToolDescription, ToolKind
+from openai_responses_mcp.agents.models import ASKS_FOR_APPROVAL, ToolDescription, ToolKind
 
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
@@ -40,6 +40,7 @@ class ToolTraits:
     risk_level: int | None = None
     require_approval: bool = False
     definition: Any = None
+    approval_reason: str = ASKS_FOR_APPROVAL
 
 
 def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
@@ -70,6 +71,7 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         risk_level=traits.risk_level,
         require_approval=traits.require_approval,
         definition_hash=digest(*facts),
+        approval_reason=traits.approval_reason,
     )
 
 

@@ -1,0 +1,1 @@
+raise SystemExit("never run by the library")

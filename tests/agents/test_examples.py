@@ -1,0 +1,141 @@
+"""The examples of the documentation, run as a reader would run them, on stand-ins for the models."""
+
+import ast
+import asyncio
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skill_parsing import tool_name_for
+from tests.agents.providers.stand_in import KEY, ChatStandIn, calls
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS / "examples"
+
+# A process that imports an SDK first.
+SLOW_START_SECONDS = 15.0
+
+
+def example(name: str) -> Any:
+    """The module, as it would be run; `main` is what a reader starts."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def run(name: str, *arguments: str) -> None:
+    await asyncio.wait_for(example(name).main(*arguments), SLOW_START_SECONDS)
+
+
+@pytest.fixture
+async def ollama(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChatStandIn]:
+    """Ollama on loopback, and nothing else of the machine's own settings."""
+    for name in list(os.environ):
+        if name.startswith(("AGENTS_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    async with ChatStandIn("ollama") as stand_in:
+        stand_in.models = ["llama3.2"]
+        monkeypatch.setenv("AGENTS_MODEL_PROVIDER", "ollama")
+        monkeypatch.setenv("AGENTS_OLLAMA_BASE_URL", stand_in.base_url)
+        monkeypatch.setenv("AGENTS_OLLAMA_MODEL", "llama3.2")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield stand_in
+
+
+async def test_the_file_server_reads_alone_and_asks_before_it_writes(
+    tmp_path: Path, ollama: ChatStandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("It rained.")
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    ollama.enqueue(
+        calls("read_file", {"name": "notes.txt"}, "call_1"),
+        calls("write_file", {"name": "summary.md", "text": "Rain."}, "call_2"),
+        "The summary is written.",
+    )
+    await run("guarded_files", str(tmp_path), "Sum it up in summary.md")
+    out = capsys.readouterr().out
+    assert "It rained." in str(ollama.bodies[1]["messages"])
+    assert "May mcp files/write_file run?" in out
+    assert "The summary is written." in out
+    assert (tmp_path / "summary.md").read_text() == "Rain."
+
+
+async def test_the_file_server_does_not_write_when_somebody_says_no(
+    tmp_path: Path, ollama: ChatStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt: "")
+    ollama.enqueue(calls("write_file", {"name": "summary.md", "text": "Rain."}))
+    with pytest.raises(AgentsError) as caught:
+        await run("guarded_files", str(tmp_path), "Sum it up in summary.md")
+    assert caught.value.code == "AGENTS-E-GATE-DENIED"
+    assert not (tmp_path / "summary.md").exists()
+
+
+async def test_the_file_server_never_sees_what_the_judge_refuses(tmp_path: Path, ollama: ChatStandIn) -> None:
+    ollama.enqueue(calls("read_file", {"name": ".env"}))
+    with pytest.raises(AgentsError) as caught:
+        await run("guarded_files", str(tmp_path), "Read .env")
+    assert "files with secrets are not read" in caught.value.message
+
+
+async def test_the_japanese_skill_is_listed_and_used(ollama: ChatStandIn, capsys: pytest.CaptureFixture[str]) -> None:
+    notes = "田中: 来週までに見積もりを出す。"
+    ollama.enqueue(calls("skill_list", {}, "call_1"))
+    ollama.enqueue(calls(tool_name_for("議事録"), {"input": notes}, "call_2"), "## 決定事項\nなし")
+    await run("japanese_skill", notes)
+    out = capsys.readouterr().out
+    assert "議事録: 会議のメモから議事録を作る" in out
+    assert "## 決定事項" in out
+    assert "宿題には担当者と期限を付ける" in str(ollama.bodies[2]["messages"])
+
+
+async def test_the_same_agent_runs_on_both_providers(
+    ollama: ChatStandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ChatStandIn("openai") as openai:
+        for stand_in in (ollama, openai):
+            stand_in.enqueue(calls("kilometres", {"start": "Osaka", "end": "Tokyo"}), "It is 515 km.")
+        monkeypatch.setenv("OPENAI_BASE_URL", openai.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        await run("two_providers", "How far is it?")
+    assert capsys.readouterr().out.splitlines() == [
+        "ollama (llama3.2): It is 515 km.",
+        "openai (gpt-4.1-mini): It is 515 km.",
+    ]
+
+
+def test_run_as_a_program_a_provider_that_is_not_set_up_says_what_it_lacks() -> None:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTS_", "OPENAI_"))}
+    environ["PYTHONPATH"] = str(Path(sys.modules["openai_responses_mcp"].__path__[0]).parent)
+    command = [sys.executable, str(EXAMPLES / "two_providers.py"), "How far is it?"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=SLOW_START_SECONDS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "AGENTS_OLLAMA_MODEL" in done.stdout
+    assert "OPENAI_API_KEY" in done.stdout
+
+
+@pytest.mark.parametrize("page", ["skills.md", "providers.md"])
+@pytest.mark.usefixtures("ollama")
+async def test_the_blocks_of_a_page_run_from_top_to_bottom(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "skills").symlink_to(EXAMPLES / "skills", target_is_directory=True)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        made = eval(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+        if made is not None:
+            await asyncio.wait_for(made, 5)
