@@ -8,13 +8,15 @@ PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*
 LOCKING := $(VENV)/locking
+FUZZING := $(VENV)/fuzzing
+AUDITING := $(VENV)/auditing
 CLIENTS := tests/clients
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test lint clients transcripts bench check format lock clean
+.PHONY: help smoke test lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +48,26 @@ transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.
 
 bench: $(VENV)/.runtime ## Measure this server and its peers side by side, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
+	@PYTHONPATH=src $(FUZZING)/bin/python -m tests.reliability.fuzz --seconds $(or $(SECONDS),60) --folder $(FUZZING)/found $(ARGS)
+
+load: $(VENV)/.dev ## Call 1,000 and 10,000 times at once, race 100,000 cancellations, start and end 1,000 times
+	@$(RUN) -m tests.reliability.load $(ARGS)
+	@$(RUN) -m tests.reliability.starts $(if $(STARTS),--starts $(STARTS))
+
+soak: $(VENV)/.dev ## Make 100,000 calls of which some fail and some are cancelled, and see that nothing grows; CALLS=5000 for fewer
+	@$(RUN) -m tests.reliability.soak $(if $(CALLS),--calls $(CALLS))
+
+audit: $(AUDITING)/.made $(VENV)/.dev ## Look for known holes in packages, risky code, secrets in the tree, strangers in the wheel
+	@$(RUN) -m tests.reliability.audit --tools $(AUDITING)/bin $(ARGS)
+
+mutants: $(VENV)/.dev ## Change the code in small ways and see that its tests notice; ARGS="--modules framer" for one module
+	@$(RUN) -m tests.reliability.mutants $(ARGS)
+
+compat: $(VENV)/.dev ## Ask a llama.cpp server through the guarded half's providers; compiles it first, which takes a while
+	@$(PIP) install gguf==0.19.0 "llama-cpp-python[server]==0.3.36"
+	@$(RUN) -m pytest -m compat tests/agents/providers/test_llama_cpp.py
 
 check: test lint smoke ## Run test, lint and smoke
 
@@ -96,4 +118,17 @@ $(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.j
 $(LOCKING)/.made: $(VENV)/.made
 	@$(PYTHON) -m venv --clear $(LOCKING)
 	@$(LOCKING)/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@touch $@
+
+$(FUZZING)/.made: $(VENV)/.made config/lock/runtime.txt
+	@echo "Installing config/lock/runtime.txt and the fuzzer into $(FUZZING)"
+	@$(PYTHON) -m venv --clear $(FUZZING)
+	@$(FUZZING)/bin/python -m pip --disable-pip-version-check -qq install --require-hashes -r config/lock/runtime.txt
+	@$(FUZZING)/bin/python -m pip --disable-pip-version-check -qq install --no-deps atheris==3.0.0
+	@touch $@
+
+$(AUDITING)/.made: $(VENV)/.made
+	@echo "Installing the auditing tools into $(AUDITING)"
+	@$(PYTHON) -m venv --clear $(AUDITING)
+	@$(AUDITING)/bin/python -m pip --disable-pip-version-check -qq install bandit==1.9.4 pip-audit==2.10.1
 	@touch $@

@@ -1,0 +1,198 @@
+"""The real server and the stand-in for the API as two processes, and the talk with the first, made for many calls.
+
+Neither pipe is waited for alone, so the server may answer while calls are still being written to it. Every wait has an end.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_SECONDS = 60.0
+SERVE = ("-m", "openai_responses_mcp", "--stdio")
+
+Message = dict[str, Any]
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def tool_call(call_id: int | str, question: str = "Why?") -> Message:
+    params = {"name": "answer", "arguments": {"query": question}}
+    return {"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params}
+
+
+def ping(call_id: int | str) -> Message:
+    return {"jsonrpc": "2.0", "id": call_id, "method": "ping"}
+
+
+def cancellation(call_id: int | str) -> Message:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call_id}}
+
+
+def environment(home: str, **variables: str) -> dict[str, str]:
+    """Nothing that would configure the server but what is given."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return {**kept, "PYTHONPATH": path, "HOME": home, "OPENAI_API_KEY": "sk-made-up-0123456789", **variables}
+
+
+@contextmanager
+def stand_in(*options: str) -> Iterator[str]:
+    """Its base URL."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openai_responses_mcp.rehearsal", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment("/nonexistent"),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().decode().strip()
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(WAIT_SECONDS)
+
+
+class Broken(Exception):
+    """The server did not do what it promises; the text says what."""
+
+
+class Talk:
+    """One server process. `line()` gives what it sends, as it comes."""
+
+    def __init__(self, environ: Mapping[str, str], arguments: Sequence[str] = SERVE) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            bufsize=0,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self._err = self.process.stderr.fileno()
+        for descriptor in (self._in, self._out, self._err):
+            os.set_blocking(descriptor, False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._out, selectors.EVENT_READ)
+        self._selector.register(self._err, selectors.EVENT_READ)
+        self._to_write: deque[memoryview] = deque()
+        self._read = b""
+        self._lines: deque[bytes] = deque()
+        self.stderr = b""
+
+    def __enter__(self) -> "Talk":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait(WAIT_SECONDS)
+        self._selector.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def send(self, *messages: Message) -> None:
+        """As much as goes now; the rest while a message is awaited."""
+        data = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+        self._to_write.append(memoryview(data))
+        self._write_some()
+
+    def receive(self, within_seconds: float = WAIT_SECONDS) -> Message:
+        """The next message. Raises `Broken` when none comes."""
+        message = self.maybe_receive(within_seconds)
+        if message is None:
+            raise Broken(f"nothing came for {within_seconds:g} s")
+        return message
+
+    def maybe_receive(self, within_seconds: float) -> Message | None:
+        deadline = time.monotonic() + within_seconds
+        while not self._lines:
+            if not self._wait(deadline):
+                return None
+        message: Message = json.loads(self._lines.popleft())
+        return message
+
+    def receive_until(self, is_last: Callable[[Message], bool]) -> list[Message]:
+        """Everything up to the message for which that is true, which is the last one given."""
+        messages = [self.receive()]
+        while not is_last(messages[-1]):
+            messages.append(self.receive())
+        return messages
+
+    def facts(self) -> dict[str, int]:
+        """What the system says of the process: its memory in KiB, its threads and its descriptors."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        lines = dict(line.split(":", 1) for line in status.splitlines())
+        numbers = {name: int(lines[name].split()[0]) for name in ("VmHWM", "RssAnon", "Threads")}
+        return {**numbers, "descriptors": len(os.listdir(f"/proc/{self.process.pid}/fd"))}
+
+    def _write_some(self) -> None:
+        try:
+            while self._to_write:
+                rest = self._to_write[0][os.write(self._in, self._to_write[0]) :]
+                if rest:
+                    self._to_write[0] = rest
+                else:
+                    self._to_write.popleft()
+        except BlockingIOError:
+            if self._in not in self._selector.get_map():
+                self._selector.register(self._in, selectors.EVENT_WRITE)
+        if not self._to_write and self._in in self._selector.get_map():
+            self._selector.unregister(self._in)
+
+    def _wait(self, deadline: float) -> bool:
+        """Until something was read or written; false when the time is up."""
+        ready = self._selector.select(max(0.0, deadline - time.monotonic()))
+        for key, _ in ready:
+            if key.fd == self._in:
+                self._write_some()
+            elif key.fd == self._err:
+                self._read_stderr()
+            else:
+                self._read_stdout()
+        return bool(ready)
+
+    def _read_stdout(self) -> None:
+        data = os.read(self._out, 1024 * 1024)
+        if not data:
+            raise Broken(f"the server ended; its stderr: {self.stderr.decode(errors='replace')[-500:]}")
+        *lines, self._read = (self._read + data).split(b"\n")
+        self._lines.extend(lines)
+
+    def _read_stderr(self) -> None:
+        data = os.read(self._err, 64 * 1024)
+        if not data:
+            self._selector.unregister(self._err)
+        self.stderr += data
+
+
+@contextmanager
+def conversation(arguments: Sequence[str] = SERVE, **variables: str) -> Iterator[Talk]:
+    """A server with a home of its own that asks a stand-in of its own, ready and warmed up."""
+    with TemporaryDirectory() as home, stand_in() as base_url:
+        environ = environment(home, OPENAI_BASE_URL=base_url, **variables)
+        with Talk(environ, arguments) as talk:
+            talk.send(tool_call("warm"))
+            talk.receive()
+            yield talk

@@ -1,0 +1,423 @@
+"""Every way the API behind us can fail, over real HTTP, each asked for at once and as a stream.
+
+The rules for every cell: one failure of ours that says what to do (or the answer, once), as many attempts as are due and
+no more, within the time of a call, and the next good call works.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import NamedTuple
+
+import pytest
+
+from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.retrying_gateway import LONGEST_RETRY_AFTER_SECONDS, RetryingGateway
+from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    KeyUnusable,
+    PreviousResponseLost,
+)
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest
+from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.rehearsal.http_server import HttpServer
+from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
+from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
+from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.contracts.openai_gateways import forget_proxies, maybe_listener
+from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+
+MAX_RETRIES = 2
+PATIENCE_SECONDS = 4.0
+LITTLE_PATIENCE_SECONDS = 0.4
+LONGEST_JITTER_SECONDS = 8.0
+KEY = "made-up-key-0123456789"
+
+both_ways = pytest.mark.parametrize("is_streamed", [False, True], ids=["at once", "streamed"])
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_proxies(monkeypatch)
+
+
+class HastyClock(FakeClock):
+    """Remembers how long it should have slept, and does not."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        await asyncio.sleep(0)
+
+
+class Asked(NamedTuple):
+    """What came of one question: the reply or our failure, the attempts it took and the waits between them."""
+
+    outcome: ModelReply | GatewayError | KeyUnusable
+    attempts: int
+    waits: list[float]
+
+    @property
+    def failure(self) -> GatewayError | KeyUnusable:
+        assert isinstance(self.outcome, GatewayError | KeyUnusable), "no failure, but an answer"
+        return self.outcome
+
+
+def question(text: str, **others: str) -> ModelRequest:
+    return ModelRequest(model="gpt-5.2", instructions="the policy", input_text=text, **others)  # type: ignore[arg-type]
+
+
+def gateways(
+    base_url: str, clock: Clock, key: str = KEY, patience_seconds: float = PATIENCE_SECONDS
+) -> tuple[RetryingGateway, OpenAIResponsesGateway]:
+    gateway = OpenAIResponsesGateway(
+        api_key=key,
+        api_key_variable="THE_KEY",
+        base_url=base_url,
+        timeout_seconds=patience_seconds,
+        max_concurrency=100,
+        omit=(),
+        clock=clock,
+    )
+    logger, is_ending = FakeLogger(), asyncio.Event()
+    return RetryingGateway(gateway, clock, logger, max_retries=MAX_RETRIES, is_ending=is_ending), gateway
+
+
+@asynccontextmanager
+async def stand_in(server: HttpServer) -> AsyncIterator[str]:
+    try:
+        yield await server.start()
+    finally:
+        await server.close()
+
+
+async def ask(base_url: str, request: ModelRequest, server: HttpServer, *, is_streamed: bool, key: str = KEY) -> Asked:
+    """The outcome of one question; any exception but ours fails the test, and so does a call that does not end."""
+    clock = HastyClock()
+    is_slow = any(fault in request.input_text for fault in ("drip", "never"))
+    retrying, gateway = gateways(base_url, clock, key, LITTLE_PATIENCE_SECONDS if is_slow else PATIENCE_SECONDS)
+    async with asyncio.timeout(WAIT_SECONDS):
+        try:
+            outcome: ModelReply | GatewayError | KeyUnusable = await retrying.respond(
+                request, maybe_listener(is_streamed)
+            )
+        except (GatewayError, KeyUnusable) as exc:
+            outcome = exc
+        attempts = server.received
+        if key == KEY and server.received:
+            good = await retrying.respond(question("Why?"), maybe_listener(is_streamed))
+            assert good.text
+    await gateway.close()
+    return Asked(outcome, attempts, clock.sleeps)
+
+
+async def ask_stand_in(text: str, *, is_streamed: bool, **others: str) -> Asked:
+    server = RehearsalServer()
+    async with stand_in(server) as base_url:
+        return await ask(base_url, question(text, **others), server, is_streamed=is_streamed)
+
+
+# 24: trouble that passes, and when the API wants to be asked again
+
+AT_ONCE, JITTER = [0.0] * MAX_RETRIES, None
+NEVER: list[float] = []
+WAITS: dict[str, tuple[str, list[float] | None]] = {
+    "absent": ("", JITTER),
+    "0": ("0", AT_ONCE),
+    "-1": ("-1", JITTER),
+    "0.1": ("0.1", [0.1] * MAX_RETRIES),
+    "a date": (format_datetime(FakeClock().now() + timedelta(seconds=30)), [30.0] * MAX_RETRIES),
+    "86400": ("86400", NEVER),
+    "junk": ("soon, please", JITTER),
+}
+# How these are read does not depend on the status.
+ODD_WAITS: dict[str, tuple[str, list[float] | None]] = {
+    "a date gone by": ("Wed, 21 Oct 2015 07:28:00 GMT", AT_ONCE),
+    "a date tomorrow": (format_datetime(FakeClock().now() + timedelta(days=1)), NEVER),
+    "60": ("60", [60.0] * MAX_RETRIES),
+    "61": ("61", NEVER),
+    "1e400": ("1e400", JITTER),
+    "nan": ("nan", JITTER),
+}
+CELLS = [(status, *wait) for status in (429, 500, 502, 503, 529) for wait in WAITS.items()]
+CELLS += [(429, *wait) for wait in ODD_WAITS.items()]
+
+
+@both_ways
+@pytest.mark.parametrize(("status", "value", "due"), [pytest.param(s, *w, id=f"{s} {name}") for s, name, w in CELLS])
+async def test_trouble_is_tried_again_within_bounds(
+    status: int, value: str, due: list[float] | None, is_streamed: bool
+) -> None:
+    directive = f"; retry_after={value}" if value else ""
+    asked = await ask_stand_in(f"Why? [rehearse: status={status}{directive}]", is_streamed=is_streamed)
+    assert isinstance(asked.failure, GatewayOverloaded)
+    assert str(status) in str(asked.failure)
+    if due is not JITTER:
+        assert asked.waits == due
+        assert asked.attempts == 1 + len(due)
+    else:
+        assert asked.attempts == 1 + MAX_RETRIES
+        assert all(0 <= seconds <= LONGEST_JITTER_SECONDS for seconds in asked.waits)
+    assert asked.failure.retries == asked.attempts - 1
+    assert sum(asked.waits) <= MAX_RETRIES * LONGEST_RETRY_AFTER_SECONDS
+    assert str(asked.failure).startswith("Ask again in ") == (due == NEVER)
+
+
+@both_ways
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+async def test_trouble_that_passes_is_an_answer(status: int, is_streamed: bool) -> None:
+    text = f"Why? [rehearse: status={status}; retry_after=0; times={MAX_RETRIES}]"
+    asked = await ask_stand_in(text, is_streamed=is_streamed)
+    assert isinstance(asked.outcome, ModelReply)
+    assert asked.attempts == 1 + MAX_RETRIES
+
+
+def unused_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@both_ways
+@pytest.mark.parametrize("address", ["refused", "name not found", "no TLS"])
+async def test_a_connection_that_cannot_be_opened_is_tried_again(address: str, is_streamed: bool) -> None:
+    server = RehearsalServer()
+    async with stand_in(server) as base_url:
+        base_urls = {
+            "refused": f"http://127.0.0.1:{unused_port()}/v1",
+            "name not found": "http://no-such-host.invalid/v1",
+            "no TLS": base_url.replace("http://", "https://"),
+        }
+        asked = await ask(base_urls[address], question("Why?"), server, is_streamed=is_streamed)
+    assert isinstance(asked.failure, GatewayUnreachable)
+    assert asked.failure.retries == len(asked.waits) == MAX_RETRIES
+    assert "openai.base_url" in str(asked.failure)
+
+
+@both_ways
+@pytest.mark.parametrize("drop", ["before", "mid", "reset"])
+async def test_a_connection_that_breaks_later_is_not_tried_again(drop: str, is_streamed: bool) -> None:
+    asked = await ask_stand_in(f"Why? [rehearse: drop={drop}]", is_streamed=is_streamed)
+    assert isinstance(asked.failure, GatewayBroken)
+    assert (asked.attempts, asked.waits) == (1, [])
+    assert "Ask again" in str(asked.failure)
+
+
+@both_ways
+async def test_a_cancellation_ends_the_waiting_for_a_retry(is_streamed: bool) -> None:
+    server = RehearsalServer()
+    async with stand_in(server) as base_url, asyncio.timeout(WAIT_SECONDS):
+        clock = FakeClock()
+        retrying, gateway = gateways(base_url, clock)
+        request = question("Why? [rehearse: status=503; retry_after=50]")
+        call = asyncio.create_task(retrying.respond(request, maybe_listener(is_streamed)))
+        await clock.wait_for_sleepers()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await gateway.close()
+    assert server.received == 1
+
+
+# 25: a good status with a body that is none
+
+# What can still be answered is answered; whatever is missing an answer is one failure.
+BODIES: dict[str, type[GatewayError] | None] = {
+    "truncated": GatewayBroken,
+    "empty": GatewayGarbled,
+    "null": GatewayGarbled,
+    "list": GatewayGarbled,
+    "string": GatewayGarbled,
+    "html": GatewayGarbled,
+    "bad-utf8": GatewayGarbled,
+    "huge": GatewayGarbled,
+    "drip": GatewayTimeout,
+    "not-json": GatewayGarbled,
+    "wrong-shape": GatewayGarbled,
+    "wrong-output": GatewayGarbled,
+    "wrong-item": GatewayGarbled,
+    "wrong-content": GatewayGarbled,
+    "wrong-text": GatewayGarbled,
+    "wrong-status": GatewayGarbled,
+    "wrong-annotations": None,
+    "wrong-usage": None,
+    "wrong-id": None,
+    "wrong-model": None,
+    "wrong-sources": None,
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_a_body_that_is_no_response_is_one_failure(body: str) -> None:
+    asked = await ask_stand_in(f"Why? [rehearse: body={body}]", is_streamed=False)
+    assert (asked.attempts, asked.waits) == (1, [])
+    expected = BODIES[body]
+    if expected is None:
+        assert isinstance(asked.outcome, ModelReply)
+        assert asked.outcome.text
+    else:
+        assert type(asked.failure) is expected
+        assert "sk again" in str(asked.failure)
+
+
+class StreamlessApi(ResponsesApi):
+    """Answers with a body even where a stream was asked for, as a gateway that cannot stream would."""
+
+    async def answer(self, request: RecordedRequest) -> Reply:
+        if b"body=" in request.body:
+            body = {name: value for name, value in request.json.items() if name != "stream"}
+            request = replace(request, body=json.dumps(body).encode())
+        return await super().answer(request)
+
+
+@pytest.mark.parametrize("body", [body for body, failure in BODIES.items() if failure])
+async def test_a_body_where_a_stream_was_asked_for_is_one_failure(body: str) -> None:
+    server = HttpServer(StreamlessApi().answer)
+    async with stand_in(server) as base_url:
+        asked = await ask(base_url, question(f"Why? [rehearse: body={body}]"), server, is_streamed=True)
+    assert (asked.attempts, asked.waits) == (1, [])
+    assert isinstance(asked.failure, GatewayBroken | GatewayGarbled | GatewayTimeout)
+    assert "sk again" in str(asked.failure)
+
+
+# 26: streams
+
+STREAMS: dict[str, type[GatewayError] | None] = {
+    "cut": GatewayBroken,
+    "cut-in-event": GatewayBroken,
+    "bad-json": GatewayGarbled,
+    "bad-utf8": GatewayGarbled,
+    "never": GatewayTimeout,
+    "drip": GatewayTimeout,
+    "error-event": GatewayBroken,
+    "non-object": GatewayGarbled,
+    "done-without-completed": GatewayBroken,
+    "empty": GatewayBroken,
+    "twice": None,
+    "garbage-event": None,
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_a_stream_is_the_whole_answer_once_or_one_failure(stream: str) -> None:
+    whole = await ask_stand_in("Why?", is_streamed=True)
+    asked = await ask_stand_in(f"Why? [rehearse: stream={stream}]", is_streamed=True)
+    assert (asked.attempts, asked.waits) == (1, [])
+    expected = STREAMS[stream]
+    if expected is None:
+        assert isinstance(asked.outcome, ModelReply)
+        assert isinstance(whole.outcome, ModelReply)
+        assert asked.outcome.text == whole.outcome.text
+    else:
+        assert type(asked.failure) is expected
+        assert "sk again" in str(asked.failure)
+
+
+# 27: what asking again would not mend
+
+REFUSALS = {
+    "401": ("status=401", GatewayRefused, "check that it is valid"),
+    "403": ("status=403", GatewayRefused, "check the project's permissions"),
+    "404 model": ("status=404; code=model_not_found", GatewayRefused, "check model_profiles"),
+    "400 effort": ("status=400; message=Unsupported value: 'minimal'", GatewayRefused, "check the model"),
+    "400 previous": ("status=400; code=previous_response_not_found", PreviousResponseLost, "without previous_response"),
+    "400 by name": ("status=400; message=No such previous_response_id.", PreviousResponseLost, "without previous_resp"),
+    "413": ("status=413", GatewayRefused, "shorten it"),
+    "no quota": ("status=429; code=insufficient_quota", GatewayRefused, "check its plan and billing"),
+}
+
+
+@both_ways
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_refusal_is_one_failure_that_says_what_to_do(refusal: str, is_streamed: bool) -> None:
+    directive, expected, advice = REFUSALS[refusal]
+    asked = await ask_stand_in(f"Why? [rehearse: {directive}; retry_after=0]", is_streamed=is_streamed)
+    assert type(asked.failure) is expected
+    assert advice in str(asked.failure)
+    assert (asked.attempts, asked.waits) == (1, [])
+
+
+@both_ways
+@pytest.mark.parametrize(("response_id", "what"), [("resp_unknown", "is not known"), ("resp_expired_1", "has expired")])
+async def test_a_conversation_that_is_lost_says_which_way(response_id: str, what: str, is_streamed: bool) -> None:
+    asked = await ask_stand_in("Why?", is_streamed=is_streamed, previous_response_id=response_id)
+    assert isinstance(asked.failure, PreviousResponseLost)
+    assert what in str(asked.failure)
+    assert asked.attempts == 1
+
+
+# 28: redirects, and keys that no header carries
+
+
+@both_ways
+async def test_a_redirect_is_refused_and_the_question_does_not_leave_with_it(is_streamed: bool) -> None:
+    elsewhere = RehearsalServer()
+    async with stand_in(elsewhere) as elsewhere_url:
+        text = f"Why? [rehearse: redirect={elsewhere_url}/responses]"
+        asked = await ask_stand_in(text, is_streamed=is_streamed)
+    assert type(asked.failure) is GatewayRefused
+    assert "check openai.base_url" in str(asked.failure)
+    assert asked.attempts == 1
+    assert elsewhere.received == 0
+
+
+UNSENDABLE = {
+    "newline": KEY[:10] + "\n" + KEY[10:],
+    "carriage return": KEY[:10] + "\r\n" + KEY[10:],
+    "NUL": KEY[:10] + "\x00" + KEY[10:],
+    "letter": KEY + "é",
+    "space": KEY[:10] + " " + KEY[10:],
+    "full-width": KEY + "１",
+}
+
+
+@both_ways
+@pytest.mark.parametrize("key", UNSENDABLE.values(), ids=UNSENDABLE)
+async def test_a_key_that_no_header_carries_is_a_failure_without_an_attempt(key: str, is_streamed: bool) -> None:
+    server = RehearsalServer()
+    async with stand_in(server) as base_url:
+        asked = await ask(base_url, question("Why?"), server, is_streamed=is_streamed, key=key)
+    assert isinstance(asked.failure, KeyUnusable)
+    assert "THE_KEY" in str(asked.failure)
+    assert asked.attempts == 0
+    assert not _pieces_of(key) & set(str(asked.failure).split())
+
+
+def _pieces_of(key: str) -> set[str]:
+    return {key, *key.split(), KEY[:10], KEY[10:]}
+
+
+# And whichever it is, within the time of a call by the real clock
+
+
+@both_ways
+async def test_every_fault_at_once_leaves_none_waiting(is_streamed: bool) -> None:
+    faults: Iterable[str] = [
+        *(f"body={body}" for body in BODIES if body != "huge"),
+        *(f"stream={stream}" for stream in STREAMS),
+        *(f"drop={drop}" for drop in ("before", "mid", "reset")),
+        *(directive for directive, _, _ in REFUSALS.values()),
+        "delay=60",
+    ]
+    server = RehearsalServer()
+    async with stand_in(server) as base_url, asyncio.timeout(WAIT_SECONDS):
+        retrying, gateway = gateways(base_url, TokyoClock(), patience_seconds=1.0)
+        calls = [
+            retrying.respond(question(f"Why? [rehearse: {fault}]"), maybe_listener(is_streamed)) for fault in faults
+        ]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        await gateway.close()
+    assert [o for o in outcomes if not isinstance(o, ModelReply | GatewayError)] == []
+    assert server.received == len(calls)

@@ -1,0 +1,194 @@
+"""Every fault that must be survived has tests that say so; this table finds them, and fails when one has gone."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FRAMING = "tests/adapters/test_stdio_framing.py"
+TRANSPORT = "tests/contracts/test_transport.py"
+DISPATCH = "tests/server/test_dispatch.py"
+JSONRPC = "tests/server/test_jsonrpc.py"
+FAULTS = "tests/e2e/test_faults_e2e.py"
+PROCESS = "tests/e2e/test_process.py"
+STDIO = "tests/e2e/test_stdio.py"
+CONFIGURED = "tests/e2e/test_configuration_e2e.py"
+CONFIG_FILE = "tests/config/test_config_file.py"
+MATRIX = "tests/reliability/test_fault_matrix.py"
+HOSTILE = "tests/reliability/test_hostile_replies.py"
+SECRETS = "tests/reliability/test_secrets.py"
+DEPARTURES = "tests/reliability/test_departures.py"
+
+# Fault number -> file -> tests, without their `test_`.
+COVERED: dict[int, dict[str, list[str]]] = {
+    1: {
+        FAULTS: ["a_line_that_is_not_json_is_a_parse_error"],
+        JSONRPC: ["a_body_that_is_not_json_is_a_parse_error_without_an_id"],
+    },
+    2: {
+        FRAMING: ["the_same_bytes_give_the_same_outcomes_however_they_are_cut"],
+        FAULTS: [
+            "blank_lines_and_carriage_returns_between_messages_are_nothing",
+            "a_line_that_is_not_json_is_a_parse_error",
+        ],
+    },
+    3: {STDIO: ["a_byte_order_mark_before_the_first_message_is_skipped_and_none_is_sent"]},
+    4: {
+        STDIO: ["input_byte_by_byte_is_answered_like_input_in_one_piece"],
+        FRAMING: ["any_bytes_in_any_chunking_give_the_same_outcomes_and_the_same_mode"],
+    },
+    5: {STDIO: ["a_thousand_messages_in_one_write_get_a_thousand_replies"]},
+    6: {
+        FAULTS: ["a_message_of_exactly_the_limit_is_taken_and_one_byte_more_is_not"],
+        PROCESS: ["an_endless_line_is_one_error_and_takes_no_memory"],
+        FRAMING: ["what_is_too_long_is_skipped_in_bounded_memory"],
+    },
+    7: {
+        FAULTS: ["a_header_without_a_usable_length_is_one_error"],
+        FRAMING: ["a_bad_length_is_one_fault_and_the_next_message_is_found"],
+    },
+    8: {
+        FAULTS: ["a_header_block_that_is_too_long_is_one_error", "a_header_block_that_never_ends_is_one_error"],
+        FRAMING: ["a_header_block_has_8_kib_and_no_byte_more", "a_header_block_has_32_lines_and_not_one_more"],
+    },
+    9: {
+        STDIO: ["a_message_that_the_end_cuts_off_never_runs", "a_last_line_without_newline_is_answered"],
+        FRAMING: ["the_end_may_come_anywhere_and_a_part_is_never_a_message"],
+    },
+    10: {
+        STDIO: ["replies_turn_into_lines_with_the_first_line_and_stay_so"],
+        FRAMING: ["replies_are_framed_until_the_first_line_of_json_and_are_lines_ever_after"],
+    },
+    11: {
+        FAULTS: [
+            "a_line_that_is_not_json_is_a_parse_error",
+            "json_that_is_no_request_is_refused",
+            "a_lone_surrogate_in_a_question_is_answered",
+        ],
+        JSONRPC: ["a_key_twice_is_refused_with_the_id_if_there_is_exactly_one"],
+    },
+    12: {
+        FAULTS: ["json_that_is_no_request_is_refused", "what_asks_for_no_reply_gets_none"],
+        JSONRPC: [
+            "a_key_that_only_looks_like_id_is_not_taken_for_it",
+            "a_key_that_only_looks_like_method_is_not_taken_for_it",
+        ],
+    },
+    13: {
+        FAULTS: ["json_that_is_no_request_is_refused"],
+        DISPATCH: ["a_number_and_its_digits_as_text_are_two_calls"],
+        JSONRPC: ["an_id_that_is_no_text_or_whole_number_is_refused_without_it"],
+    },
+    14: {
+        FAULTS: [
+            "the_id_of_a_call_in_flight_is_refused_and_the_call_unharmed",
+            "json_that_is_no_request_is_refused",
+        ],
+        DISPATCH: ["an_id_in_flight_is_refused_for_the_second_and_the_first_is_unharmed"],
+    },
+    15: {
+        FAULTS: ["cancelling_what_is_not_in_flight_changes_nothing"],
+        DISPATCH: ["cancelling_twice_or_after_the_reply_does_nothing"],
+    },
+    16: {
+        FAULTS: ["a_cancellation_that_races_the_reply_never_brings_two"],
+        DISPATCH: ["a_cancellation_racing_the_completion_never_makes_two_replies_or_a_late_one"],
+    },
+    17: {
+        FAULTS: ["line_ends_and_quotes_in_an_answer_stay_inside_one_message"],
+        JSONRPC: ["no_line_end_gets_into_a_message_raw"],
+    },
+    18: {
+        PROCESS: [
+            "a_client_that_closes_stdout_ends_an_idle_server",
+            "a_client_that_closes_stdout_ends_a_server_with_a_call_in_flight",
+            "descriptors_that_are_closed_at_the_start_are_no_error",
+            "a_stderr_that_takes_nothing_leaves_the_wire_clean",
+            "a_stderr_that_is_never_read_holds_up_no_call",
+            "input_from_a_file_and_output_to_a_file_are_served",
+            "the_null_device_is_an_input_that_has_ended",
+        ],
+        DEPARTURES: ["a_client_that_ends_the_input_and_then_goes_does_not_leave_the_server_waiting"],
+    },
+    19: {PROCESS: ["a_signal_ends_an_idle_server", "a_signal_aborts_what_is_in_flight"]},
+    20: {
+        PROCESS: ["sixty_long_replies_wait_for_a_client_that_stops_reading"],
+        TRANSPORT: ["a_client_that_does_not_read_is_not_heard_until_it_does"],
+    },
+    21: {PROCESS: ["what_a_library_prints_never_reaches_the_wire"]},
+    22: {PROCESS: ["a_debug_file_that_cannot_be_written_is_a_warning"]},
+    23: {
+        FAULTS: ["a_thousand_calls_in_flight_get_one_reply_each_and_a_ping_is_not_kept_waiting"],
+        DISPATCH: ["ping_and_list_are_answered_at_once_while_a_thousand_calls_are_in_flight"],
+    },
+    24: {
+        MATRIX: [
+            "trouble_is_tried_again_within_bounds",
+            "trouble_that_passes_is_an_answer",
+            "a_connection_that_cannot_be_opened_is_tried_again",
+            "a_connection_that_breaks_later_is_not_tried_again",
+            "a_cancellation_ends_the_waiting_for_a_retry",
+        ],
+        FAULTS: ["a_cancellation_ends_the_waiting_for_a_retry_and_for_a_place"],
+    },
+    25: {
+        MATRIX: [
+            "a_body_that_is_no_response_is_one_failure",
+            "a_body_where_a_stream_was_asked_for_is_one_failure",
+            "every_fault_at_once_leaves_none_waiting",
+        ],
+        HOSTILE: ["a_small_body_that_unfolds_into_a_huge_one_is_one_failure"],
+        FAULTS: ["dripping_and_silence_end_with_the_timeout"],
+    },
+    26: {
+        MATRIX: ["a_stream_is_the_whole_answer_once_or_one_failure"],
+        HOSTILE: ["strange_facts_of_an_error_in_a_stream_never_cost_the_client_its_reply"],
+        FAULTS: ["a_stream_that_completes_twice_is_answered_once"],
+    },
+    27: {
+        MATRIX: ["a_refusal_is_one_failure_that_says_what_to_do", "a_conversation_that_is_lost_says_which_way"],
+        HOSTILE: ["an_error_in_a_strange_charset_keeps_its_meaning"],
+    },
+    28: {
+        MATRIX: [
+            "a_redirect_is_refused_and_the_question_does_not_leave_with_it",
+            "a_key_that_no_header_carries_is_a_failure_without_an_attempt",
+        ],
+        SECRETS: [
+            "no_secret_is_in_any_error_log_line_or_debug_file",
+            "no_secret_is_in_what_a_command_prints",
+            "no_secret_of_an_exception_or_its_causes_comes_out",
+            "no_secret_is_in_the_traceback_of_a_crash",
+        ],
+    },
+    29: {
+        CONFIGURED: ["a_file_that_cannot_be_used_stops_the_start", "a_directory_is_no_configuration_file"],
+        CONFIG_FILE: ["a_file_that_cannot_be_opened_is_a_problem", "an_api_key_in_the_file_is_named_and_never_shown"],
+        SECRETS: ["no_secret_is_in_a_complaint_about_the_configuration"],
+    },
+    30: {
+        CONFIGURED: ["a_variable_that_cannot_be_used_stops_the_start"],
+        SECRETS: ["no_secret_is_in_a_complaint_about_a_variable"],
+    },
+}
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(function.name for function in functions)
+
+
+def test_every_fault_from_1_to_30_is_in_the_table() -> None:
+    assert sorted(COVERED) == list(range(1, 31))
+    assert all(names for files in COVERED.values() for names in files.values())
+
+
+@pytest.mark.parametrize("number", COVERED)
+def test_the_tests_of_a_fault_exist(number: int) -> None:
+    listed = [(path, f"test_{name}") for path, names in COVERED[number].items() for name in names]
+    assert [(path, name) for path, name in listed if name not in names_in(path)] == []

@@ -1,0 +1,144 @@
+"""What an API, or whatever stands in front of it, might send that no honest one would: found by looking and by fuzzing."""
+
+import asyncio
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.openai_gateway import LONGEST_REPLY_BYTES
+from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.domain.errors import GatewayError, GatewayGarbled, GatewayOverloaded, GatewayRefused
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest
+from openai_responses_mcp.rehearsal.http_server import HttpServer
+from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
+from openai_responses_mcp.server.calling import ToolCaller
+from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
+from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+from tests.server.wired import Wired, tool_call
+
+REQUEST = ModelRequest(model="gpt-5.2", instructions="the policy", input_text="Why?")
+PART = {"type": "output_text", "text": "because", "annotations": []}
+GOOD = {"output": [{"type": "message", "content": [PART]}], "model": "gpt-5.2"}
+ERROR = {"error": {"message": "not like this", "type": "invalid_request_error", "code": "no"}}
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_proxies(monkeypatch)
+
+
+@asynccontextmanager
+async def serving(status: int, body: bytes, kind: str = JSON, **headers: str) -> AsyncIterator[str]:
+    async def answer(request: RecordedRequest) -> Reply:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Reply(status, {"content-type": kind, **named}, body)
+
+    handler: Callable[[RecordedRequest], Awaitable[Reply]] = answer
+    server = HttpServer(handler)
+    try:
+        yield await server.start()
+    finally:
+        await server.close()
+
+
+async def outcome_of(
+    status: int, body: bytes, kind: str = JSON, *, is_streamed: bool = False, **headers: str
+) -> ModelReply | GatewayError:
+    async with serving(status, body, kind, **headers) as base_url, asyncio.timeout(WAIT_SECONDS):
+        gateway = openai_gateway(base_url)
+        try:
+            return await gateway.respond(REQUEST, maybe_listener(is_streamed))
+        except GatewayError as exc:
+            return exc
+        finally:
+            await gateway.close()
+
+
+def deflated(body: bytes) -> bytes:
+    return zlib.compress(body)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.parametrize("status", [200, 400, 503])
+async def test_a_small_body_that_unfolds_into_a_huge_one_is_one_failure(encoding: str, status: int) -> None:
+    huge = b" " * (LONGEST_REPLY_BYTES + 1) + json.dumps(GOOD).encode()
+    body = gzip.compress(huge) if encoding == "gzip" else deflated(huge)
+    assert len(body) < 100_000
+    outcome = await outcome_of(status, body, content_encoding=encoding)
+    assert isinstance(outcome, GatewayGarbled)
+
+
+async def test_a_stream_that_unfolds_into_a_huge_one_is_one_failure() -> None:
+    body = gzip.compress((b": " + b"nothing " * 128 + b"\n") * (LONGEST_REPLY_BYTES // 1024))
+    outcome = await outcome_of(200, body, EVENTS, is_streamed=True, content_encoding="gzip")
+    assert isinstance(outcome, GatewayGarbled)
+
+
+@pytest.mark.parametrize("charset", ["rot13", "zlib", "hex", "idna", "utf-7", "no-such-charset", "utf-16", "undefined"])
+@pytest.mark.parametrize(("status", "expected"), [(400, GatewayRefused), (503, GatewayOverloaded)])
+async def test_an_error_in_a_strange_charset_keeps_its_meaning(
+    charset: str, status: int, expected: type[GatewayError]
+) -> None:
+    outcome = await outcome_of(status, json.dumps(ERROR).encode(), f"{JSON}; charset={charset}")
+    assert type(outcome) is expected
+    assert "not like this" in str(outcome)
+
+
+STRANGE_FACTS = ["NaN", "-Infinity", "7", "[1]", '{"a": NaN}', "[" * 500 + "]" * 500, '"\\ud800"', "true"]
+
+
+@pytest.mark.parametrize("strange", STRANGE_FACTS, ids=lambda text: text[:12])
+@pytest.mark.parametrize("is_nested", [False, True], ids=["flat", "nested"])
+async def test_strange_facts_of_an_error_in_a_stream_never_cost_the_client_its_reply(
+    strange: str, is_nested: bool
+) -> None:
+    facts = f'"message": {strange}, "code": {strange}'
+    error = f'{{"error": {{{facts}, "type": {strange}}}}}' if is_nested else f'{{"type": "error", {facts}}}'
+    body = f"data: {error}\n\n".encode()
+    logger = FakeLogger(is_debugging=True)
+    async with serving(200, body, EVENTS) as base_url:
+        gateway = openai_gateway(base_url)
+        retrying = RetryingGateway(gateway, FakeClock(), logger, max_retries=1, is_ending=asyncio.Event())
+        wired = Wired(gateway=retrying, is_debugging=True)
+        wired.handle(tool_call(1, meta={"progressToken": 1}))
+        [reply] = [message for message in await wired.drained() if "id" in message]
+        await gateway.close()
+    assert (reply["id"], reply["error"]["code"]) == (1, -32001)
+    assert reply["error"]["data"]["message"]
+
+
+class Stubborn(ToolCaller):
+    """Gives a reply that no JSON can carry."""
+
+    def __init__(self) -> None: ...
+
+    async def call(self, *arguments: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": 1, "result": {"_meta": float("nan")}}
+
+
+async def test_a_reply_that_cannot_be_written_as_json_is_an_internal_error_and_not_silence() -> None:
+    wired = Wired()
+    wired.caller = Stubborn()
+    reply = await wired.reply_to(tool_call(1))
+    assert (reply["id"], reply["error"]["code"]) == (1, -32603)
+
+
+@pytest.mark.parametrize("organization", ["é", "a\nb", "日本"])
+async def test_a_variable_of_the_sdk_that_no_header_carries_is_a_clear_failure(
+    monkeypatch: pytest.MonkeyPatch, organization: str
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", organization)
+    async with serving(200, json.dumps(GOOD).encode()) as base_url:
+        gateway = openai_gateway(base_url)
+        await asyncio.to_thread(gateway.prepare)
+        with pytest.raises(GatewayRefused, match="environment"):
+            await gateway.respond(REQUEST)
+        await gateway.close()
