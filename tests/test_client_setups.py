@@ -65,14 +65,14 @@ def _toml_value(value: Any) -> str:
 
 
 def test_files_are_looked_for_at_home_and_in_the_working_folder() -> None:
-    files = {client.name: files_of(client, {"HOME": "/home/u"}, "/work", "linux") for client in CLIENTS}
+    files = {client.name: files_of(client, {"HOME": "/users/u"}, "/project", "linux") for client in CLIENTS}
     assert files == {
-        "Claude Code": ("/home/u/.claude.json", "/work/.mcp.json"),
-        "Codex": ("/home/u/.codex/config.toml", "/work/.codex/config.toml"),
-        "Claude Desktop": ("/home/u/.config/Claude/claude_desktop_config.json",),
-        "Cursor": ("/home/u/.cursor/mcp.json", "/work/.cursor/mcp.json"),
-        "VS Code": ("/work/.vscode/mcp.json", "/home/u/.config/Code/User/mcp.json"),
-        "Gemini CLI": ("/home/u/.gemini/settings.json", "/work/.gemini/settings.json"),
+        "Claude Code": ("/users/u/.claude.json", "/project/.mcp.json"),
+        "Codex": ("/users/u/.codex/config.toml", "/project/.codex/config.toml"),
+        "Claude Desktop": ("/users/u/.config/Claude/claude_desktop_config.json",),
+        "Cursor": ("/users/u/.cursor/mcp.json", "/project/.cursor/mcp.json"),
+        "VS Code": ("/project/.vscode/mcp.json", "/users/u/.config/Code/User/mcp.json"),
+        "Gemini CLI": ("/users/u/.gemini/settings.json", "/project/.gemini/settings.json"),
     }
 
 
@@ -85,11 +85,11 @@ def test_files_are_looked_for_at_home_and_in_the_working_folder() -> None:
     ],
 )
 def test_each_system_has_its_place_for_claude_desktop(platform: str, environ: dict[str, str], place: str) -> None:
-    assert files_of(CLAUDE_DESKTOP, environ, "/work", platform) == (f"{place}/claude_desktop_config.json",)
+    assert files_of(CLAUDE_DESKTOP, environ, "/project", platform) == (f"{place}/claude_desktop_config.json",)
 
 
 def test_codex_may_keep_its_file_elsewhere() -> None:
-    assert files_of(CODEX, {"HOME": "/u", "CODEX_HOME": "/codex"}, "/work")[0] == "/codex/config.toml"
+    assert files_of(CODEX, {"HOME": "/u", "CODEX_HOME": "/codex"}, "/project")[0] == "/codex/config.toml"
 
 
 def test_a_file_is_looked_into_once_when_the_working_folder_is_home() -> None:
@@ -97,7 +97,7 @@ def test_a_file_is_looked_into_once_when_the_working_folder_is_home() -> None:
 
 
 def test_without_a_home_in_the_environment_the_system_is_asked() -> None:
-    assert files_of(CURSOR, {}, "/work")[0] == str(Path.home() / ".cursor" / "mcp.json")
+    assert files_of(CURSOR, {}, "/project")[0] == str(Path.home() / ".cursor" / "mcp.json")
 
 
 # How to add an entry
@@ -152,7 +152,7 @@ def test_an_entry_that_starts_the_server_is_fine_however_it_does(command: str, a
 @pytest.mark.parametrize(
     "other",
     [
-        {"command": "npx", "args": ["@example/server-filesystem", "/home/u/openai-responses-mcp"]},
+        {"command": "npx", "args": ["@example/server-filesystem", "/users/u/openai-responses-mcp"]},
         {"command": "uvx", "args": ["openai-responses-mcp-extras"]},
         {"command": "uvx", "args": "openai-responses-mcp --stdio"},
         {"type": "http", "url": "https://example.org/openai-responses-mcp"},
@@ -171,11 +171,11 @@ def test_a_file_of_another_shape_has_no_entries(text: str) -> None:
 
 
 def test_claude_code_has_entries_for_everywhere_and_for_single_projects() -> None:
-    projects = {"/work/a": {"mcpServers": {"asks": entry()}}, "/work/b": {"mcpServers": {}}}
+    projects = {"/project/a": {"mcpServers": {"asks": entry()}}, "/project/b": {"mcpServers": {}}}
     text = json.dumps({"mcpServers": {"asks": entry()}, "projects": projects})
     assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == [
         Finding("ok", "asks in FILE"),
-        Finding("ok", "asks (/work/a) in FILE"),
+        Finding("ok", "asks (/project/a) in FILE"),
     ]
 
 

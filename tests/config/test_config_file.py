@@ -300,7 +300,7 @@ def test_a_key_appears_in_no_problem(problems: Problems, text: str, environ: dic
 
 
 def test_ordinary_values_are_not_taken_for_keys(configured: Load) -> None:
-    text = "server: {debug_file: /home/me/desk-top-and-others/x.log}\nrequest: {max_output_tokens: 5}"
+    text = "server: {debug_file: /srv/me/desk-top-and-others/x.log}\nrequest: {max_output_tokens: 5}"
     assert configured(text, OPENAI_API_KEY="me").settings.request.max_output_tokens == 5
 
 
