@@ -134,7 +134,7 @@ def _from_file(
         return None, Settings(), {}
     from openai_responses_mcp.config_file import check_file, read_file
 
-    file = read_file(existing, findings)
+    file = read_file(existing[0], findings)
     settings, written = check_file(file, environ, findings) if file else (Settings(), {})
     return file, settings, written
 

@@ -5,7 +5,7 @@ ruamel and pydantic come in here, and only when there is a file.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from openai_responses_mcp.config_findings import Findings
@@ -53,17 +53,13 @@ class ConfigFile(NamedTuple):
         return name if isinstance(name, str) and not _API_KEY.search(name) else OpenAISettings().api_key_env
 
 
-def read_file(paths: Sequence[str], findings: Findings) -> ConfigFile | None:
-    """The first of the paths that is there; None when none is, or when it cannot be used."""
-    for path in paths:
-        try:
-            return _parse(path, read_text(path), findings)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (OSError, ValueError) as exc:
-            findings.problem(f"{path}: {reason_of(exc)}")
-            return None
-    return None
+def read_file(path: str, findings: Findings) -> ConfigFile | None:
+    """None when the file cannot be used."""
+    try:
+        return _parse(path, read_text(path), findings)
+    except (OSError, ValueError) as exc:
+        findings.problem(f"{path}: {reason_of(exc)}")
+        return None
 
 
 def read_text(path: str) -> str:
