@@ -271,7 +271,7 @@ def test_debugging_adds_facts_to_a_failure(start: Start) -> None:
 
 
 def test_progress_rises_until_the_reply_and_ends_with_it(server: Server, rehearsal: RehearsalThread) -> None:
-    question = f"What is the weather on {today()}? [rehearse: slow_stream=0.06]"
+    question = f"What is the weather on {today()}? [rehearse: slow_stream=0.12]"
     server.send(with_progress(call(1, question), "a token"))
     server.reply_to(1)
     server.send(call(2, "Why?"))

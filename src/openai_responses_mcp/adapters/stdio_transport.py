@@ -1,7 +1,7 @@
 """The wire: one thread reads stdin, one writes stdout, the event loop owns everything in between.
 
-The reader hands over a chunk and waits until it has been taken apart, the loop takes no more while the client leaves
-too much unread, so a slow side slows the other instead of filling the memory.
+The reader is a few chunks ahead of the loop at most, and the loop takes none while the client leaves too much unread,
+so a slow side slows the other instead of filling the memory.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import queue
 import select
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from openai_responses_mcp.adapters.stdio_framing import StdioFramer
@@ -19,6 +20,8 @@ from openai_responses_mcp.domain.models import FramingFault
 from openai_responses_mcp.domain.ports import Logger, Transport
 
 CHUNK_BYTES = 256 * 1024
+# A pipe holds 64 KiB: with one chunk for each turn of the loop, a ping behind 10,000 calls waited for seconds.
+CHUNKS_AHEAD = 8
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
 
 
@@ -61,10 +64,12 @@ class StdioTransport(Transport):
         self._framer = framer
         self._logger = logger
         self._on_closed = on_closed
-        self._chunk: bytes | None = None
-        self._may_read = threading.Semaphore(1)
+        self._arrived: deque[bytes] = deque()
+        self._may_read = threading.Semaphore(CHUNKS_AHEAD)
         self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._unread_bytes = 0
+        self._sent_bytes = 0
+        self._written_bytes = 0  # the writer's
+        self._waiting_for_writer = 0
         self._has_ended = False
         self._is_closed = False
         self._something_changed = asyncio.Event()
@@ -74,14 +79,14 @@ class StdioTransport(Transport):
 
     async def receive(self) -> bytes | FramingFault | None:
         while True:
-            await self._until(lambda: self._unread_bytes <= MOST_UNREAD_BYTES)
+            await self._until_unread(MOST_UNREAD_BYTES)
             message = self._framer.next_message()
             if message is not None:
                 return message
             if self._has_ended:
                 return None
-            await self._until(lambda: self._chunk is not None)
-            self._feed()
+            await self._until(lambda: bool(self._arrived))
+            self._feed(self._arrived.popleft())
 
     def send(self, body: bytes) -> None:
         if self._is_closed:
@@ -91,11 +96,23 @@ class StdioTransport(Transport):
             mode = "line" if self._framer.is_line_mode else "framed"
             self._logger.debug(f"send ({mode})", bytes=len(body))
             self._logger.debug("send", json=body.decode())
-        self._unread_bytes += len(message)
+        self._sent_bytes += len(message)
         self._outgoing.put(message)
 
     async def flush(self) -> None:
-        await self._until(lambda: self._unread_bytes == 0)
+        await self._until_unread(0)
+
+    async def _until_unread(self, at_most: int) -> None:
+        def is_read() -> bool:
+            return self._sent_bytes - self._written_bytes <= at_most
+
+        # Said before looking, while the writer counts before it looks: so no news is missed, though it wakes the loop
+        # only for those who wait.
+        self._waiting_for_writer += 1
+        try:
+            await self._until(is_read)
+        finally:
+            self._waiting_for_writer -= 1
 
     async def _until(self, is_true: Callable[[], bool]) -> None:
         while not self._is_closed and not is_true():
@@ -104,8 +121,7 @@ class StdioTransport(Transport):
         if self._is_closed:
             raise TransportClosed("the client has closed its end")
 
-    def _feed(self) -> None:
-        chunk, self._chunk = self._chunk or b"", None
+    def _feed(self, chunk: bytes) -> None:
         self._logger.debug("stdin", chunk=len(chunk))
         if chunk:
             self._framer.receive(chunk)
@@ -134,18 +150,16 @@ class StdioTransport(Transport):
             except OSError:
                 self._tell(self._note_closed)
                 return
-            self._tell(self._note_written, len(messages))
+            self._written_bytes += len(messages)
+            if self._waiting_for_writer:
+                self._tell(self._something_changed.set)
 
     def _tell(self, note: Callable[..., None], *facts: object) -> None:
         with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody listens any more.
             self._loop.call_soon_threadsafe(note, *facts)
 
     def _note_arrived(self, chunk: bytes) -> None:
-        self._chunk = chunk
-        self._something_changed.set()
-
-    def _note_written(self, count: int) -> None:
-        self._unread_bytes -= count
+        self._arrived.append(chunk)
         self._something_changed.set()
 
     def _note_closed(self) -> None:
