@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tests.fakes import WAIT_SECONDS
 
+SDK = ("openai", "httpx2")
 SLOW = (
-    "openai",
-    "httpx2",
+    *SDK,
+    "aiohttp",
     "pydantic",
     "structlog",
     "ruamel",
@@ -21,19 +22,29 @@ SLOW = (
 )
 
 START = """
-import json, sys
+import sys
 from openai_responses_mcp import serving
 from openai_responses_mcp.config import Flags, load
 load(Flags(model="gpt-5"), {"OPENAI_API_TIMEOUT": "1000", "DEBUG": "1", "MAX_CITATIONS": "2", "HOME": sys.argv[1]})
-print(json.dumps(sorted(sys.modules)))
 """
 
 
-def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None:
+def modules_after(code: str, *arguments: str) -> list[str]:
     # Without what measures coverage in the interpreters we start: it imports on its own account.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    command = [sys.executable, "-c", START, str(tmp_path)]
+    command = [sys.executable, "-c", code + "import json, sys; print(json.dumps(sorted(sys.modules)))", *arguments]
     ended = subprocess.run(command, env=environ, capture_output=True, timeout=WAIT_SECONDS * 4, check=True)
-    modules = json.loads(ended.stdout)
+    modules: list[str] = json.loads(ended.stdout)
+    return modules
+
+
+def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None:
+    modules = modules_after(START, str(tmp_path))
     assert "openai_responses_mcp.serving" in modules
     assert [name for name in SLOW if name in modules] == []
+
+
+def test_the_sdk_is_not_imported_before_somebody_listens_to_progress() -> None:
+    modules = modules_after("import openai_responses_mcp.container\n")
+    assert "aiohttp" in modules
+    assert [name for name in SDK if name in modules] == []

@@ -4,8 +4,10 @@ from typing import Any
 import pytest
 from dependency_injector import errors
 
+from openai_responses_mcp.adapters.api_route import ApiRoute
 from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.adapters.sdk_client import SdkClient
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnswerQuestion
@@ -25,6 +27,8 @@ from tests.fakes import FakeLogger
 
 KINDS = {
     "clock": TokyoClock,
+    "route": ApiRoute,
+    "sdk": SdkClient,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
     "answer_question": AnswerQuestion,

@@ -6,9 +6,12 @@ that runs; everything that is slow to load is loaded with this module, behind th
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from dependency_injector import containers, providers
 
+from openai_responses_mcp.adapters.api_route import ApiRoute
+from openai_responses_mcp.adapters.api_session import ApiSession
 from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
@@ -17,6 +20,16 @@ from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 from openai_responses_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.adapters.sdk_client import SdkClient
+
+
+def sdk_client(*arguments: Any, **options: Any) -> "SdkClient":
+    """Loads the SDK, which takes longer than all the rest."""
+    from openai_responses_mcp.adapters.sdk_client import SdkClient
+
+    return SdkClient(*arguments, **options)
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
@@ -55,11 +68,20 @@ class Container(containers.DeclarativeContainer):
     is_ending: providers.Dependency[asyncio.Event] = providers.Dependency(instance_of=asyncio.Event)
 
     clock = providers.Singleton(TokyoClock)
+    route = providers.Singleton(ApiRoute, base_url=settings.provided.openai.base_url, api_key=api_key)
+    sdk = providers.ThreadSafeSingleton(
+        sdk_client,
+        route,
+        max_connections=settings.provided.request.max_concurrency,
+        now=clock.provided.now,
+        mask=mask,
+    )
     openai_gateway = providers.Singleton(
         OpenAIResponsesGateway,
+        providers.Singleton(ApiSession, route, max_connections=settings.provided.request.max_concurrency),
+        sdk.provider,
         api_key=api_key,
         api_key_variable=settings.provided.openai.api_key_env,
-        base_url=settings.provided.openai.base_url,
         timeout_seconds=settings.provided.request.timeout_seconds,
         max_concurrency=settings.provided.request.max_concurrency,
         omit=settings.provided.request.omit,

@@ -16,6 +16,7 @@ from openai_responses_mcp.server.warmup import WarmUp
 from openai_responses_mcp.surroundings import Surroundings, surroundings
 
 if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
     from openai_responses_mcp.server.calling import ToolCaller
 
 # A client that has its first reply asks for the tools next; the imports would only hold that up.
@@ -43,7 +44,11 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         around = await around.rehearsed()
     server = around.configuration.settings.server
     around.logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    warm_up = WarmUp(lambda: _load_caller(around))
+    warm_up = WarmUp(partial(_load_container, around), then=lambda loaded: loaded.openai_gateway().prepare_streaming())
+
+    async def load_caller() -> "ToolCaller":
+        return (await warm_up.result()).tool_caller()
+
     framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
     # Also while what is in flight is finished, after the end of input: nobody is left to answer to.
     transport = StdioTransport(*wire, framer, around.logger, on_closed=partial(_stop, stopped, 0))
@@ -51,7 +56,7 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         transport,
         around.logger,
         server.tools,
-        load_caller=warm_up.result,
+        load_caller=load_caller,
         on_first_reply=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
     )
     session = asyncio.ensure_future(serve(transport, dispatcher, around.is_ending.set))
@@ -64,10 +69,10 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
     return stopped.result()
 
 
-def _load_caller(around: Surroundings) -> "ToolCaller":
+def _load_container(around: Surroundings) -> "Container":
     container = around.load_container()
     container.openai_gateway().prepare()
-    return container.tool_caller()
+    return container
 
 
 def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 
 from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai_wire import request_body
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
+from openai_responses_mcp.rehearsal.http_server import HttpServer
+from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
 from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
@@ -253,14 +254,16 @@ async def test_a_model_can_be_checked(make: Make, server: RehearsalServer) -> No
 
 
 async def test_checking_a_model_is_bounded_in_time() -> None:
-    async def never(request: httpx2.Request) -> httpx2.Response:
+    async def never(request: RecordedRequest) -> Reply:
         await asyncio.get_running_loop().create_future()
         raise AssertionError
 
-    gateway = openai_gateway("http://api.invalid/v1", timeout_seconds=0.05, transport=httpx2.MockTransport(never))
+    server = HttpServer(never)
+    gateway = openai_gateway(await server.start(), timeout_seconds=0.05)
     with pytest.raises(GatewayTimeout):
         await gateway.check_model("gpt-5")
     await gateway.close()
+    await server.close()
 
 
 async def test_a_gateway_that_was_never_used_can_be_closed() -> None:

@@ -1,23 +1,14 @@
 import inspect
 import ssl
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from types import ModuleType
-from typing import Any
 
 import httpx2
 import openai
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.openai_errors import (
-    EXCEPTIONS,
-    LONGEST_BODY,
-    BodyTooLong,
-    retry_after_seconds,
-    vendor_errors_translated,
-)
+from openai_responses_mcp.adapters.api_errors import LONGEST_BODY
+from openai_responses_mcp.adapters.api_session import BodyTooLong
+from openai_responses_mcp.adapters.sdk_errors import EXCEPTIONS, sdk_errors_translated
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -26,7 +17,6 @@ from openai_responses_mcp.domain.errors import (
     GatewayRefused,
     GatewayTimeout,
     GatewayUnreachable,
-    PreviousResponseLost,
 )
 from tests.fakes import FakeClock
 
@@ -35,7 +25,7 @@ NOW = FakeClock().now()
 
 
 def translated(exc: BaseException) -> GatewayError:
-    with pytest.raises(GatewayError) as caught, vendor_errors_translated(lambda: NOW):
+    with pytest.raises(GatewayError) as caught, sdk_errors_translated(lambda: NOW):
         raise exc
     assert caught.value.__cause__ is exc
     return caught.value
@@ -96,7 +86,7 @@ def timed_out(cause: Exception) -> openai.APITimeoutError:
         (httpx2.InvalidURL("url"), GatewayRefused),
         (httpx2.TooManyRedirects("round"), GatewayRefused),
         (httpx2.DecodingError("gzip"), GatewayGarbled),
-        (BodyTooLong("more"), GatewayGarbled),
+        (BodyTooLong(), GatewayGarbled),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
         (ValueError("no JSON"), GatewayGarbled),
         (RecursionError("deep"), GatewayGarbled),
@@ -137,162 +127,18 @@ def test_an_error_in_a_stream_keeps_what_the_api_said() -> None:
 
 
 def test_what_is_no_fault_of_the_vendors_goes_through() -> None:
-    with pytest.raises(ZeroDivisionError), vendor_errors_translated(lambda: NOW):
+    with pytest.raises(ZeroDivisionError), sdk_errors_translated(lambda: NOW):
         raise ZeroDivisionError
-    with pytest.raises(GatewayBroken, match=r"^ours$"), vendor_errors_translated(lambda: NOW):
+    with pytest.raises(GatewayBroken, match=r"^ours$"), sdk_errors_translated(lambda: NOW):
         raise GatewayBroken("ours")
 
 
-STATUS_ERRORS = {
-    400: openai.BadRequestError,
-    401: openai.AuthenticationError,
-    403: openai.PermissionDeniedError,
-    404: openai.NotFoundError,
-    409: openai.ConflictError,
-    422: openai.UnprocessableEntityError,
-    429: openai.RateLimitError,
-}
-
-
-def status_error(status: int, body: object = None, text: str = "", **headers: str) -> openai.APIStatusError:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = httpx2.Response(status, headers=named, text=text, request=REQUEST)
-    usual = openai.InternalServerError if status >= 500 else openai.APIStatusError
-    return STATUS_ERRORS.get(status, usual)("made up", response=response, body=body)
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "advice"),
-    [
-        (301, GatewayRefused, "redirects (HTTP 301), which is not followed: check openai.base_url"),
-        (307, GatewayRefused, "redirects (HTTP 307)"),
-        (400, GatewayRefused, "check the model and its settings"),
-        (401, GatewayRefused, "The API key was refused (401): check that it is valid"),
-        (403, GatewayRefused, "check the project's permissions"),
-        (404, GatewayRefused, "check model_profiles and openai.base_url"),
-        (408, GatewayRefused, "The API refused the request (HTTP 408)."),
-        (409, GatewayRefused, "The API refused the request (HTTP 409)."),
-        (413, GatewayRefused, "shorten it"),
-        (422, GatewayRefused, "The API refused the request (HTTP 422)."),
-        (429, GatewayOverloaded, "limiting the rate of requests (429): ask again in a while"),
-        (500, GatewayOverloaded, "in trouble (HTTP 500): ask again in a while"),
-        (502, GatewayOverloaded, "(HTTP 502)"),
-        (503, GatewayOverloaded, "(HTTP 503)"),
-        (529, GatewayOverloaded, "(HTTP 529)"),
-    ],
-)
-def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type[GatewayError], advice: str) -> None:
-    translation = translated(status_error(status, {"message": "Because."}))
-    assert type(translation) is error
-    assert advice in str(translation)
-    assert str(translation).endswith("The API says: Because.")
-    assert translation.status == status
-
-
-@pytest.mark.parametrize("status", [429, 403, 500])
-@pytest.mark.parametrize("facts", [{"code": "insufficient_quota"}, {"type": "insufficient_quota"}])
-def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str, str]) -> None:
-    translation = translated(status_error(status, facts))
-    assert type(translation) is GatewayRefused
-    assert "check its plan and billing" in str(translation)
-
-
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        (
-            {"code": "previous_response_not_found", "message": "Previous response with id 'resp_1' not found."},
-            "is not known to the API",
-        ),
-        ({"param": "previous_response_id", "message": "Not found."}, "is not known to the API"),
-        ({"message": "The previous_response_id 'resp_1' is unknown."}, "is not known to the API"),
-        ({"message": "The previous_response_id 'resp_1' has expired."}, "has expired (responses are kept for 30 days)"),
-        ({"code": "previous_response_expired", "message": "Expired."}, "has expired (responses are kept for 30 days)"),
-        ({"code": "previous_response_not_found"}, "is not known to the API"),
-    ],
-)
-def test_a_lost_conversation_says_which_way_it_was_lost_and_what_to_do(body: dict[str, str], says: str) -> None:
-    translation = translated(status_error(400, body))
-    assert type(translation) is PreviousResponseLost
-    assert f"The response that previous_response_id names {says}: ask again without previous_response_id." in str(
-        translation
+def test_a_status_is_told_as_it_is_without_the_sdk() -> None:
+    response = httpx2.Response(
+        503, headers={"retry-after": "7"}, json={"error": {"message": "m", "code": "c"}}, request=REQUEST
     )
-
-
-def test_a_bad_request_about_something_else_is_no_lost_conversation() -> None:
-    assert type(translated(status_error(400, {"param": "tools", "message": "No."}))) is GatewayRefused
-    assert type(translated(status_error(404, {"message": "previous_response_id"}))) is GatewayRefused
-
-
-@pytest.mark.parametrize(
-    ("body", "facts"),
-    [
-        ({"message": "m", "type": "t", "code": "c"}, ("m", "t", "c")),
-        ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c")),
-        ({"message": ["m"], "type": 7, "code": None}, ("HTTP 418", None, None)),
-        ({"error": "m"}, ("HTTP 418", None, None)),
-        ("<html>", ("HTTP 418", None, None)),
-        (["odd"], ("HTTP 418", None, None)),
-        (None, ("HTTP 418", None, None)),
-    ],
-)
-def test_the_facts_are_found_where_apis_put_them(body: object, facts: tuple[Any, ...]) -> None:
-    error = translated(status_error(418, body))
-    assert (str(error).rpartition("The API says: ")[2], error.kind, error.code) == facts
-
-
-def test_the_body_is_kept_for_the_log_as_far_as_a_line_goes() -> None:
-    error = translated(status_error(500, text="é" * 1000))
-    assert error.body == "é" * 300
-    assert error.name == "InternalServerError"
-
-
-def date_in(seconds: int) -> str:
-    return format_datetime((NOW + timedelta(seconds=seconds)).astimezone(UTC), usegmt=True)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "0"}, 0.0),
-        ({"retry-after": "0.1"}, 0.1),
-        ({"retry-after": " 7 "}, 7.0),
-        ({"retry-after": "86400"}, 86400.0),
-        ({"retry-after": date_in(30)}, 30.0),
-        ({"retry-after": date_in(-30)}, 0.0),
-        ({"retry-after": date_in(30).replace("GMT", "-0000")}, None),
-        ({"retry-after": "-1"}, None),
-        ({"retry-after": ""}, None),
-        ({"retry-after": "junk"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "1e999"}, None),
-        ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
-        ({"retry-after": "Fri, 31 Dec 2026 23:59:59 +99999999999999999999"}, None),
-        ({"retry-after": "5, 5"}, None),
-        ({"retry-after-ms": "1500"}, 1.5),
-        ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
-        ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
-        ({"retry-after-ms": "-1"}, None),
-    ],
-)
-def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after_seconds(httpx2.Headers(headers), lambda: NOW) == seconds
-
-
-@settings(deadline=None)
-@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
-def test_any_junk_in_retry_after_is_survived(value: str) -> None:
-    seconds = retry_after_seconds(httpx2.Headers({"retry-after": value}), lambda: NOW)
-    assert seconds is None or seconds >= 0
-
-
-def test_retry_after_is_part_of_the_error() -> None:
-    assert translated(status_error(429, retry_after="7")).retry_after_seconds == 7.0
-    assert translated(status_error(429)).retry_after_seconds is None
-
-
-def test_dates_are_read_by_the_clock_that_is_given() -> None:
-    headers = httpx2.Headers({"retry-after": "Thu, 01 Jan 2026 00:00:10 GMT"})
-    assert retry_after_seconds(headers, lambda: datetime(2026, 1, 1, tzinfo=UTC)) == 10.0
+    error = translated(openai.InternalServerError("made up", response=response, body=None))
+    assert type(error) is GatewayOverloaded
+    assert (error.status, error.code, error.name) == (503, "c", "InternalServerError")
+    assert error.retry_after_seconds == 7.0
+    assert str(error).endswith("The API says: m")

@@ -1,13 +1,17 @@
 """How tests make the real gateway: everything has a value unless a test is about it."""
 
 from collections.abc import Iterable
+from functools import cache
 
-import httpx2
 import pytest
 
+from openai_responses_mcp.adapters.api_route import ApiRoute
+from openai_responses_mcp.adapters.api_session import ApiSession
 from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.sdk_client import SdkClient
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
+from openai_responses_mcp.domain.ports import Clock
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -19,17 +23,18 @@ def openai_gateway(
     timeout_seconds: float = 5.0,
     max_concurrency: int = 100,
     omit: Iterable[str] = (),
-    transport: httpx2.AsyncBaseTransport | None = None,
+    clock: Clock | None = None,
 ) -> OpenAIResponsesGateway:
+    clock, route = clock or TokyoClock(), ApiRoute(base_url=base_url, api_key=api_key)
     return OpenAIResponsesGateway(
+        ApiSession(route, max_connections=max_concurrency),
+        cache(lambda: SdkClient(route, max_connections=max_concurrency, now=clock.now)),
         api_key=api_key,
         api_key_variable="THE_KEY",
-        base_url=base_url,
         timeout_seconds=timeout_seconds,
         max_concurrency=max_concurrency,
         omit=omit,
-        clock=TokyoClock(),
-        transport=transport,
+        clock=clock,
     )
 
 

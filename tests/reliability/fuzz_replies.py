@@ -12,8 +12,11 @@ import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import httpx2
 
 with atheris.instrument_imports(include=["openai_responses_mcp.adapters"]):
+    from openai_responses_mcp.adapters.api_route import ApiRoute
+    from openai_responses_mcp.adapters.api_session import ApiReply, ApiSession
     from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
     from openai_responses_mcp.adapters.openai_wire import progress_of, read_reply
+    from openai_responses_mcp.adapters.sdk_client import SdkClient
 
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.errors import GatewayError
@@ -50,6 +53,7 @@ WORDS = (b'"type":', b'"message"', b'"output":[', b'"content":[', b'"output_text
          b"1e999", b'"refusal"', b'"phase":', b"null")  # fmt: skip
 LONGEST_INPUT = 3_000
 
+ROUTE = ApiRoute(base_url="http://api.example/v1", api_key="made-up-key")
 REQUEST = ModelRequest("gpt-5", "policy", "question")
 STATUSES = (400, 401, 404, 429, 500, 503, 301)
 
@@ -63,16 +67,30 @@ class Served(httpx2.AsyncByteStream):
         yield self._body[len(self._body) // 2 :]
 
 
-def response_to(data: bytes) -> httpx2.Response:
+class Scripted(ApiSession):
+    """Gives one reply to whatever is asked."""
+
+    def __init__(self, reply: ApiReply) -> None:
+        super().__init__(ROUTE, max_connections=1)
+        self._reply = reply
+
+    async def request(self, method: str, path: str, content: bytes | None = None) -> ApiReply:
+        return self._reply
+
+
+def reply_to(data: bytes) -> ApiReply:
     if data[0] % 4 != STATUS:
-        kind = b"text/event-stream" if data[0] % 4 == STREAM else b"application/json"
-        return httpx2.Response(200, headers=[(b"content-type", kind)], stream=Served(data[1:]))
+        return ApiReply(200, {}, data[1:])
     name, _, rest = data[1:].partition(b"\n")
     value, _, body = rest.partition(b"\n")
     # As an HTTP client hands headers on: no line ends, no control characters.
     fits = name.replace(b"-", b"").isalnum() and all(byte >= 32 and byte != 127 for byte in value)
-    headers = [(b"content-type", b"application/json"), *([(name, value)] if fits else [])]
-    return httpx2.Response(STATUSES[data[0] // 4 % len(STATUSES)], headers=headers, stream=Served(body))
+    headers = {name.decode("latin-1").lower(): value.decode("utf-8", "surrogateescape")} if fits else {}
+    return ApiReply(STATUSES[data[0] // 4 % len(STATUSES)], headers, body)
+
+
+def stream_of(data: bytes) -> httpx2.Response:
+    return httpx2.Response(200, headers=[(b"content-type", b"text/event-stream")], stream=Served(data[1:]))
 
 
 def read_directly(data: bytes) -> None:
@@ -89,15 +107,16 @@ def read_directly(data: bytes) -> None:
 
 
 async def ask(data: bytes) -> None:
+    transport = httpx2.MockTransport(lambda _: stream_of(data))
     gateway = OpenAIResponsesGateway(
+        Scripted(reply_to(data)),
+        lambda: SdkClient(ROUTE, max_connections=1, now=TokyoClock().now, transport=transport),
         api_key="made-up-key",
         api_key_variable="KEY",
-        base_url="http://api.example/v1",
         timeout_seconds=5.0,
         max_concurrency=1,
         omit=(),
         clock=TokyoClock(),
-        transport=httpx2.MockTransport(lambda _: response_to(data)),
     )
     try:
         check_reply(await gateway.respond(REQUEST, check_progress if data[0] % 4 == STREAM else None))

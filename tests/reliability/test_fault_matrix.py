@@ -36,7 +36,7 @@ from openai_responses_mcp.rehearsal.http_server import HttpServer
 from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
 from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
 from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.contracts.openai_gateways import forget_proxies, maybe_listener
+from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
 
 MAX_RETRIES = 2
@@ -81,15 +81,7 @@ def question(text: str, **others: str) -> ModelRequest:
 def gateways(
     base_url: str, clock: Clock, key: str = KEY, patience_seconds: float = PATIENCE_SECONDS
 ) -> tuple[RetryingGateway, OpenAIResponsesGateway]:
-    gateway = OpenAIResponsesGateway(
-        api_key=key,
-        api_key_variable="THE_KEY",
-        base_url=base_url,
-        timeout_seconds=patience_seconds,
-        max_concurrency=100,
-        omit=(),
-        clock=clock,
-    )
+    gateway = openai_gateway(base_url, api_key=key, timeout_seconds=patience_seconds, clock=clock)
     logger, is_ending = FakeLogger(), asyncio.Event()
     return RetryingGateway(gateway, clock, logger, max_retries=MAX_RETRIES, is_ending=is_ending), gateway
 

@@ -278,7 +278,7 @@ raise RuntimeError(f"cannot go on with {key}") from ValueError(key)
 def test_no_secret_is_in_the_traceback_of_a_crash(tmp_path: Path, options: tuple[str, ...]) -> None:
     """A broken installation: a package that we need fails while it is imported, and says with what."""
     (tmp_path / "structlog.py").write_text(SABOTAGE)
-    (tmp_path / "httpx2.py").write_text(SABOTAGE)
+    (tmp_path / "aiohttp.py").write_text(SABOTAGE)
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     printed = run(planted(tmp_path, "http://127.0.0.1:9/v1", PYTHONPATH=path), *options)
     assert "cannot go on with ***" in printed

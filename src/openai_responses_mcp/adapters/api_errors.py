@@ -1,8 +1,8 @@
-"""Vendor exceptions stop here: one table from what openai and its HTTP clients raise to the errors of the domain."""
+"""Vendor exceptions stop here: what aiohttp and Python raise, and what the API says with a status, as domain errors."""
 
 import json
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -10,9 +10,8 @@ from math import isfinite
 from typing import Any
 
 import aiohttp
-import httpx2
-import openai
 
+from openai_responses_mcp.adapters.api_session import ApiReply
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -28,122 +27,78 @@ LONGEST_BODY = 300
 
 Now = Callable[[], datetime]
 Mask = Callable[[str], str]
+Meaning = tuple[type[Exception], type[GatewayError], str]
 
+UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
+BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
+GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
+TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
+REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
 
-class BodyTooLong(httpx2.StreamError):
-    """The API sends more than any answer can be."""
-
-
-_UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
-_BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
-_GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
-_TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
-_STREAM_ERROR = "The API ended the stream with an error ({detail}). Ask again."
-_REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
-
-EXCEPTIONS: tuple[tuple[type[Exception], type[GatewayError], str], ...] = (
-    (aiohttp.ClientConnectorError, GatewayUnreachable, _UNREACHABLE),
-    (aiohttp.ClientHttpProxyError, GatewayUnreachable, _UNREACHABLE),
-    (aiohttp.ServerTimeoutError, GatewayTimeout, _TIMEOUT),
-    (aiohttp.InvalidURL, GatewayRefused, _REFUSED),
-    (aiohttp.ClientResponseError, GatewayGarbled, _GARBLED),
-    (aiohttp.ClientError, GatewayBroken, _BROKEN),
-    (httpx2.ConnectError, GatewayUnreachable, _UNREACHABLE),
-    (httpx2.ConnectTimeout, GatewayUnreachable, _UNREACHABLE),
-    (httpx2.PoolTimeout, GatewayUnreachable, _UNREACHABLE),
-    (httpx2.ProxyError, GatewayUnreachable, _UNREACHABLE),
-    (httpx2.TimeoutException, GatewayTimeout, _TIMEOUT),
-    (httpx2.UnsupportedProtocol, GatewayRefused, _REFUSED),
-    (httpx2.LocalProtocolError, GatewayRefused, _REFUSED),
-    (httpx2.InvalidURL, GatewayRefused, _REFUSED),
-    (httpx2.TooManyRedirects, GatewayRefused, _REFUSED),
-    (httpx2.CookieConflict, GatewayRefused, _REFUSED),
-    (httpx2.DecodingError, GatewayGarbled, _GARBLED),
-    (httpx2.StreamError, GatewayGarbled, _GARBLED),
-    (httpx2.HTTPError, GatewayBroken, _BROKEN),
-    (ssl.SSLError, GatewayBroken, _BROKEN),
-    (openai.APITimeoutError, GatewayTimeout, _TIMEOUT),
-    (openai.APIConnectionError, GatewayBroken, _BROKEN),
-    (openai.APIResponseValidationError, GatewayGarbled, _GARBLED),
-    (openai.APIError, GatewayBroken, _STREAM_ERROR),
-    (openai.OpenAIError, GatewayGarbled, _GARBLED),
-    (openai.InvalidWebhookSignatureError, GatewayGarbled, _GARBLED),
-    (UnicodeEncodeError, GatewayRefused, _REFUSED),
-    (ValueError, GatewayGarbled, _GARBLED),
-    (RecursionError, GatewayGarbled, _GARBLED),
-    (OSError, GatewayUnreachable, _UNREACHABLE),
+AIOHTTP_EXCEPTIONS: tuple[Meaning, ...] = (
+    (aiohttp.ClientConnectorError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ClientHttpProxyError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ServerTimeoutError, GatewayTimeout, TIMEOUT),
+    (aiohttp.InvalidURL, GatewayRefused, REFUSED),
+    (aiohttp.ClientResponseError, GatewayGarbled, GARBLED),
+    (aiohttp.ClientError, GatewayBroken, BROKEN),
 )
-"""The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+PYTHON_EXCEPTIONS: tuple[Meaning, ...] = (
+    (ssl.SSLError, GatewayBroken, BROKEN),
+    (UnicodeEncodeError, GatewayRefused, REFUSED),
+    (ValueError, GatewayGarbled, GARBLED),
+    (RecursionError, GatewayGarbled, GARBLED),
+    (OSError, GatewayUnreachable, UNREACHABLE),
+)
+"""Of both, the first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+
+_EXCEPTIONS = AIOHTTP_EXCEPTIONS + PYTHON_EXCEPTIONS
+_KINDS = tuple(kind for kind, _, _ in _EXCEPTIONS)
 
 
 @contextmanager
-def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
-    """What is cut is masked first: half a key is no longer known as one."""
+def api_errors_translated(mask: Mask = str) -> Iterator[None]:
     try:
         yield
-    except openai.APIStatusError as exc:
-        raise _from_status(exc, now, mask) from exc
-    except tuple(kind for kind, _, _ in EXCEPTIONS) as exc:
-        raise _from_exception(exc, mask) from exc
+    except _KINDS as exc:
+        raise meaning_of(exc, _EXCEPTIONS, mask) from exc
 
 
-def status_error(response: httpx2.Response) -> openai.APIStatusError:
-    """What the SDK raises for such a response."""
-    usual = openai.InternalServerError if response.status_code >= 500 else openai.APIStatusError
-    kind = _STATUS_ERRORS.get(response.status_code, usual)
-    try:
-        body = json.loads(response.content)
-    except ValueError:
-        body = None
-    return kind(f"HTTP {response.status_code}", response=response, body=body)
+def meaning_of(
+    exc: Exception, meanings: tuple[Meaning, ...], mask: Mask, *, kind: str | None = None, code: str | None = None
+) -> GatewayError:
+    """What is cut is masked first: half a key is no longer known as one."""
+    error, template = next((error, text) for raised, error, text in meanings if isinstance(exc, raised))
+    detail = " ".join(str(exc).split()) or type(exc).__name__
+    return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__, kind=kind, code=code)
 
 
-_STATUS_ERRORS: dict[int, type[openai.APIStatusError]] = {
-    400: openai.BadRequestError,
-    401: openai.AuthenticationError,
-    403: openai.PermissionDeniedError,
-    404: openai.NotFoundError,
-    409: openai.ConflictError,
-    422: openai.UnprocessableEntityError,
-    429: openai.RateLimitError,
-}
-
-
-def _original(exc: Exception) -> Exception:
-    """The innermost that tells something: what wraps aiohttp calls every broken connection one that timed out."""
-    causes = [exc]
-    while isinstance(causes[-1].__cause__, Exception):
-        causes.append(causes[-1].__cause__)
-    inner = [cause for cause in causes if isinstance(cause, aiohttp.ClientError)]
-    wraps = isinstance(exc, openai.APIConnectionError) and len(causes) > 1
-    return inner[0] if inner else causes[1] if wraps else exc
-
-
-def _from_exception(exc: Exception, mask: Mask) -> GatewayError:
-    original = _original(exc)
-    error, template = next((error, text) for kind, error, text in EXCEPTIONS if isinstance(original, kind))
-    detail = " ".join(str(original).split()) or type(original).__name__
-    # The SDK promises text, and hands on whatever the API sent.
-    kind, code = (_text(exc.type), _text(exc.code)) if isinstance(exc, openai.APIError) else (None, None)
+def refusal(reply: ApiReply, now: Now, mask: Mask = str) -> GatewayError:
+    """For a reply that is no success."""
+    facts = _facts_of(reply)
+    error, advice = _verdict(reply.status, facts)
+    usual = "InternalServerError" if reply.status >= 500 else "APIStatusError"
     return error(
-        template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(original).__name__, kind=kind, code=code
-    )
-
-
-def _from_status(exc: openai.APIStatusError, now: Now, mask: Mask) -> GatewayError:
-    status, facts = exc.status_code, _facts_of(exc)
-    retry_after = retry_after_seconds(exc.response.headers, now)
-    error, advice = _verdict(status, facts)
-    reason = facts["message"] or f"HTTP {status}"
-    return error(
-        f"{advice} The API says: {reason}",
-        status=status,
+        f"{advice} The API says: {facts['message'] or f'HTTP {reply.status}'}",
+        status=reply.status,
         kind=facts["type"],
         code=facts["code"],
-        name=type(exc).__name__,
-        body=mask(exc.response.text)[:LONGEST_BODY],
-        retry_after_seconds=retry_after,
+        name=_SDK_NAMES.get(reply.status, usual),
+        body=mask(reply.body.decode("utf-8", "replace"))[:LONGEST_BODY],
+        retry_after_seconds=retry_after_seconds(reply.headers, now),
     )
+
+
+# As the SDK calls its exceptions: what people search for.
+_SDK_NAMES = {
+    400: "BadRequestError",
+    401: "AuthenticationError",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    409: "ConflictError",
+    422: "UnprocessableEntityError",
+    429: "RateLimitError",
+}
 
 
 _ADVICE = {
@@ -180,23 +135,25 @@ def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
     return f"The response that previous_response_id names {what}: ask again without previous_response_id."
 
 
-def _facts_of(exc: openai.APIStatusError) -> dict[str, str | None]:
-    """SDK and gateways nest the error object or not; what is no text is left out."""
-    body: Any = exc.body
-    if isinstance(body, dict) and isinstance(body.get("error"), dict):
-        body = body["error"]
-    facts = body if isinstance(body, dict) else {}
-    return {name: _text(facts.get(name)) for name in _FACTS}
+def _facts_of(reply: ApiReply) -> dict[str, str | None]:
+    """Gateways nest the error object or not, or say a mere sentence; what is no text is left out."""
+    try:
+        body: Any = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        body = None
+    error = body.get("error", body) if isinstance(body, dict) else None
+    facts = {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else {}
+    return {name: text_or_none(facts.get(name)) for name in _FACTS}
 
 
 _FACTS = ("message", "type", "code", "param")
 
 
-def _text(value: object) -> str | None:
+def text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def retry_after_seconds(headers: httpx2.Headers, now: Now) -> float | None:
+def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
     """How long the API asks us to wait; None when it does not say, or not in a way that can be followed."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:

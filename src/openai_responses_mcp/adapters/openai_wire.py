@@ -214,7 +214,12 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _clean(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", text)
+    """A lone surrogate cannot be sent; trying to is sixty times quicker than looking for one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def _garbled(what: str) -> GatewayGarbled:

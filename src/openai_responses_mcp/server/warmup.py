@@ -14,8 +14,11 @@ class _Failure(NamedTuple):
 
 
 class WarmUp(Generic[T]):
-    def __init__(self, load: Callable[[], T]) -> None:
+    """`then` goes on in the same thread with what only some calls need; nobody waits for it."""
+
+    def __init__(self, load: Callable[[], T], then: Callable[[T], object] = lambda loaded: None) -> None:
         self._load = load
+        self._then = then
         self._outcome: Future[T | _Failure] = Future()
         self._has_started = False
 
@@ -28,7 +31,9 @@ class WarmUp(Generic[T]):
     async def result(self) -> T:
         """What was loaded; every call gets the same. Raises `RuntimeError` from whatever went wrong."""
         self.start()
-        outcome = await asyncio.shield(asyncio.wrap_future(self._outcome))
+        if not self._outcome.done():
+            await asyncio.shield(asyncio.wrap_future(self._outcome))
+        outcome = self._outcome.result()
         if isinstance(outcome, _Failure):
             # Not the cause itself: raised again and again, it would gather the traceback of every call.
             raise RuntimeError("what a call needs could not be loaded") from outcome.cause
@@ -36,6 +41,9 @@ class WarmUp(Generic[T]):
 
     def _run(self) -> None:
         try:
-            self._outcome.set_result(self._load())
+            loaded = self._load()
         except BaseException as exc:
             self._outcome.set_result(_Failure(exc))
+            return
+        self._outcome.set_result(loaded)
+        self._then(loaded)
