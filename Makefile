@@ -24,9 +24,9 @@ help: ## List the targets
 smoke: $(VENV)/.runtime ## Talk to the real process in both framings; LIVE=1 with OPENAI_API_KEY asks the real API
 	@$(RUN) tests/e2e/smoke.py
 
-test: $(VENV)/.dev ## Run the tests and check how much of the code they reach; ARGS="-k word" goes to pytest
+test: $(VENV)/.dev ## Run the tests, on every core, and check how much of the code they reach; ARGS="-k word" goes to pytest
 	@$(RUN) -m coverage erase
-	@$(RUN) -m coverage run -m pytest $(ARGS)
+	@$(RUN) -m coverage run -m pytest -n $(or $(WORKERS),auto) --dist loadfile $(ARGS)
 	@$(RUN) -m coverage combine --quiet
 	@echo "Coverage of domain and server, lines and branches (100 % needed):"
 	@$(RUN) -m coverage report --include='$(INNER)' --fail-under=100
