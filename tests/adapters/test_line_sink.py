@@ -205,6 +205,12 @@ def test_what_is_no_path_fails_like_a_file_that_cannot_be_opened(tmp_path: Path)
     assert len(failures) == 1
 
 
+def test_a_file_below_what_is_no_folder_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        RotatingFile(str(tmp_path / "file" / "log")).write(memoryview(b"a\n"))
+
+
 def test_file_that_can_be_opened_later_gets_the_count_of_what_was_lost(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.mkdir()

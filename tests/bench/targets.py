@@ -8,7 +8,7 @@ from tests.bench.results import Results
 from tests.bench.servers import O3, OURS
 
 IMPORT_ASYNCIO = "python -c 'import asyncio'"
-LINEAR_BELOW = 1.5  # half way to quadratic: memory that the system hands out anew makes large bodies dearer per byte
+LINEAR_BELOW = 1.25  # what is not linear in a framer is quadratic; memory costs more per byte the more of it there is
 
 
 class Target(NamedTuple):

@@ -172,7 +172,8 @@ class RotatingFile(Destination):
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
         try:
-            os.makedirs(os.path.dirname(self._path) or os.curdir, exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # Opening the file says better what is in the way.
+                os.makedirs(os.path.dirname(self._path) or os.curdir, exist_ok=True)
             self._descriptor = os.open(self._path, flags, 0o600)
         except ValueError as exc:  # No path at all: a NUL in it, or what has no encoding.
             raise OSError(errno.EINVAL, str(exc)) from exc
