@@ -1,6 +1,7 @@
 """`--ask`: one question, answered in the terminal, with live progress where somebody is watching."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -17,6 +18,8 @@ def ask(question: str, configuration: Configuration, environ: Mapping[str, str],
     around = surroundings(configuration, environ)
     try:
         answer = asyncio.run(_answer(question, around, rehearses=rehearses))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except AnsweringError as exc:
         sys.stderr.write(f"answer failed: {around.mask(str(exc))}\n")
         return 1
@@ -33,12 +36,15 @@ def ask(question: str, configuration: Configuration, environ: Mapping[str, str],
 
 
 async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> Answer:
+    _listen_for_interrupts()
     if rehearses:
         around = await around.rehearsed()
     is_watched = sys.stderr.isatty()
     if is_watched:
         _show_progress(Progress("starting"))
     container = around.load_container()
+    if is_watched:
+        container.sdk()  # Here, and not in the thread of a server: an interrupt would wait for its end.
     try:
         return await container.answer_question().answer(Question(text=question), _show_progress if is_watched else None)
     finally:
@@ -46,6 +52,13 @@ async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> An
         if is_watched:
             sys.stderr.write(_CLEAR_LINE)
             sys.stderr.flush()
+
+
+def _listen_for_interrupts() -> None:
+    """On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network."""
+    task = asyncio.current_task()
+    if sys.platform != "win32" and task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
 
 
 def _write_answer(text: str) -> None:

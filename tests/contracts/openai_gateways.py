@@ -1,9 +1,9 @@
 """How tests make the real gateway: everything has a value unless a test is about it."""
 
 from collections.abc import Iterable
-from functools import cache
 
 import pytest
+from dependency_injector import providers
 
 from openai_responses_mcp.adapters.api_route import ApiRoute
 from openai_responses_mcp.adapters.api_session import ApiSession
@@ -28,7 +28,7 @@ def openai_gateway(
     clock, route = clock or TokyoClock(), ApiRoute(base_url=base_url, api_key=api_key)
     return OpenAIResponsesGateway(
         ApiSession(route, max_connections=max_concurrency),
-        cache(lambda: SdkClient(route, max_connections=max_concurrency, now=clock.now)),
+        providers.ThreadSafeSingleton(SdkClient, route, max_connections=max_concurrency, now=clock.now),
         api_key=api_key,
         api_key_variable="THE_KEY",
         timeout_seconds=timeout_seconds,
