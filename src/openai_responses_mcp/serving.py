@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from openai_responses_mcp.server.warmup import WarmUp
 from openai_responses_mcp.surroundings import Surroundings, surroundings
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.container import Container
     from openai_responses_mcp.server.calling import ToolCaller
 
 # A client that has its first reply asks for the tools next; the imports would only hold that up.
@@ -44,11 +43,7 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         around = await around.rehearsed()
     server = around.configuration.settings.server
     around.logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    warm_up = WarmUp(partial(_load_container, around), then=lambda loaded: loaded.openai_gateway().prepare_streaming())
-
-    async def load_caller() -> "ToolCaller":
-        return (await warm_up.result()).tool_caller()
-
+    warm_up = WarmUp(partial(_load, around))
     framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
     # Also while what is in flight is finished, after the end of input: nobody is left to answer to.
     transport = StdioTransport(*wire, framer, around.logger, on_closed=partial(_stop, stopped, 0))
@@ -56,7 +51,7 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
         transport,
         around.logger,
         server.tools,
-        load_caller=load_caller,
+        load_caller=warm_up.result,
         on_first_reply=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
     )
     session = asyncio.ensure_future(serve(transport, dispatcher, around.is_ending.set))
@@ -69,10 +64,13 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
     return stopped.result()
 
 
-def _load_container(around: Surroundings) -> "Container":
+def _load(around: Surroundings) -> "Iterator[ToolCaller]":
+    """First what every call needs; then the SDK, for calls that want to hear of progress."""
     container = around.load_container()
-    container.openai_gateway().prepare()
-    return container
+    gateway = container.openai_gateway()
+    gateway.prepare()
+    yield container.tool_caller()
+    gateway.prepare_streaming()
 
 
 def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":

@@ -1,6 +1,7 @@
 import asyncio
 import threading
 import traceback
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,12 +17,12 @@ class Loader:
         self.threads: list[threading.Thread] = []
         self.may_load = threading.Event()
 
-    def __call__(self) -> str:
+    def __call__(self) -> Iterator[str]:
         self.threads.append(threading.current_thread())
         assert self.may_load.wait(WAIT_SECONDS)
         if self.failure:
             raise self.failure
-        return "loaded"
+        yield "loaded"
 
 
 async def within_limit(warm_up: WarmUp[str]) -> str:
@@ -87,4 +88,30 @@ async def test_a_cancelled_waiter_does_not_disturb_the_others() -> None:
         await impatient
     loader.may_load.set()
     assert await patient == "loaded"
+    assert await within_limit(warm_up) == "loaded"
+
+
+async def test_nobody_waits_for_what_is_loaded_afterwards() -> None:
+    has_result, goes_on = threading.Event(), threading.Event()
+
+    def load() -> Iterator[str]:
+        yield "loaded"
+        assert has_result.wait(WAIT_SECONDS)
+        goes_on.set()
+
+    assert await within_limit(WarmUp(load)) == "loaded"
+    has_result.set()
+    assert await asyncio.to_thread(goes_on.wait, WAIT_SECONDS)
+
+
+async def test_what_goes_wrong_afterwards_is_left_for_the_call_that_needs_it() -> None:
+    def load() -> Iterator[str]:
+        yield "loaded"
+        raise ImportError("no such package")
+
+    warm_up = WarmUp(load)
+    assert await within_limit(warm_up) == "loaded"
+    for thread in threading.enumerate():
+        if thread.name == "warm-up":
+            await asyncio.to_thread(thread.join, WAIT_SECONDS)
     assert await within_limit(warm_up) == "loaded"

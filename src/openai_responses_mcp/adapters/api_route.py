@@ -24,11 +24,18 @@ class ApiRoute:
         self._base_url = base_url
         self.api_key = api_key.strip()
         self._environ = environ
+        self._urls: dict[str, URL] = {}
 
     @cached_property
     def url(self) -> URL:
         """Without the credentials that the configuration may have put into it."""
         return self._given.with_user(None)
+
+    def url_of(self, path: str) -> URL:
+        """Made once for each path: a tenth of the time of a request would go into it."""
+        if path not in self._urls:
+            self._urls[path] = self.url.joinpath(path, encoded=True)
+        return self._urls[path]
 
     @cached_property
     def headers(self) -> dict[str, str]:

@@ -46,8 +46,8 @@ class ApiSession:
 
     async def request(self, method: str, path: str, content: bytes | None = None) -> ApiReply:
         """Raises what aiohttp raises, `BodyTooLong`, or `GatewayRefused` where the route cannot be gone."""
-        url = self._route.url.joinpath(path, encoded=True)
-        asking = self._session.request(method, url, data=content, proxy=self._route.proxy, allow_redirects=False)
+        url, proxy = self._route.url_of(path), self._route.proxy
+        asking = self._session.request(method, url, data=content, proxy=proxy, allow_redirects=False)
         async with asking as response:
             return ApiReply(response.status, response.headers, await _read_bounded(response))
 

@@ -1,8 +1,10 @@
 """Loads what calls need behind the first replies, in a daemon thread, so that neither they nor the end wait for it."""
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
 
@@ -14,11 +16,10 @@ class _Failure(NamedTuple):
 
 
 class WarmUp(Generic[T]):
-    """`then` goes on in the same thread with what only some calls need; nobody waits for it."""
+    """Calls wait for what `load` yields first; it is run to its end, but nobody waits for that."""
 
-    def __init__(self, load: Callable[[], T], then: Callable[[T], object] = lambda loaded: None) -> None:
+    def __init__(self, load: Callable[[], Iterator[T]]) -> None:
         self._load = load
-        self._then = then
         self._outcome: Future[T | _Failure] = Future()
         self._has_started = False
 
@@ -40,10 +41,10 @@ class WarmUp(Generic[T]):
         return outcome
 
     def _run(self) -> None:
+        loading = self._load()
         try:
-            loaded = self._load()
+            self._outcome.set_result(next(loading))
         except BaseException as exc:
             self._outcome.set_result(_Failure(exc))
-            return
-        self._outcome.set_result(loaded)
-        self._then(loaded)
+        with contextlib.suppress(Exception):  # It goes wrong again, and is told, when a call needs it.
+            deque(loading, maxlen=0)
