@@ -8,8 +8,8 @@ from typing import Any
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, Progress, ProgressListener
-from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger, Transport
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.ports import Clock, FramingFault, LLMGateway, Logger, Transport
 
 WAIT_SECONDS = 5.0
 

@@ -18,6 +18,8 @@ SLOW = (
     "dependency_injector",
     "backoff",
     "importlib.metadata",
+    "datetime",
+    "openai_responses_mcp.domain.models",
     "openai_responses_mcp.container",
 )
 

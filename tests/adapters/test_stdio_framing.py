@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses_mcp.adapters.stdio_framing import LONGEST_HEADER_BYTES, MOST_HEADER_LINES, StdioFramer
-from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault
 
 LIMIT = 64
 FAULT = "fault"

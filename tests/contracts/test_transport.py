@@ -8,8 +8,7 @@ from typing import Protocol
 import pytest
 
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.models import FramingFault
-from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.domain.ports import FramingFault, Transport
 from tests.contracts.stdio_client import Pair, StdioClient, socket_pair
 from tests.fakes import WAIT_SECONDS, FakeTransport
 

@@ -12,7 +12,7 @@ with atheris.instrument_imports(include=["openai_responses_mcp.adapters.stdio_fr
     from openai_responses_mcp.adapters import stdio_framing
     from openai_responses_mcp.adapters.stdio_framing import StdioFramer
 
-from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault
 
 # All limits are small, so that short inputs, which are quick to try, reach every state.
 LIMIT = 32

@@ -8,7 +8,8 @@ import pytest
 from openai_responses_mcp.adapters.stdio_framing import StdioFramer
 from openai_responses_mcp.domain.citations import with_sources
 from openai_responses_mcp.domain.masking import MASK, SecretMask, secrets_in
-from openai_responses_mcp.domain.models import Citation, FramingFault
+from openai_responses_mcp.domain.models import Citation
+from openai_responses_mcp.domain.ports import FramingFault
 from openai_responses_mcp.server import jsonrpc
 from tests.server.wired import Wired, request
 

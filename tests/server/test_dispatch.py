@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, ProgressListener, Usage
-from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, Usage
+from openai_responses_mcp.domain.ports import FramingFault, LLMGateway
 from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.fakes import WAIT_SECONDS, FakeGateway

@@ -1,6 +1,6 @@
 import asyncio
 
-from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault
 from openai_responses_mcp.server.session import serve
 from tests.fakes import WAIT_SECONDS
 from tests.server.wired import Wired, request, tool_call

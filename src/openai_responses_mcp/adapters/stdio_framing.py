@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from enum import Enum
 
-from openai_responses_mcp.domain.models import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault
 
 LONGEST_HEADER_BYTES = 8 * 1024
 MOST_HEADER_LINES = 32

@@ -16,8 +16,7 @@ from collections.abc import Callable
 
 from openai_responses_mcp.adapters.stdio_framing import StdioFramer
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.models import FramingFault
-from openai_responses_mcp.domain.ports import Logger, Transport
+from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
 
 CHUNK_BYTES = 256 * 1024
 # A pipe holds 64 KiB: with one chunk for each turn of the loop, a ping behind 10,000 calls waited for seconds.

@@ -7,7 +7,6 @@ each for stderr and the file; whatever happens there, the caller goes on.
 import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from openai_responses_mcp.domain.ports import Logger
 
 if TYPE_CHECKING:
     import logging
+    from datetime import datetime
 
     from structlog.typing import EventDict, FilteringBoundLogger
 
@@ -37,7 +37,7 @@ class StructlogLogger(Logger):
     def __init__(
         self,
         *,
-        now: Callable[[], datetime],
+        now: "Callable[[], datetime]",
         mask: Callable[[str], str],
         is_debugging: bool,
         debug_file: str | None = None,

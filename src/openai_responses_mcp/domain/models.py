@@ -109,9 +109,3 @@ class Progress(NamedTuple):
 
 
 ProgressListener = Callable[[Progress], None]
-
-
-class FramingFault(NamedTuple):
-    """Bytes that were no message; `reason` says what was wrong with them."""
-
-    reason: str

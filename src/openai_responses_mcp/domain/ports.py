@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from openai_responses_mcp.domain.models import FramingFault, ModelReply, ModelRequest, ProgressListener
+    from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
 
 
 class LLMGateway(Protocol):
@@ -50,6 +50,12 @@ class Logger(Protocol):
     def warning(self, event: str, **facts: object) -> None: ...
 
     def error(self, event: str, **facts: object) -> None: ...
+
+
+class FramingFault(NamedTuple):
+    """Bytes that were no message; `reason` says what was wrong with them."""
+
+    reason: str
 
 
 class Transport(Protocol):

@@ -10,7 +10,8 @@ from openai_responses_mcp.domain.ports import Clock, Logger
 from openai_responses_mcp.server.eras import Era
 from openai_responses_mcp.server.jsonrpc import JsonObject, Request, code_of, error_message, result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
-from openai_responses_mcp.server.tools import Tool, failed_tool_result, read_question, tool_result, unknown_arguments
+from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
+from openai_responses_mcp.server.tools import Tool, read_question, unknown_arguments
 
 LONGEST_FAILURE_MESSAGE = 400
 

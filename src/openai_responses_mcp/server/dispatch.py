@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from openai_responses_mcp.domain.cancellation import Call, CallsInFlight
 from openai_responses_mcp.domain.errors import CallInFlight
-from openai_responses_mcp.domain.models import FramingFault
-from openai_responses_mcp.domain.ports import Logger, Transport
+from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
 from openai_responses_mcp.server.eras import (
     HANDSHAKE_REVISION,
     SERVER_INFO,

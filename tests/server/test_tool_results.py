@@ -1,0 +1,82 @@
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.domain.models import Answer, Citation, Usage
+from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
+from openai_responses_mcp.server.tools import TOOLS
+
+ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
+
+FOUND = Answer(
+    text="Because. 日本",
+    used_search=True,
+    citations=(Citation("https://a.example", "2026-01-02", "A"), Citation("oai-weather", "2026-11-16")),
+    model="gpt-5.2",
+    response_id="resp_1",
+    usage=Usage(1, 2, 3),
+    search_count=2,
+)
+BARE = Answer(text="Because.", used_search=False, citations=(), model="gpt-5.2")
+FIELDS = {
+    "answer": "Because. 日本",
+    "used_search": True,
+    "citations": [
+        {"url": "https://a.example", "title": "A", "published_at": "2026-01-02"},
+        {"url": "oai-weather", "published_at": "2026-11-16"},
+    ],
+    "model": "gpt-5.2",
+}
+
+
+def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_it() -> None:
+    result = tool_result(ANSWER, FOUND)
+    text, response_id = result["content"]
+    assert (text["type"], json.loads(text["text"])) == ("text", FIELDS)
+    assert response_id == {"type": "text", "text": "[Response ID: resp_1]"}
+    assert result["structuredContent"] == {**FIELDS, "response_id": "resp_1"}
+    assert result["_meta"] == {
+        "openai-responses-mcp/usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        "openai-responses-mcp/searches": 2,
+    }
+    assert set(result) == {"content", "structuredContent", "_meta"}
+
+
+def test_what_an_answer_does_not_have_is_left_out() -> None:
+    result = tool_result(ANSWER, BARE)
+    fields = {"answer": "Because.", "used_search": False, "citations": [], "model": "gpt-5.2"}
+    assert [json.loads(block["text"]) for block in result["content"]] == [fields]
+    assert result["structuredContent"] == fields
+    assert result["_meta"] == {"openai-responses-mcp/searches": 0}
+
+
+def test_the_response_id_can_be_kept_out_of_the_text_but_stays_in_the_structure() -> None:
+    result = tool_result(ANSWER, FOUND, shows_response_id=False)
+    assert len(result["content"]) == 1
+    assert result["structuredContent"]["response_id"] == "resp_1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "shows", "text", "structure"),
+    [
+        (
+            FOUND,
+            True,
+            "Because. 日本\n\n[Response ID: resp_1]",
+            {"answer": "Because. 日本", "response_id": "resp_1"},
+        ),
+        (FOUND, False, "Because. 日本", {"answer": "Because. 日本", "response_id": "resp_1"}),
+        (BARE, True, "Because.", {"answer": "Because."}),
+    ],
+)
+def test_iris_gives_plain_text_with_the_id_at_its_end(
+    answer: Answer, shows: bool, text: str, structure: dict[str, Any]
+) -> None:
+    result = tool_result(IRIS, answer, shows_response_id=shows)
+    assert result["content"] == [{"type": "text", "text": text}]
+    assert result["structuredContent"] == structure
+
+
+def test_a_failure_as_a_tool_result_has_the_reason_in_its_text() -> None:
+    assert failed_tool_result("busy") == {"content": [{"type": "text", "text": "busy"}], "isError": True}
