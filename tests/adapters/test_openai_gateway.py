@@ -253,6 +253,17 @@ async def test_a_model_can_be_checked(make: Make, server: RehearsalServer) -> No
         await make(api_key="").check_model("gpt-5")
 
 
+async def test_whatever_is_said_about_a_model_it_is_known() -> None:
+    async def answer(request: RecordedRequest) -> Reply:
+        return Reply(body=b"yes")
+
+    server = HttpServer(answer)
+    gateway = openai_gateway(await server.start())
+    await gateway.check_model("gpt-5")
+    await gateway.close()
+    await server.close()
+
+
 async def test_checking_a_model_is_bounded_in_time() -> None:
     async def never(request: RecordedRequest) -> Reply:
         await asyncio.get_running_loop().create_future()

@@ -305,10 +305,16 @@ async def test_certificates_that_cannot_be_read_are_named(
     assert (await ask(base_url)).text, "where nothing is encrypted nobody looks for certificates"
 
 
-@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "odd://127.0.0.1:1"])
-async def test_a_proxy_that_cannot_be_used_is_named(base_url: str, proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "proxy",
+    ["socks5://127.0.0.1:1", "odd://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999", "http://["],
+)
+@at_once_and_streamed
+async def test_a_proxy_that_cannot_be_used_is_named(
+    base_url: str, proxy: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
-    error = await failure(base_url)
+    error = await failure(base_url, streams=streams)
     assert type(error) is GatewayRefused
     assert "proxy variables" in str(error)
 

@@ -65,7 +65,8 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await self._request("GET", f"models/{quote(model, safe='')}")
+                with api_errors_translated(self._mask):
+                    await self._request("GET", f"models/{quote(model, safe='')}")
         except TimeoutError as exc:
             raise self._timeout() from exc
 
@@ -90,14 +91,15 @@ class OpenAIResponsesGateway(LLMGateway):
             await self._sdk.close()
 
     async def _ask(self, body: JsonObject) -> object:
-        return await self._request("POST", "responses", json.dumps(body).encode())
-
-    async def _request(self, method: str, path: str, content: bytes | None = None) -> object:
         with api_errors_translated(self._mask):
-            reply = await self._session.request(method, path, content)
-            if not reply.is_success:
-                raise refusal(reply, self._clock.now, self._mask)
-            return json.loads(reply.body.decode("utf-8"))
+            content = await self._request("POST", "responses", json.dumps(body).encode())
+            return json.loads(content.decode("utf-8"))
+
+    async def _request(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        reply = await self._session.request(method, path, content)
+        if not reply.is_success:
+            raise refusal(reply, self._clock.now, self._mask)
+        return reply.body
 
     async def _stream(self, body: JsonObject, on_progress: ProgressListener) -> object:
         if self._sdk is None:

@@ -24,6 +24,8 @@ _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class SdkClient:
+    """Raises `GatewayError`, when it is made, too."""
+
     def __init__(
         self,
         route: ApiRoute,
@@ -35,24 +37,25 @@ class SdkClient:
     ) -> None:
         self._now = now
         self._mask = mask
-        self._http = DefaultAioHttpClient(
-            verify=route.tls or False,  # False only where no TLS is spoken at all.
-            proxy=route.proxy,
-            trust_env=False,
-            timeout=None,
-            follow_redirects=False,
-            limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=KEEP_ALIVE_SECONDS),
-            event_hooks={"response": [_bound_body]},
-            transport=transport,
-        )
-        self._sdk = AsyncOpenAI(
-            api_key=route.api_key,
-            base_url=str(route.url),
-            max_retries=0,
-            timeout=None,
-            http_client=self._http,
-            default_headers=route.headers,
-        )
+        with sdk_errors_translated(now, mask):
+            self._http = DefaultAioHttpClient(
+                verify=route.tls or False,  # False only where no TLS is spoken at all.
+                proxy=route.proxy,
+                trust_env=False,
+                timeout=None,
+                follow_redirects=False,
+                limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=KEEP_ALIVE_SECONDS),
+                event_hooks={"response": [_bound_body]},
+                transport=transport,
+            )
+            self._sdk = AsyncOpenAI(
+                api_key=route.api_key,
+                base_url=str(route.url),
+                max_retries=0,
+                timeout=None,
+                http_client=self._http,
+                default_headers=route.headers,
+            )
 
     async def respond(self, body: JsonObject, on_progress: ProgressListener) -> object:
         """The response object that the stream ends with. Raises `GatewayError`."""
