@@ -87,7 +87,7 @@ def test_the_proxy_is_the_one_that_the_environment_names_for_the_address(
 @pytest.mark.parametrize("scheme", ["socks5", "odd"])
 def test_a_proxy_that_speaks_no_http_is_refused(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"{scheme}://proxy.example:1080")
-    with pytest.raises(GatewayRefused, match=r"no HTTP proxy.*the proxy variables"):
+    with pytest.raises(GatewayRefused, match=rf"is a {scheme} proxy; only HTTP proxies.*Check.*the proxy variables"):
         _ = route().proxy
 
 

@@ -65,8 +65,9 @@ class ApiRoute:
             if not proxy or proxy_bypass(self.url.host or ""):
                 return None
             address = proxy if "://" in proxy else f"http://{proxy}"
-            if URL(address).scheme not in _USABLE_PROXIES:
-                raise ValueError(f"the proxy for {self.url.scheme} is no HTTP proxy; only those can be used")
+            kind = URL(address).scheme
+            if kind not in _USABLE_PROXIES:
+                raise ValueError(f"the proxy for {self.url.scheme} is a {kind} proxy; only HTTP proxies can be used")
             return address
 
     @cached_property
