@@ -1,0 +1,191 @@
+"""Runs that wait for a human, and go on."""
+
+import asyncio
+import json
+from typing import Any
+
+import agents as sdk
+import pytest
+
+from openai_responses_mcp.agents import (
+    Agent,
+    Extensions,
+    ResumeOptions,
+    RunOptions,
+    create_runner,
+)
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
+from tests.agents.scenes import LOOK, PAY, Scene
+
+
+async def test_a_turn_waits_as_a_whole_for_a_human() -> None:
+    scene = Scene([LOOK, PAY], "all good")
+    paused = await scene.paused()
+    assert scene.ran == []
+    (request,) = paused.interruptions
+    assert (request.tool_name, request.tool_call_id, request.status) == ("pay", "p-1", "pending")
+    assert await scene.runner.get_pending_approvals() == [request]
+    result = await within(scene.runner.approve_and_resume(paused.run_id, request.approval_id, comment="checked"))
+    assert result.output_text == "all good"
+    assert sorted(scene.ran) == ["look here", "pay 5"]
+    assert [call.tool_name for call in result.tool_calls] == ["look", "pay"]
+    assert await scene.runner.get_pending_approvals(paused.run_id) == []
+    approval = next(log for log in await scene.runner.get_execution_logs() if log.event == "approval")
+    assert (approval.decision, approval.comment) == ("approved", "checked")
+
+
+async def test_a_run_is_approved_and_resumed_in_two_steps() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    assert scene.ran == []
+    result = await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert (result.output_text, scene.ran) == ("all good", ["pay 5"])
+
+
+async def test_a_run_is_resumed_by_another_process_after_a_restart(shared_url: str) -> None:
+    first, second = Scene([LOOK, PAY], store=shared_url), Scene("all good", store=shared_url)
+    paused = await first.paused()
+    (request,) = await second.runner.get_pending_approvals(paused.run_id)
+    token = await second.runner.submit_approval(request.approval_id, "approve")
+    result = await within(second.runner.resume_run(paused.run_id, token.token, agent=second.agent))
+    assert result.output_text == "all good"
+    assert (first.ran, sorted(second.ran)) == ([], ["look here", "pay 5"])
+    assert (await second.runner.verify_execution_logs()).is_intact
+
+
+async def test_another_process_must_be_given_the_agent_and_nothing_is_spent_before(sqlite_url: str) -> None:
+    first, second = Scene(PAY, store=sqlite_url), Scene("all good", store=sqlite_url)
+    paused = await first.paused()
+    approval_id = paused.interruptions[0].approval_id
+    assert await code_of(second.runner.approve_and_resume(paused.run_id, approval_id)) == "AGENTS-E-RUNNER-CONFIG"
+    token = await second.runner.submit_approval(approval_id, "approve")
+    assert await code_of(second.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RUNNER-CONFIG"
+    result = await within(second.runner.resume_run(paused.run_id, token.token, agent=second.agent))
+    assert result.output_text == "all good"
+
+
+async def test_a_denied_run_resumes_into_a_refusal() -> None:
+    scene = Scene(PAY)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "deny", "too much")
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
+        await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert "too much" in str(caught.value)
+    assert scene.ran == []
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_a_run_is_denied_in_one_step() -> None:
+    scene = Scene(PAY)
+    paused = await scene.paused()
+    work = scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, decision="deny")
+    assert await code_of(work) == "AGENTS-E-GATE-DENIED"
+    assert scene.ran == []
+
+
+async def test_with_several_in_one_turn_nothing_runs_until_all_are_decided() -> None:
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
+    paused = await scene.paused()
+    first, second = paused.interruptions
+    token = await scene.runner.submit_approval(first.approval_id, "approve")
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-APPROVAL-INVALID"
+    assert [one.approval_id for one in await scene.runner.get_pending_approvals()] == [second.approval_id]
+    await scene.runner.submit_approval(second.approval_id, "approve")
+    assert scene.ran == []
+    assert (await within(scene.runner.resume_run(paused.run_id, token.token))).output_text == "all good"
+    assert sorted(scene.ran) == ["pay 5", "pay 6"]
+
+
+async def test_of_two_tokens_of_a_turn_only_one_resumes_it() -> None:
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
+    paused = await scene.paused()
+    tokens = [await scene.runner.submit_approval(one.approval_id, "approve") for one in paused.interruptions]
+    codes = await asyncio.gather(*(code_of(scene.runner.resume_run(paused.run_id, token.token)) for token in tokens))
+    assert sorted(codes) == ["", "AGENTS-E-RESUME-TOKEN"]
+    assert sorted(scene.ran) == ["pay 5", "pay 6"]
+
+
+async def test_one_denied_of_several_stops_them_all() -> None:
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")])
+    paused = await scene.paused()
+    first, second = paused.interruptions
+    halfway = await within(scene.runner.approve_and_resume(paused.run_id, first.approval_id, decision="deny"))
+    assert [one.approval_id for one in halfway.interruptions] == [second.approval_id]
+    assert await code_of(scene.runner.approve_and_resume(paused.run_id, second.approval_id)) == "AGENTS-E-GATE-DENIED"
+    assert scene.ran == []
+
+
+async def test_an_approval_of_another_run_is_not_found() -> None:
+    scene = Scene(PAY, PAY)
+    one, other = await scene.paused(), await scene.paused()
+    work = scene.runner.approve_and_resume(one.run_id, other.interruptions[0].approval_id)
+    assert await code_of(work) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_pending_approvals_of_an_unknown_run_are_an_error_and_of_a_known_one_an_empty_list() -> None:
+    scene = Scene("all good")
+    result = await scene.go()
+    assert await scene.runner.get_pending_approvals(result.run_id) == []
+    assert await scene.runner.get_pending_approvals() == []
+    assert await code_of(scene.runner.get_pending_approvals("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_a_run_can_pause_more_than_once() -> None:
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "all good")
+    paused = await scene.paused()
+    again = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert (again.run_id, scene.ran) == (paused.run_id, ["pay 5"])
+    result = await within(scene.runner.approve_and_resume(again.run_id, again.interruptions[0].approval_id))
+    assert (result.output_text, scene.ran) == ("all good", ["pay 5", "pay 6"])
+    assert [call.tool_call_id for call in result.tool_calls] == ["p-1", "p-2"]
+
+
+async def test_resume_through_the_options_tells_the_model_what_the_human_said() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    resume = ResumeOptions(token.token, human_response="but not again this month")
+    result = await scene.go(Extensions(resume=resume))
+    assert (result.run_id, result.output_text, scene.ran) == (paused.run_id, "all good", ["pay 5"])
+    assert "but not again this month" in json.dumps(scene.model.calls[-1].input, default=str)
+
+
+async def test_what_the_human_said_is_kept_when_no_model_is_left_to_hear_it() -> None:
+    scene = Scene(PAY)
+    scene.agent.tool_use_behavior = "stop_on_first_tool"
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    result = await scene.go(Extensions(resume=ResumeOptions(token.token, "fine")))
+    assert result.output_text == "paid 5"
+
+
+async def test_an_expired_token_asks_again_and_the_new_one_works(clock: FakeClock) -> None:
+    scene = Scene(PAY, "all good", clock=clock, resume_token_ttl_sec=60)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    clock.move(60)
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    (renewed,) = await scene.runner.get_pending_approvals(paused.run_id)
+    assert renewed.approval_id != paused.interruptions[0].approval_id
+    result = await within(scene.runner.approve_and_resume(paused.run_id, renewed.approval_id))
+    assert (result.output_text, scene.ran) == ("all good", ["pay 5"])
+
+
+async def test_context_and_settings_of_the_caller_survive_a_pause_in_the_same_process() -> None:
+    seen: list[Any] = []
+
+    @sdk.function_tool(needs_approval=True)
+    def peek(context: sdk.RunContextWrapper[Any]) -> str:
+        """Look at the context."""
+        seen.append(context.context)
+        return "seen"
+
+    mine = object()
+    agent = Agent(name="A", model=ScriptedModel(ScriptedCall("peek"), "done"), tools=[peek])
+    runner = create_runner(safety_agent=FakeJudge())
+    paused = await within(runner.run(agent, "go", RunOptions(sdk={"context": mine})))
+    await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert seen == [mine]

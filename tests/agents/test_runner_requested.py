@@ -1,0 +1,62 @@
+"""Calls that the caller asks for, without a model."""
+
+from openai_responses_mcp.agents import (
+    Agent,
+    Extensions,
+    RequestedToolCall,
+    RunOptions,
+)
+from openai_responses_mcp.agents.testing import ScriptedModel
+from tests.agents.fakes import DENY, code_of, collected, within
+from tests.agents.scenes import Scene
+
+
+async def test_calls_asked_for_by_the_caller_need_no_model_and_pass_the_gate() -> None:
+    scene = Scene()
+    calls = (RequestedToolCall("look", {"what": "a"}), RequestedToolCall("look", {"what": "b"}))
+    result = await scene.go(Extensions(tool_calls=calls))
+    assert scene.ran == ["look a", "look b"]
+    assert result.output_text == "saw a\nsaw b"
+    assert [call.output for call in result.tool_calls] == ["saw a", "saw b"]
+    assert scene.model.calls == []
+    assert len(scene.judge.requests) == 2
+
+
+async def test_calls_asked_for_by_the_caller_can_be_streamed() -> None:
+    scene = Scene()
+    options = RunOptions(extensions=Extensions(tool_calls=(RequestedToolCall("look", {"what": "a"}),)))
+    events = await within(collected(scene.runner.run_stream(scene.agent, "", options)))
+    assert [event.type for event in events] == ["tool_call", "tool_output", "final_output"]
+    assert (events[-1].final_output, scene.ran) == ("saw a", ["look a"])
+
+
+async def test_a_handoff_can_be_asked_for_by_the_caller() -> None:
+    scene = Scene()
+    scene.agent.handoffs = [Agent(name="Second", model=ScriptedModel("second here"))]
+    result = await scene.go(Extensions(tool_calls=(RequestedToolCall("Second"),)))
+    assert result.output_text == "second here"
+    assert [request.tool_name for request in scene.judge.requests] == ["Second"]
+
+
+async def test_a_call_asked_for_by_the_caller_can_be_denied() -> None:
+    scene = Scene()
+    scene.judge.on("look", DENY)
+    calls = (RequestedToolCall("look"), RequestedToolCall("pay", {"amount": 1}))
+    assert await code_of(scene.go(Extensions(tool_calls=calls))) == "AGENTS-E-GATE-DENIED"
+    assert scene.ran == []
+
+
+async def test_a_call_asked_for_by_the_caller_can_wait_for_a_human_elsewhere(sqlite_url: str) -> None:
+    scene = Scene(store=sqlite_url)
+    call = RequestedToolCall("pay", {"amount": 7})
+    paused = await within(scene.runner.run(scene.agent, "", RunOptions(extensions=Extensions(tool_calls=(call,)))))
+    other = Scene(store=sqlite_url)
+    (request,) = await other.runner.get_pending_approvals(paused.run_id)
+    result = await within(other.runner.approve_and_resume(paused.run_id, request.approval_id, agent=other.agent))
+    assert (result.output_text, scene.ran, other.ran) == ("paid 7", [], ["pay 7"])
+
+
+async def test_a_call_of_a_tool_that_the_agent_has_not_is_refused() -> None:
+    scene = Scene()
+    extensions = Extensions(tool_calls=(RequestedToolCall("fly"),))
+    assert await code_of(scene.go(extensions)) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
