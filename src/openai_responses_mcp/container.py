@@ -1,7 +1,7 @@
 """The composition root: the only place where adapters meet use cases. Adapters first, use cases after.
 
 What must be open before the first reply (the logger) or is shared with the connection is handed in by the command
-that runs; everything that is slow to load is loaded with this module, behind the first replies.
+that runs; what is slow to load is loaded with this module, behind the first replies, and the SDK still later.
 """
 
 import asyncio

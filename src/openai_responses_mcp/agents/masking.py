@@ -46,6 +46,22 @@ class Masking:
             return value
         return self.text(str(value))
 
+    def error(self, failure: AgentsError, **details: object) -> AgentsError:
+        """The error as it may be shown: masked, and without a cause that has a secret in its text."""
+        details = self.value({**details, **failure.details})
+        shown = AgentsError(failure.code, self.text(failure.message), failure.category, details)
+        shown.__cause__ = failure.__cause__ if self._is_clean(failure.__cause__) else None
+        return shown
+
+    def _is_clean(self, error: BaseException | None) -> bool:
+        seen: list[BaseException] = []
+        while error is not None and error not in seen:
+            seen.append(error)
+            if self.has_secret(str(error)) or self.has_secret(repr(error)):
+                return False
+            error = error.__cause__ or error.__context__
+        return True
+
     def _field(self, name: str, value: Any) -> Any:
         if _SECRET_FIELD.search(name) and not _COUNTS.search(name) and value not in (None, "", False, True):
             return MASK

@@ -198,7 +198,7 @@ class AgentRunner:
         status = "denied" if failure.code in ("AGENTS-E-GATE-DENIED", "AGENTS-E-GUARDRAIL-DENIED") else "failed"
         with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
             await self._save(run.record, status)
-        return self._without_secrets(failure, run.record.run_id)
+        return self._masking.error(failure, run_id=run.record.run_id)
 
     def _result(
         self, run: _Run, outcome: EngineOutcome, interruptions: list[HumanApprovalRequest] | None = None
@@ -391,27 +391,9 @@ class AgentRunner:
         while len(self._remembered) > _MOST_REMEMBERED:
             self._remembered.popitem(last=False)
 
-    def _without_secrets(self, failure: AgentsError, run_id: str) -> AgentsError:
-        """The error as it may be shown: masked, and without a cause that has a secret in its text."""
-        details = self._masking.value({"run_id": run_id, **failure.details})
-        shown = AgentsError(failure.code, self._masking.text(failure.message), failure.category, details)
-        cause = failure.__cause__
-        shown.__cause__ = cause if _is_clean(cause, self._masking) else None
-        return shown
-
 
 async def _already(outcome: EngineOutcome) -> EngineOutcome:
     return outcome
-
-
-def _is_clean(error: BaseException | None, masking: Masking) -> bool:
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        if masking.has_secret(str(error)) or masking.has_secret(repr(error)):
-            return False
-        error = error.__cause__ or error.__context__
-    return True
 
 
 def _bound_to(approval: ApprovalRecord) -> tuple[str, str, str]:
