@@ -1,4 +1,4 @@
-"""A long life in short: many calls, one in ten failing and one in twenty cancelled, and nothing grows.
+"""A long life in short: many calls, one in ten failing, one in twenty cancelled, one in four streamed; nothing grows.
 
     python -m tests.reliability.soak [--calls 100000]
 
@@ -70,22 +70,26 @@ class Soak:
                 told = time.monotonic()
                 say(f"  {self._started:,} calls so far, {self._talk.facts()['RssAnon'] / 1024:.1f} MiB")
         self._talk.send(ping("settled"))
-        for message in self._talk.receive_until(lambda message: message["id"] == "settled")[:-1]:
+        for message in self._talk.receive_until(lambda message: message.get("id") == "settled")[:-1]:
             self._note(message)
 
     def _start(self) -> None:
         number, lot = self._started, self._chance.random()
         self._started += 1
         failure = f" [rehearse: {self._chance.choice(FAILURES)}]" if lot < 0.10 else ""
-        self._talk.send(tool_call(number, f"Why {number}?{failure}"))
+        call = tool_call(number, f"Why {number}?{failure}", reports_progress=number % 4 == 0)
         if lot >= 0.95:
-            self._talk.send(cancellation(number))
+            # In one piece, or the answer may be quicker than the cancellation.
+            self._talk.send(call, cancellation(number))
             self._cancelled.add(number)
             self.counts["cancelled"] += 1
         else:
+            self._talk.send(call)
             self._waiting.add(number)
 
     def _note(self, message: Message) -> None:
+        if "method" in message:  # Progress.
+            return
         number = message["id"]
         if number in self._cancelled:
             raise Broken(f"call {number} was answered after its cancellation")

@@ -29,8 +29,10 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def tool_call(call_id: int | str, question: str = "Why?") -> Message:
-    params = {"name": "answer", "arguments": {"query": question}}
+def tool_call(call_id: int | str, question: str = "Why?", *, reports_progress: bool = False) -> Message:
+    params: Message = {"name": "answer", "arguments": {"query": question}}
+    if reports_progress:
+        params["_meta"] = {"progressToken": call_id}
     return {"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params}
 
 
