@@ -65,8 +65,8 @@ def test_the_reason_of_a_parse_error_is_kept_short() -> None:
 @pytest.mark.parametrize("message", [[], [request(1, "ping")], "ping", 1, None, True, 1.5])
 def test_json_that_is_no_object_is_an_invalid_request_without_an_id(message: Any) -> None:
     bad = decoded(message)
-    assert isinstance(bad, BadMessage)
-    assert (bad.code, bad.id) == (-32600, None)
+    assert bad == BadMessage(-32600, "Invalid request: not a JSON object (batches are not supported)")
+    assert bad.id is None
 
 
 @pytest.mark.parametrize("unusable", [None, True, False, 1.0, 1.5, 1e3, {}, {"id": 1}, [], [1]])

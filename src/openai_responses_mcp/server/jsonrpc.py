@@ -102,7 +102,7 @@ def _is_response(message: JsonObject) -> bool:
 
 
 def _notification(message: JsonObject) -> Notification | None:
-    if "id" in message or _fault_in(message):
+    if _fault_in(message):
         return None
     return Notification(message["method"], message.get("params") or {})
 
