@@ -71,6 +71,27 @@ async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: Rehear
     assert request.json == request_body(asking()) | ({"stream": True} if streams else {})
 
 
+@at_once_and_streamed
+async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(
+    make: Make, server: RehearsalServer, streams: bool
+) -> None:
+    await respond(make(), "why \ud800?", streams=streams)
+    assert server.requests[0].json == request_body(asking("why \ufffd?")) | ({"stream": True} if streams else {})
+
+
+async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -> None:
+    async def answer(request: RecordedRequest) -> Reply:
+        return Reply(
+            body=rb'{"output": [{"type": "message", "content": [{"type": "output_text", "text": "so \ud800"}]}]}'
+        )
+
+    server = HttpServer(answer)
+    gateway = openai_gateway(await server.start())
+    assert (await respond(gateway)).text == "so \ufffd"
+    await gateway.close()
+    await server.close()
+
+
 async def test_fields_can_be_left_out(make: Make, server: RehearsalServer) -> None:
     await respond(make(omit=("truncation", "include")))
     assert server.requests[0].json == request_body(asking(), ("truncation", "include"))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pydantic_core import from_json, to_json
+
 from openai_responses_mcp.adapters.api_errors import api_errors_translated, refusal
 from openai_responses_mcp.adapters.api_session import ApiSession
 from openai_responses_mcp.adapters.openai_wire import JsonObject, read_reply, request_body
@@ -92,8 +94,8 @@ class OpenAIResponsesGateway(LLMGateway):
 
     async def _ask(self, body: JsonObject) -> object:
         with api_errors_translated(self._mask):
-            content = await self._request("POST", "responses", json.dumps(body).encode())
-            return json.loads(content.decode("utf-8"))
+            content = await self._request("POST", "responses", to_json(body))
+            return _parsed(content)
 
     async def _request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         reply = await self._session.request(method, path, content)
@@ -120,3 +122,11 @@ class OpenAIResponsesGateway(LLMGateway):
             f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
             " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
         )
+
+
+def _parsed(content: bytes) -> object:
+    """Twice as quick as `json` alone, which takes a few things more: halves of a surrogate pair, say."""
+    try:
+        return from_json(content)
+    except ValueError:
+        return json.loads(content.decode("utf-8"))

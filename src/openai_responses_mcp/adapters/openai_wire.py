@@ -25,7 +25,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
-        "input": [{"role": "user", "content": [{"type": "input_text", "text": request.input_text}]}],
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": _clean(request.input_text)}]}],
         "tools": _tools(request),
         "include": ["web_search_call.action.sources"],
         "truncation": "auto",
@@ -169,8 +169,8 @@ def _sources(searches: list[JsonObject]) -> Iterator[Source]:
 
 
 def _date_of(facts: JsonObject) -> str | None:
-    for field in _DATE_FIELDS:
-        day = _ISO_DAY.match(str(facts.get(field)))
+    for value in [facts[field] for field in _DATE_FIELDS if field in facts]:
+        day = _ISO_DAY.match(str(value))
         with contextlib.suppress(ValueError):  # The 31st of February, say.
             if day:
                 return date.fromisoformat(day[0]).isoformat()

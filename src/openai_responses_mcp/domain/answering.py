@@ -1,6 +1,7 @@
 """The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
 
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
@@ -111,6 +112,8 @@ class AnswerQuestion:
         )
 
     def _log_request(self, question: Question, request: ModelRequest) -> None:
+        if not self._logger.is_debugging:
+            return
         takes_verbosity, takes_effort = request.verbosity is not None, request.reasoning_effort is not None
         supports = {"verbosity": takes_verbosity, "reasoning": takes_effort}
         self._logger.debug("", profile=question.profile, model=request.model, supports=supports)
@@ -118,6 +121,8 @@ class AnswerQuestion:
         self._logger.debug("request summary", **{name: _on_off(fact) for name, fact in facts.items()})
 
     def _log_reply(self, reply: ModelReply, seconds: float) -> None:
+        if not self._logger.is_debugging:
+            return
         usage = reply.usage
         self._logger.debug(
             "reply",
@@ -137,6 +142,7 @@ def _nothing_said(reply: ModelReply) -> AnswerWithheld:
     )
 
 
+@lru_cache(maxsize=1)
 def _dates(today: date) -> str:
     day = timedelta(days=1)
     return f"today={today} yesterday={today - day} tomorrow={today + day}"

@@ -26,6 +26,7 @@ _CODES: tuple[tuple[type[AnsweringError], int], ...] = (
 
 # json.loads lets a lone surrogate through, and no encoder takes one.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 # Legal inside JSON, but line ends to some readers of lines.
 _LINE_ENDS = (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
@@ -149,7 +150,9 @@ def _without_surrogates(value: Any) -> Any:
 
 def encode(message: JsonObject) -> bytes:
     """One JSON document without a raw line end in it."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _ENCODER.encode(message)
+    if text.isascii():
+        return text.encode()
     for line_end, escape in _LINE_ENDS:
         text = text.replace(line_end, escape)
     try:

@@ -6,6 +6,8 @@ from openai_responses_mcp.domain.models import Answer, Citation
 from openai_responses_mcp.server.jsonrpc import JsonObject
 from openai_responses_mcp.server.tools import Tool
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+
 
 def tool_result(tool: Tool, answer: Answer, *, shows_response_id: bool = True) -> JsonObject:
     shape = _iris_result if tool.name == "iris" else _answer_result
@@ -19,7 +21,7 @@ def _answer_result(answer: Answer, shows_response_id: bool) -> JsonObject:
         "citations": [_citation(citation) for citation in answer.citations],
         "model": answer.model,
     }
-    content = [_text_block(json.dumps(fields, ensure_ascii=False))]
+    content = [_text_block(_ENCODER.encode(fields))]
     if answer.response_id and shows_response_id:
         content.append(_text_block(f"[Response ID: {answer.response_id}]"))
     return {"content": content, "structuredContent": {**fields, **_response_id(answer)}}
