@@ -88,6 +88,47 @@ async def test_sixty_replies_of_a_megabyte_wait_for_a_client_that_does_not_read(
 
 
 @both_kinds_of_wire
+async def test_a_short_reply_to_a_client_that_reads_is_there_at_once(connect: Connect, pair: Pair) -> None:
+    client = connect(pair)
+    client.transport().send(b"{}")
+    assert client.read_what_is_there() == b"{}\n"
+
+
+@both_kinds_of_wire
+async def test_short_replies_to_a_client_that_does_not_read_do_not_stop_the_server(
+    connect: Connect, pair: Pair
+) -> None:
+    client = connect(pair)
+    transport = client.transport()
+    bodies = [b"%04d" % number + b"x" * 1000 for number in range(2000)]
+    too_late = threading.Timer(WAIT_SECONDS, client.close)
+    too_late.start()
+    for body in bodies:
+        transport.send(body)
+    too_late.cancel()
+    assert await client.read_lines(len(bodies)) == bodies
+
+
+@both_kinds_of_wire
+async def test_short_and_long_replies_keep_their_order(connect: Connect, pair: Pair) -> None:
+    client = connect(pair)
+    transport = client.transport()
+    bodies = [b"%03d" % number + b"x" * (10 if number % 2 else 10_000) for number in range(200)]
+    for body in bodies:
+        transport.send(body)
+    assert await client.read_lines(len(bodies)) == bodies
+
+
+async def test_a_short_reply_to_a_client_that_has_left_is_noticed(connect: Connect) -> None:
+    client = connect()
+    transport = client.transport()
+    client.close()
+    transport.send(b"{}")
+    with pytest.raises(TransportClosed):
+        await asyncio.wait_for(transport.flush(), WAIT_SECONDS)
+
+
+@both_kinds_of_wire
 async def test_descriptors_that_someone_made_non_blocking_are_waited_for(connect: Connect, pair: Pair) -> None:
     client = connect(pair)
     os.set_blocking(client.wire_in, False)
@@ -98,7 +139,8 @@ async def test_descriptors_that_someone_made_non_blocking_are_waited_for(connect
     client.write(b"{}\n")
     assert await asyncio.wait_for(receiving, WAIT_SECONDS) == b"{}"
     transport.send(b"x" * MEGABYTE)
-    assert await client.read_lines(1) == [b"x" * MEGABYTE]
+    transport.send(b"y")
+    assert await client.read_lines(2) == [b"x" * MEGABYTE, b"y"]
     client.end()
     assert await receive(transport) is None
 
