@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 the question or the check failed, 2 the command line or th
 """
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -142,6 +143,8 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
 
         return examine(configuration, environ)
     if options.stdio:
+        # Until all is loaded (see serving): looking for garbage would be a twentieth of the way to the first reply.
+        gc.disable()
         from openai_responses_mcp.serving import serve_stdio
 
         if configuration.settings.server.show_config_on_start:

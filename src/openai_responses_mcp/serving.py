@@ -1,6 +1,7 @@
 """The stdio server: opens the wire, answers what needs no model at once, loads the rest behind the first reply."""
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -66,11 +67,14 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
 
 def _load(around: Surroundings) -> "Iterator[ToolCaller]":
     """First what every call needs; then the SDK, for calls that want to hear of progress."""
-    container = around.load_container()
-    gateway = container.openai_gateway()
-    gateway.prepare()
-    yield container.tool_caller()
-    gateway.prepare_streaming()
+    try:
+        container = around.load_container()
+        gateway = container.openai_gateway()
+        gateway.prepare()
+        yield container.tool_caller()
+        gateway.prepare_streaming()
+    finally:
+        gc.enable()
 
 
 def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":

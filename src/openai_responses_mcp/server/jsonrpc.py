@@ -25,7 +25,8 @@ _CODES: tuple[tuple[type[AnsweringError], int], ...] = (
 """The only table from error to code; the first class that fits decides."""
 
 # json.loads lets a lone surrogate through, and no encoder takes one.
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# As text, which `re` compiles when the first comes: most clients never send one.
+_SURROGATE = "[\ud800-\udfff]"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 # Legal inside JSON, but line ends to some readers of lines.
 _LINE_ENDS = (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
@@ -140,7 +141,7 @@ def _short(exc: Exception) -> str:
 
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return re.sub(_SURROGATE, "\ufffd", value)
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
@@ -158,7 +159,7 @@ def encode(message: JsonObject) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text).encode("utf-8")
+        return re.sub(_SURROGATE, "\ufffd", text).encode("utf-8")
 
 
 def result_message(request_id: RequestId, result: JsonObject) -> JsonObject:
