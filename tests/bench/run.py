@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tests.bench import growth, measures, report
@@ -105,7 +104,7 @@ class Run:
             for server in random.sample(self.servers, len(self.servers)):
                 beside.append(measures.floors(our_python(), environ, base_url))
                 samples[server.name] = self._turn(server, environ, beside[-1]["bare HTTP request"]["warm_p50"])
-            samples |= {name: _medians([floors[name] for floors in beside]) for name in beside[0]}
+            samples |= {name: measures.medians([floors[name] for floors in beside]) for name in beside[0]}
             self.rounds.append(samples)
 
     def _rounds(self, count: int, end_after_seconds: float) -> Iterator[int]:
@@ -156,10 +155,6 @@ class Run:
             "framer": framer,
             "seconds": round(self.progress.seconds),
         }
-
-
-def _medians(several: list[measures.Samples]) -> measures.Samples:
-    return {key: median(samples[key] for samples in several) for key in several[0]}
 
 
 def machine() -> dict[str, Any]:
