@@ -58,6 +58,10 @@ def test_a_body_that_is_not_json_is_a_parse_error_without_an_id(body: bytes, rea
     assert reason in bad.message
 
 
+def test_a_byte_order_mark_is_called_by_its_name() -> None:
+    assert refused(b'\xef\xbb\xbf{"id": 1}').message == "Parse error: it begins with a byte order mark (BOM)"
+
+
 def test_the_reason_of_a_parse_error_is_kept_short() -> None:
     assert len(refused(b'{"' + b"a" * 10_000).message) < 250
 

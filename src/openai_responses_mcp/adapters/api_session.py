@@ -47,8 +47,8 @@ class ApiSession:
     async def request(self, method: str, path: str, content: bytes | None = None) -> ApiReply:
         """Raises what aiohttp raises, `BodyTooLong`, or `GatewayRefused` where the route cannot be gone."""
         url, proxy = self._route.url_of(path), self._route.proxy
-        asking = self._session.request(method, url, data=content, proxy=proxy, allow_redirects=False)
-        async with asking as response:
+        response = await self._session.request(method, url, data=content, proxy=proxy, allow_redirects=False)
+        with contextlib.closing(response):  # One that was read to its end has already given its connection back.
             return ApiReply(response.status, response.headers, await _read_bounded(response))
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ class ApiSession:
 async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
     """Counted as it is when unpacked: a few kilobytes may unfold into gigabytes."""
     chunks, count = [], 0
-    async for chunk in response.content.iter_any():
+    while chunk := await response.content.readany():
         count += len(chunk)
         if count > LONGEST_REPLY_BYTES:
             raise BodyTooLong
