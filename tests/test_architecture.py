@@ -50,3 +50,19 @@ def test_the_sdk_is_not_imported_before_somebody_listens_to_progress() -> None:
     modules = modules_after("import openai_responses_mcp.container\n")
     assert "aiohttp" in modules
     assert [name for name in SDK if name in modules] == []
+
+
+LOADED = """
+import gc, sys
+from openai_responses_mcp import serving
+from openai_responses_mcp.config import Flags, load
+from openai_responses_mcp.surroundings import surroundings
+environ = {"HOME": sys.argv[1], "OPENAI_API_KEY": "sk-made-up-0123456789"}
+gc.disable()
+caller, = serving._load(surroundings(load(Flags(), environ), environ))
+assert gc.isenabled()
+"""
+
+
+def test_garbage_is_collected_again_once_everything_is_loaded(tmp_path: Path) -> None:
+    assert "openai" in modules_after(LOADED, str(tmp_path))

@@ -143,7 +143,7 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
 
         return examine(configuration, environ)
     if options.stdio:
-        # Until all is loaded (see serving): looking for garbage would be a twentieth of the way to the first reply.
+        # Until all is loaded (see serving): looking for garbage would be a thirtieth of the way to the first reply.
         gc.disable()
         from openai_responses_mcp.serving import serve_stdio
 
