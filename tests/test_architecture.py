@@ -25,8 +25,8 @@ SLOW = (
 
 START = """
 import sys
-from openai_responses_mcp import serving
-from openai_responses_mcp.config import Flags, load
+from openai_responses_mcp.commands import serve
+from openai_responses_mcp.config.loading import Flags, load
 load(Flags(model="gpt-5"), {"OPENAI_API_TIMEOUT": "1000", "DEBUG": "1", "MAX_CITATIONS": "2", "HOME": sys.argv[1]})
 """
 
@@ -42,7 +42,7 @@ def modules_after(code: str, *arguments: str) -> list[str]:
 
 def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None:
     modules = modules_after(START, str(tmp_path))
-    assert "openai_responses_mcp.serving" in modules
+    assert "openai_responses_mcp.commands.serve" in modules
     assert [name for name in SLOW if name in modules] == []
 
 
@@ -54,12 +54,12 @@ def test_the_sdk_is_not_imported_before_somebody_listens_to_progress() -> None:
 
 LOADED = """
 import gc, sys
-from openai_responses_mcp import serving
-from openai_responses_mcp.config import Flags, load
-from openai_responses_mcp.surroundings import surroundings
+from openai_responses_mcp.commands import serve
+from openai_responses_mcp.config.loading import Flags, load
+from openai_responses_mcp.start import surroundings
 environ = {"HOME": sys.argv[1], "OPENAI_API_KEY": "sk-made-up-0123456789"}
 gc.disable()
-caller, = serving._load(surroundings(load(Flags(), environ), environ))
+caller, = serve._load(surroundings(load(Flags(), environ), environ))
 assert gc.isenabled()
 """
 

@@ -4,16 +4,12 @@ from typing import Any
 import pytest
 from dependency_injector import errors
 
-from openai_responses_mcp.adapters.api_route import ApiRoute
-from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
-from openai_responses_mcp.adapters.sdk_client import SdkClient
+from openai_responses_mcp.adapters.openai.client import SdkClient
+from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
+from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
-from openai_responses_mcp.container import Container, answering_rules, calling_rules
-from openai_responses_mcp.domain.answering import AnswerQuestion
-from openai_responses_mcp.domain.models import Profile
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-from openai_responses_mcp.settings import (
+from openai_responses_mcp.config.settings import (
     ModelProfiles,
     RequestSettings,
     SearchDefaults,
@@ -22,7 +18,11 @@ from openai_responses_mcp.settings import (
     Settings,
     UserLocation,
 )
-from openai_responses_mcp.settings import Profile as ProfileSettings
+from openai_responses_mcp.config.settings import Profile as ProfileSettings
+from openai_responses_mcp.container import Container, answering_rules, calling_rules
+from openai_responses_mcp.domain.answering import AnswerQuestion
+from openai_responses_mcp.domain.models import Profile
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 from tests.fakes import FakeLogger
 
 KINDS = {

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.config import ConfigError, Configuration, Flags, load, show
+from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, show
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -135,17 +135,17 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
 
 def _command(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
     if options.ask is not None:
-        from openai_responses_mcp.asking import ask
+        from openai_responses_mcp.commands.ask import ask
 
         return ask(options.ask, configuration, environ, rehearses=options.rehearse)
     if options.doctor:
-        from openai_responses_mcp.doctor import examine
+        from openai_responses_mcp.commands.doctor.examining import examine
 
         return examine(configuration, environ)
     if options.stdio:
-        # Until all is loaded (see serving): looking for garbage would be a thirtieth of the way to the first reply.
+        # Until all is loaded (see commands.serve): looking for garbage would be a thirtieth of the way to the first reply.
         gc.disable()
-        from openai_responses_mcp.serving import serve_stdio
+        from openai_responses_mcp.commands.serve import serve_stdio
 
         if configuration.settings.server.show_config_on_start:
             _tell(_summary(configuration))

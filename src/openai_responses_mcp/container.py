@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from dependency_injector import containers, providers
 
-from openai_responses_mcp.adapters.api_route import ApiRoute
-from openai_responses_mcp.adapters.api_session import ApiSession
-from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
+from openai_responses_mcp.adapters.openai.route import ApiRoute
+from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-from openai_responses_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.adapters.sdk_client import SdkClient
+    from openai_responses_mcp.adapters.openai.client import SdkClient
 
 
 def sdk_client(*arguments: Any, **options: Any) -> "SdkClient":
     """Loads the SDK, which takes longer than all the rest."""
-    from openai_responses_mcp.adapters.sdk_client import SdkClient
+    from openai_responses_mcp.adapters.openai.client import SdkClient
 
     return SdkClient(*arguments, **options)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from openai_responses_mcp.adapters.stdio_framing import StdioFramer
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 
 MIB = 1024 * 1024
 BODIES_MIB = (1, 2, 4, 8, 16)  # up to the longest message that is taken by default

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.config import (
+from openai_responses_mcp.config.loading import (
     ConfigError,
     Configuration,
     Flags,

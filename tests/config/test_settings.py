@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openai_responses_mcp.settings import Range, Settings, from_text, key_paths, kind_at, wanted
+from openai_responses_mcp.config.settings import Range, Settings, from_text, key_paths, kind_at, wanted
 
 Key = tuple[str | int, ...]
 

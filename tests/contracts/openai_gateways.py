@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pytest
 from dependency_injector import providers
 
-from openai_responses_mcp.adapters.api_route import ApiRoute
-from openai_responses_mcp.adapters.api_session import ApiSession
-from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.sdk_client import SdkClient
+from openai_responses_mcp.adapters.openai.client import SdkClient
+from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.openai.route import ApiRoute
+from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
 from openai_responses_mcp.domain.ports import Clock

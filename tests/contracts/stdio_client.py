@@ -5,8 +5,8 @@ import os
 import socket
 from collections.abc import Callable
 
-from openai_responses_mcp.adapters.stdio_framing import StdioFramer
-from openai_responses_mcp.adapters.stdio_transport import StdioTransport
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.ports import Logger
 from tests.fakes import WAIT_SECONDS, FakeLogger
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import pytest
 
-from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.domain.errors import (
     AnswerWithheld,
     GatewayBroken,

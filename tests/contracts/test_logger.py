@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from openai_responses_mcp.adapters.structlog_logger import StructlogLogger
+from openai_responses_mcp.adapters.log.structlog_logger import StructlogLogger
 from openai_responses_mcp.domain.ports import Logger
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
 

@@ -8,19 +8,19 @@ import sys
 
 import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-with atheris.instrument_imports(include=["openai_responses_mcp.adapters.stdio_framing"]):
-    from openai_responses_mcp.adapters import stdio_framing
-    from openai_responses_mcp.adapters.stdio_framing import StdioFramer
+with atheris.instrument_imports(include=["openai_responses_mcp.adapters.stdio.framing"]):
+    from openai_responses_mcp.adapters.stdio import framing
+    from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 
 from openai_responses_mcp.domain.ports import FramingFault
 
 # All limits are small, so that short inputs, which are quick to try, reach every state.
 LIMIT = 32
-stdio_framing.LONGEST_HEADER_BYTES = 48
-stdio_framing.MOST_HEADER_LINES = 4
+framing.LONGEST_HEADER_BYTES = 48
+framing.MOST_HEADER_LINES = 4
 MOST_CUTS = 4
 # The longest line that may wait for its end, with what can still turn out to belong to it.
-MOST_BUFFERED = max(LIMIT + len(b"\r"), stdio_framing.LONGEST_HEADER_BYTES)
+MOST_BUFFERED = max(LIMIT + len(b"\r"), framing.LONGEST_HEADER_BYTES)
 
 PING = b'{"id":1}'
 GOOD = b"Content-Length: 8\r\n\r\n" + PING

@@ -12,11 +12,11 @@ import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import httpx2
 
 with atheris.instrument_imports(include=["openai_responses_mcp.adapters"]):
-    from openai_responses_mcp.adapters.api_route import ApiRoute
-    from openai_responses_mcp.adapters.api_session import ApiReply, ApiSession
-    from openai_responses_mcp.adapters.openai_gateway import OpenAIResponsesGateway
-    from openai_responses_mcp.adapters.openai_wire import progress_of, read_reply
-    from openai_responses_mcp.adapters.sdk_client import SdkClient
+    from openai_responses_mcp.adapters.openai.client import SdkClient
+    from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+    from openai_responses_mcp.adapters.openai.route import ApiRoute
+    from openai_responses_mcp.adapters.openai.session import ApiReply, ApiSession
+    from openai_responses_mcp.adapters.openai.wire import progress_of, read_reply
 
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.errors import GatewayError

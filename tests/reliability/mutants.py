@@ -61,7 +61,7 @@ MODULES = {
         (*(f"tests/server/test_{name}.py" for name in _DISPATCHING), EDGES),
     ),
     "jsonrpc": Module(PACKAGE / "server/jsonrpc.py", ("tests/server/test_jsonrpc.py", EDGES)),
-    "framer": Module(PACKAGE / "adapters/stdio_framing.py", ("tests/adapters/test_stdio_framing.py", EDGES), 8),
+    "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py", EDGES), 8),
 }
 
 # By module, line of code as it stands, and change: why no test can or need tell the difference.

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from openai_responses_mcp.adapters.stdio_framing import StdioFramer
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.domain.citations import with_sources
 from openai_responses_mcp.domain.masking import MASK, SecretMask, secrets_in
 from openai_responses_mcp.domain.models import Citation

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FRAMING = "tests/adapters/test_stdio_framing.py"
+FRAMING = "tests/adapters/stdio/test_framing.py"
 TRANSPORT = "tests/contracts/test_transport.py"
 DISPATCH = "tests/server/test_dispatch.py"
 JSONRPC = "tests/server/test_jsonrpc.py"
@@ -16,7 +16,7 @@ FAULTS = "tests/e2e/test_faults_e2e.py"
 PROCESS = "tests/e2e/test_process.py"
 STDIO = "tests/e2e/test_stdio.py"
 CONFIGURED = "tests/e2e/test_configuration_e2e.py"
-CONFIG_FILE = "tests/config/test_config_file.py"
+CONFIG_FILE = "tests/config/test_file.py"
 MATRIX = "tests/reliability/test_fault_matrix.py"
 HOSTILE = "tests/reliability/test_hostile_replies.py"
 SECRETS = "tests/reliability/test_secrets.py"

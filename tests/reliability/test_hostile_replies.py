@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.api_session import LONGEST_REPLY_BYTES
-from openai_responses_mcp.adapters.retrying_gateway import RetryingGateway
+from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
+from openai_responses_mcp.adapters.openai.session import LONGEST_REPLY_BYTES
 from openai_responses_mcp.domain.errors import GatewayError, GatewayGarbled, GatewayOverloaded, GatewayRefused
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from openai_responses_mcp.rehearsal.http_server import HttpServer

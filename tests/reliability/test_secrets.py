@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
-from openai_responses_mcp.adapters.structlog_logger import StructlogLogger
+from openai_responses_mcp.adapters.log.structlog_logger import StructlogLogger
 from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener

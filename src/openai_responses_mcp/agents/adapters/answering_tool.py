@@ -14,13 +14,13 @@ from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.config import ConfigError, Configuration, Flags, load
+from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load
 from openai_responses_mcp.container import Container
 from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
 from openai_responses_mcp.domain.models import Answer, Question
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import TOOLS, read_question
-from openai_responses_mcp.surroundings import Surroundings, surroundings
+from openai_responses_mcp.start import Surroundings, surroundings
 
 # It reads the web and tells the question to the API: more than a function that stays in this process.
 RISK_LEVEL = 2

@@ -1,0 +1,196 @@
+"""The log on stderr, and the same lines in the debug file: time, level, event, then the facts as `name=value`.
+
+One event is one line, whatever is in it, and no secret leaves in it. Lines are made here and handed to a `LineSink`
+each for stderr and the file; whatever happens there, the caller goes on.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from openai_responses_mcp.adapters.log.line_sink import Descriptor, LineSink, RotatingFile
+from openai_responses_mcp.domain.ports import Logger
+
+if TYPE_CHECKING:
+    import logging
+    from datetime import datetime
+
+    from structlog.typing import EventDict, FilteringBoundLogger
+
+SDK_LOGGERS = ("openai", "httpx2", "httpcore2")
+
+# The texts of an error are quoted even when they are a single word, as users of the log know them.
+_ALWAYS_QUOTED = {"msg", "body"}
+
+# Patterns as text, which `re` compiles and keeps with the first line: most runs never write one.
+_NEEDS_QUOTES = r"[\s\x00-\x1f\x7f\"'\\]|^$"
+# What ends a line or moves the cursor in some reader, steers the direction of text, or has no UTF-8.
+_UNFIT_FOR_A_LINE = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class StructlogLogger(Logger):
+    """Warnings and errors always; debug lines, and the debug file at all, only when debugging."""
+
+    def __init__(
+        self,
+        *,
+        now: "Callable[[], datetime]",
+        mask: Callable[[str], str],
+        is_debugging: bool,
+        debug_file: str | None = None,
+        stderr: int = 2,
+    ) -> None:
+        self._now = now
+        self._mask = mask
+        self._is_debugging = is_debugging
+        self._sinks = [LineSink(Descriptor(stderr), describe_lost=self._lost_line)]
+        if is_debugging and debug_file:
+            file_sink = LineSink(
+                RotatingFile(debug_file),
+                describe_lost=self._lost_line,
+                on_first_failure=lambda exc: self.warning("cannot write debug file", path=debug_file, msg=exc.strerror),
+            )
+            # First in the list: closing it may still bring a warning for stderr.
+            self._sinks.insert(0, file_sink)
+
+    @property
+    def is_debugging(self) -> bool:
+        return self._is_debugging
+
+    def debug(self, event: str, **facts: object) -> None:
+        if self._is_debugging:
+            self._structlog.debug(event, facts=facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        self._structlog.warning(event, facts=facts)
+
+    def error(self, event: str, **facts: object) -> None:
+        self._structlog.error(event, facts=facts)
+
+    def close(self, timeout_seconds: float = 0.5) -> None:
+        """Let what is waiting be written, for as long as that; later lines are dropped."""
+        deadline = time.monotonic() + timeout_seconds
+        for sink in self._sinks:
+            sink.close(max(0.0, deadline - time.monotonic()))
+
+    @cached_property
+    def _structlog(self) -> "FilteringBoundLogger":
+        # Imported with the first line: it takes longer than everything else before the first reply, and a server that
+        # has nothing to complain about writes none.
+        import structlog
+
+        logger: FilteringBoundLogger = structlog.wrap_logger(
+            _Tee(self._sinks),
+            processors=[structlog.processors.add_log_level, self._add_time, self._render],
+            wrapper_class=structlog.BoundLogger,
+        ).bind()
+        return logger
+
+    def _add_time(self, _logger: object, _method: str, entry: "EventDict") -> "EventDict":
+        entry["time"] = self._now().isoformat(timespec="milliseconds")
+        return entry
+
+    def _render(self, _logger: object, _method: str, entry: "EventDict") -> str:
+        facts = [f"{name}={self._fact(name, fact)}" for name, fact in entry["facts"].items() if fact is not None]
+        line = " ".join(part for part in (entry["time"], entry["level"], entry["event"], *facts) if part)
+        # Masked before escaping: the "n" of an escaped newline would hide where a key begins.
+        return re.sub(_UNFIT_FOR_A_LINE, _escaped, self._mask(line))
+
+    def _fact(self, name: str, fact: object) -> str:
+        if name == "json" and isinstance(fact, str):
+            return fact
+        if name in _ALWAYS_QUOTED:
+            return self._quoted(str(fact))
+        return self._text(fact)
+
+    def _text(self, fact: object) -> str:
+        if fact is None:
+            return "null"
+        if isinstance(fact, bool):
+            return "true" if fact else "false"
+        if isinstance(fact, Mapping):
+            return "{" + ", ".join(f"{self._text(key)}:{self._text(value)}" for key, value in fact.items()) + "}"
+        if isinstance(fact, list | tuple | set | frozenset):
+            return "[" + ",".join(map(self._text, fact)) + "]"
+        text = str(fact)
+        return self._quoted(text) if re.search(_NEEDS_QUOTES, text) else text
+
+    def _quoted(self, text: str) -> str:
+        # Masked here too: a secret with a backslash in it is no longer itself once the backslashes are doubled.
+        return '"' + self._mask(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    def _lost_line(self, count: int) -> bytes:
+        entry: EventDict = {"event": "log lines lost", "level": "warning", "facts": {"count": count}}
+        return _encoded(self._render(None, "warning", self._add_time(None, "warning", entry)))
+
+
+class _Tee:
+    """What structlog calls with the finished line."""
+
+    def __init__(self, sinks: list[LineSink]) -> None:
+        self._sinks = sinks
+
+    def _write(self, line: str) -> None:
+        data = _encoded(line)
+        for sink in self._sinks:
+            sink.put(data)
+
+    debug = warning = error = _write
+
+
+def capture_sdk_logging(logger: Logger) -> None:
+    """Take over what the SDK writes with the standard `logging`, whether it has set that up for itself or not yet.
+
+    Its lines (`OPENAI_LOG`) become debug lines. What reaches the root logger keeps its level: asyncio's complaints, above
+    all, would otherwise be written to stderr unmasked and while the event loop waits.
+    """
+    import logging
+
+    class Forwarding(logging.Handler):
+        def __init__(self, most_severe: int) -> None:
+            super().__init__()
+            self._most_severe = most_severe
+
+        def emit(self, record: logging.LogRecord) -> None:
+            level = min(record.levelno, self._most_severe)
+            if level >= logging.WARNING or logger.is_debugging:
+                write = next(write for least, write in writers if level >= least)
+                write("log", logger=record.name, msg=_message_of(record), traceback=_traceback_of(record))
+
+    writers: list[tuple[int, Callable[..., None]]] = [
+        (logging.ERROR, logger.error),
+        (logging.WARNING, logger.warning),
+        (logging.NOTSET, logger.debug),
+    ]
+    logging.basicConfig(handlers=[Forwarding(logging.CRITICAL)], force=True)
+    for name in SDK_LOGGERS:
+        sdk_logger = logging.getLogger(name)
+        sdk_logger.handlers = [Forwarding(logging.DEBUG)]
+        sdk_logger.propagate = False
+
+
+def _message_of(record: "logging.LogRecord") -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):  # The text and its arguments do not fit together.
+        return str(record.msg)
+
+
+def _traceback_of(record: "logging.LogRecord") -> str | None:
+    if not record.exc_info or record.exc_info[0] is None:
+        return None
+    import traceback
+
+    return "".join(traceback.format_exception(record.exc_info[1]))
+
+
+def _encoded(line: str) -> bytes:
+    return f"{line}\n".encode()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"

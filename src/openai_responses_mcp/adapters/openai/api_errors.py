@@ -1,0 +1,178 @@
+"""Vendor exceptions stop here: what aiohttp and Python raise, and what the API says with a status, as domain errors."""
+
+import json
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any
+
+import aiohttp
+
+from openai_responses_mcp.adapters.openai.session import ApiReply
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    PreviousResponseLost,
+)
+
+LONGEST_BODY = 300
+
+Now = Callable[[], datetime]
+Mask = Callable[[str], str]
+Meaning = tuple[type[Exception], type[GatewayError], str]
+
+UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
+BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
+GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
+TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
+REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
+
+AIOHTTP_EXCEPTIONS: tuple[Meaning, ...] = (
+    (aiohttp.ClientConnectorError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ClientHttpProxyError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ServerTimeoutError, GatewayTimeout, TIMEOUT),
+    (aiohttp.InvalidURL, GatewayRefused, REFUSED),
+    (aiohttp.ClientResponseError, GatewayGarbled, GARBLED),
+    (aiohttp.ClientError, GatewayBroken, BROKEN),
+)
+PYTHON_EXCEPTIONS: tuple[Meaning, ...] = (
+    (ssl.SSLError, GatewayBroken, BROKEN),
+    (UnicodeEncodeError, GatewayRefused, REFUSED),
+    (ValueError, GatewayGarbled, GARBLED),
+    (RecursionError, GatewayGarbled, GARBLED),
+    (OSError, GatewayUnreachable, UNREACHABLE),
+)
+"""Of both, the first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+
+_EXCEPTIONS = AIOHTTP_EXCEPTIONS + PYTHON_EXCEPTIONS
+_KINDS = tuple(kind for kind, _, _ in _EXCEPTIONS)
+
+
+@contextmanager
+def api_errors_translated(mask: Mask = str) -> Iterator[None]:
+    try:
+        yield
+    except _KINDS as exc:
+        raise meaning_of(exc, _EXCEPTIONS, mask) from exc
+
+
+def meaning_of(
+    exc: Exception, meanings: tuple[Meaning, ...], mask: Mask, *, kind: str | None = None, code: str | None = None
+) -> GatewayError:
+    """What is cut is masked first: half a key is no longer known as one."""
+    error, template = next((error, text) for raised, error, text in meanings if isinstance(exc, raised))
+    detail = " ".join(str(exc).split()) or type(exc).__name__
+    return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__, kind=kind, code=code)
+
+
+def refusal(reply: ApiReply, now: Now, mask: Mask = str) -> GatewayError:
+    """For a reply that is no success."""
+    facts = _facts_of(reply)
+    error, advice = _verdict(reply.status, facts)
+    usual = "InternalServerError" if reply.status >= 500 else "APIStatusError"
+    return error(
+        f"{advice} The API says: {facts['message'] or f'HTTP {reply.status}'}",
+        status=reply.status,
+        kind=facts["type"],
+        code=facts["code"],
+        name=_SDK_NAMES.get(reply.status, usual),
+        body=mask(reply.body.decode("utf-8", "replace"))[:LONGEST_BODY],
+        retry_after_seconds=retry_after_seconds(reply.headers, now),
+    )
+
+
+# As the SDK calls its exceptions: what people search for.
+_SDK_NAMES = {
+    400: "BadRequestError",
+    401: "AuthenticationError",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    409: "ConflictError",
+    422: "UnprocessableEntityError",
+    429: "RateLimitError",
+}
+
+
+_ADVICE = {
+    401: "The API key was refused (401): check that it is valid and belongs to this base URL.",
+    403: "The API key may not do this (403): check the project's permissions and the model's availability.",
+    404: "The API does not know this model or address (404): check model_profiles and openai.base_url.",
+    400: "The API does not take this request (400): check the model and its settings.",
+    413: "The question is too long for the API (413): shorten it.",
+}
+
+
+def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str]:
+    if facts["code"] == "insufficient_quota" or facts["type"] == "insufficient_quota":
+        return GatewayRefused, "The API account has no quota left: check its plan and billing."
+    if status == 429:
+        return GatewayOverloaded, "The API is limiting the rate of requests (429): ask again in a while."
+    if status >= 500:
+        return GatewayOverloaded, f"The API is in trouble (HTTP {status}): ask again in a while."
+    if status == 400 and _names_previous_response(facts):
+        return PreviousResponseLost, _advice_on_previous_response(facts)
+    if status < 400:
+        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed: check openai.base_url."
+    return GatewayRefused, _ADVICE.get(status, f"The API refused the request (HTTP {status}).")
+
+
+def _names_previous_response(facts: dict[str, str | None]) -> bool:
+    named = (facts["code"] or "").startswith("previous_response") or facts["param"] == "previous_response_id"
+    return named or "previous_response_id" in (facts["message"] or "")
+
+
+def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
+    is_expired = "expire" in (facts["message"] or "").lower()
+    what = "has expired (responses are kept for 30 days)" if is_expired else "is not known to the API"
+    return f"The response that previous_response_id names {what}: ask again without previous_response_id."
+
+
+def _facts_of(reply: ApiReply) -> dict[str, str | None]:
+    """Gateways nest the error object or not, or say a mere sentence; what is no text is left out."""
+    try:
+        body: Any = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        body = None
+    error = body.get("error", body) if isinstance(body, dict) else None
+    facts = {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else {}
+    return {name: text_or_none(facts.get(name)) for name in _FACTS}
+
+
+_FACTS = ("message", "type", "code", "param")
+
+
+def text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
+    """How long the API asks us to wait; None when it does not say, or not in a way that can be followed."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    return _number(value) if value is None or _number(value) is not None else _seconds_until(value, now)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if isfinite(number) and number >= 0 else None
+
+
+def _seconds_until(value: str, now: Now) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None

@@ -1,0 +1,236 @@
+"""The wire: one thread reads stdin, one writes stdout, the event loop owns everything in between.
+
+The reader is a few chunks ahead of the loop at most, and the loop takes none while the client leaves too much unread,
+so a slow side slows the other instead of filling the memory. What the system is sure to take without a wait is written
+by the loop itself: waking the writer for it would be a twelfth of the time that a call takes.
+"""
+
+import asyncio
+import contextlib
+import os
+import queue
+import select
+import stat
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
+
+# As much as a pipe holds. For 256 KiB the system maps new memory with every read, which takes 12 us instead of 1.
+CHUNK_BYTES = 64 * 1024
+# With one chunk for each turn of the loop, a ping behind 10,000 calls waited for seconds.
+CHUNKS_AHEAD = 16
+MOST_UNREAD_BYTES = 4 * 1024 * 1024
+
+
+def claim_wire() -> tuple[int, int]:
+    """Move stdin and stdout to private descriptors and leave harmless ones in their place.
+
+    Nothing else can read the client's bytes or write between ours: fd 0 is the null device, fd 1 is stderr.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # The lowest free number, so this very descriptor.
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(wire_in, os.O_BINARY)
+        msvcrt.setmode(wire_out, os.O_BINARY)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return wire_in, wire_out
+
+
+class StdioTransport(Transport):
+    """Made inside the running event loop; starts to read at once."""
+
+    def __init__(
+        self,
+        wire_in: int,
+        wire_out: int,
+        framer: StdioFramer,
+        logger: Logger,
+        on_closed: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._in, self._out = wire_in, wire_out
+        self._framer = framer
+        self._logger = logger
+        self._on_closed = on_closed
+        self._arrived: deque[bytes] = deque()
+        self._may_read = threading.Semaphore(CHUNKS_AHEAD)
+        self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._sent_bytes = 0
+        self._written_bytes = 0  # the writer's
+        self._waiting_for_writer = 0
+        self._room = _room_in(wire_out)
+        self._has_ended = False
+        self._is_closed = False
+        self._something_changed = asyncio.Event()
+        self._watch_for_hang_up()
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+        threading.Thread(target=self._write, name="stdout", daemon=True).start()
+
+    async def receive(self) -> bytes | FramingFault | None:
+        while True:
+            if self._unread_bytes > MOST_UNREAD_BYTES:
+                await self._until_unread(MOST_UNREAD_BYTES)
+            self._require_open()
+            message = self._framer.next_message()
+            if message is not None:
+                return message
+            if self._has_ended:
+                return None
+            while not self._arrived:
+                await self._change()
+            self._feed(self._arrived.popleft())
+
+    def send(self, body: bytes) -> None:
+        if self._is_closed:
+            return
+        message = self._framer.frame(body)
+        if self._logger.is_debugging:
+            mode = "line" if self._framer.is_line_mode else "framed"
+            self._logger.debug(f"send ({mode})", bytes=len(body))
+            self._logger.debug("send", json=body.decode())
+        rest = self._rest_after_writing(message) if self._is_taken_at_once(message) else message
+        if rest:
+            self._sent_bytes += len(rest)
+            self._outgoing.put(rest)
+
+    async def flush(self) -> None:
+        await self._until_unread(0)
+        self._require_open()
+
+    def _is_taken_at_once(self, message: bytes) -> bool:
+        if self._unread_bytes or self._room is None or len(message) > select.PIPE_BUF:
+            return False
+        return bool(self._room.poll(0))
+
+    def _rest_after_writing(self, message: bytes) -> bytes:
+        try:
+            return message[os.write(self._out, message) :]
+        except OSError:  # The writer meets it again, and does what is to be done.
+            return message
+
+    @property
+    def _unread_bytes(self) -> int:
+        return self._sent_bytes - self._written_bytes
+
+    async def _until_unread(self, at_most: int) -> None:
+        # Said before looking, while the writer counts before it looks: so no news is missed, though it wakes the loop
+        # only for those who wait.
+        self._waiting_for_writer += 1
+        try:
+            while self._unread_bytes > at_most:
+                await self._change()
+        finally:
+            self._waiting_for_writer -= 1
+
+    async def _change(self) -> None:
+        self._require_open()
+        self._something_changed.clear()
+        await self._something_changed.wait()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise TransportClosed("the client has closed its end")
+
+    def _feed(self, chunk: bytes) -> None:
+        self._logger.debug("stdin", chunk=len(chunk))
+        if chunk:
+            self._framer.receive(chunk)
+        else:
+            self._framer.receive_end()
+            self._has_ended = True
+        self._may_read.release()
+
+    def _read(self) -> None:
+        """In a thread. An empty chunk stands for the end, whatever brought it about."""
+        chunk = b"more"
+        while chunk:
+            self._may_read.acquire()
+            chunk = _read_some(self._in)
+            self._tell(self._note_arrived, chunk)
+
+    def _write(self) -> None:
+        """In a thread. Whatever waits is written together, each message whole."""
+        while True:
+            messages = self._outgoing.get()
+            with contextlib.suppress(queue.Empty):
+                while len(messages) < CHUNK_BYTES:
+                    messages += self._outgoing.get_nowait()
+            try:
+                _write_all(self._out, messages)
+            except OSError:
+                self._tell(self._note_closed)
+                return
+            self._written_bytes += len(messages)
+            if self._waiting_for_writer:
+                self._tell(self._something_changed.set)
+
+    def _tell(self, note: Callable[..., None], *facts: object) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody listens any more.
+            self._loop.call_soon_threadsafe(note, *facts)
+
+    def _note_arrived(self, chunk: bytes) -> None:
+        self._arrived.append(chunk)
+        self._something_changed.set()
+
+    def _note_closed(self) -> None:
+        self._is_closed = True
+        self._something_changed.set()
+        self._on_closed()
+
+    def _watch_for_hang_up(self) -> None:
+        """Learn that the client closed stdout even while there is nothing to write; where the OS cannot tell, later."""
+        if hasattr(select, "poll"):
+            with contextlib.suppress(OSError, NotImplementedError):  # A file or a terminal has no other end.
+                self._loop.add_reader(self._out, self._on_hang_up)
+
+    def _on_hang_up(self) -> None:
+        self._loop.remove_reader(self._out)
+        poll = select.poll()
+        poll.register(self._out, 0)
+        # Only then is it gone: readable alone may be a client that closed one half, or writes to our stdout.
+        if any(flags & (select.POLLHUP | select.POLLERR) for _, flags in poll.poll(0)):
+            self._note_closed()
+
+
+def _room_in(descriptor: int) -> "select.poll | None":
+    """Says whether a pipe or a socket takes `select.PIPE_BUF` bytes without a wait; None for what cannot say so."""
+    mode = os.fstat(descriptor).st_mode
+    if not hasattr(select, "poll") or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return None
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    return room
+
+
+def _read_some(descriptor: int) -> bytes:
+    try:
+        while True:
+            try:
+                return os.read(descriptor, CHUNK_BYTES)
+            except BlockingIOError:  # Whoever shares our end of the pipe has made it non-blocking.
+                select.select([descriptor], [], [])
+    except OSError:
+        return b""
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            select.select([], [descriptor], [])

@@ -1,0 +1,84 @@
+"""`--ask`: one question, answered in the terminal, with live progress where somebody is watching."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Mapping
+
+from openai_responses_mcp.config.loading import Configuration
+from openai_responses_mcp.domain.errors import AnsweringError
+from openai_responses_mcp.domain.models import Answer, Progress, Question
+from openai_responses_mcp.start import Surroundings, surroundings
+
+_CLEAR_LINE = "\r\x1b[K"
+
+
+def ask(question: str, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
+    """The exit code: 0 with the answer on stdout, 1 with the reason on stderr."""
+    around = surroundings(configuration, environ)
+    try:
+        answer = asyncio.run(_answer(question, around, rehearses=rehearses))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except AnsweringError as exc:
+        sys.stderr.write(f"answer failed: {around.mask(str(exc))}\n")
+        return 1
+    finally:
+        around.logger.close()
+    try:
+        _write_answer(answer.text)
+    except OSError as exc:
+        sys.stderr.write(f"cannot write the answer ({exc.strerror})\n")
+        return 1
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\n{_footnote(answer)}\n")
+    return 0
+
+
+async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> Answer:
+    _listen_for_interrupts()
+    if rehearses:
+        around = await around.rehearsed()
+    is_watched = sys.stderr.isatty()
+    if is_watched:
+        _show_progress(Progress("starting"))
+    container = around.load_container()
+    if is_watched:
+        container.sdk()  # Here, and not in the thread of a server: an interrupt would wait for its end.
+    try:
+        return await container.answer_question().answer(Question(text=question), _show_progress if is_watched else None)
+    finally:
+        await container.openai_gateway().close()
+        if is_watched:
+            sys.stderr.write(_CLEAR_LINE)
+            sys.stderr.flush()
+
+
+def _listen_for_interrupts() -> None:
+    """On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network."""
+    task = asyncio.current_task()
+    if sys.platform != "win32" and task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+
+
+def _write_answer(text: str) -> None:
+    # What a model says must not steer the terminal.
+    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+    # Not every output can spell every letter: a pipe on Windows has the code page of the system.
+    encoding = sys.stdout.encoding
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stdout.flush()
+
+
+def _show_progress(progress: Progress) -> None:
+    sys.stderr.write(f"{_CLEAR_LINE}… {progress.message}")
+    sys.stderr.flush()
+
+
+def _footnote(answer: Answer) -> str:
+    facts = [answer.model, f"{answer.search_count} searches"]
+    if answer.usage:
+        facts.append(f"{answer.usage.total_tokens} tokens")
+    if answer.response_id:
+        facts.append(answer.response_id)
+    return f"[{' · '.join(facts)}]"

@@ -1,0 +1,205 @@
+"""The YAML file: read within bounds, checked against the settings, every problem told with its line and key.
+
+ruamel and pydantic come in here, and only when there is a file.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from openai_responses_mcp.config.findings import Findings
+from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from openai_responses_mcp.adapters.yaml_file import KeyPath, YamlDocument
+
+MAX_FILE_BYTES = 1024 * 1024
+
+RETIRED_KEYS: dict[tuple[str, ...], str] = {
+    ("responses",): "answers are always asked for in the same way",
+    ("policy", "search_triggers"): "the system policy says when to search",
+    ("policy", "prefer_search_when_unsure"): "the system policy says so",
+    ("policy", "requery_attempts"): "the model decides how often it searches",
+    ("policy", "require_dates_iso"): "dates are always ISO dates",
+    ("server", "transport"): "stdio is the only transport",
+}
+_TRANSPORT = ("server", "transport")
+
+_UNKNOWN_KEY = "extra_forbidden"  # as pydantic calls it
+
+_API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")
+_SECRET_NAME = re.compile(r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$")
+_SHORTEST_KEY = 8
+
+
+class ConfigFile(NamedTuple):
+    """A file that could be read as YAML; `data` is empty when nothing is in it."""
+
+    path: str
+    data: dict[str, Any]
+    document: "YamlDocument"
+
+    def place(self, key: "KeyPath") -> str:
+        return f"{self.path}:{self.document.line_of(key)}"
+
+    @property
+    def key_variable(self) -> str:
+        """The name of the variable with the API key, known before the file has been checked."""
+        section = self.data.get("openai")
+        name = section.get("api_key_env") if isinstance(section, dict) else None
+        return name if isinstance(name, str) and not _API_KEY.search(name) else OpenAISettings().api_key_env
+
+
+def read_file(path: str, findings: Findings) -> ConfigFile | None:
+    """None when the file cannot be used."""
+    try:
+        return _parse(path, read_text(path), findings)
+    except (OSError, ValueError) as exc:
+        findings.problem(f"{path}: {reason_of(exc)}")
+        return None
+
+
+def read_text(path: str) -> str:
+    """Raises OSError when there is nothing to read, ValueError when it is not a text of bearable size."""
+    if os.path.isdir(path):
+        raise ValueError("is a directory, not a file")
+    with open(path, "rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError("is larger than 1 MiB")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+
+
+def reason_of(exc: OSError | ValueError) -> str:
+    return f"cannot be read ({exc.strerror})" if isinstance(exc, OSError) else str(exc)
+
+
+def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
+    from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
+
+    try:
+        document = read_yaml(text)
+    except YamlProblem as exc:
+        findings.problem(f"{path}:{exc.line}: {exc.text}")
+        return None
+    if not isinstance(document.data, dict | None):
+        findings.problem(f"{path}:1: the file must be {wanted(Settings)}")
+        return None
+    return ConfigFile(path, document.data or {}, document)
+
+
+def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings) -> tuple[Settings, dict[str, Any]]:
+    """The settings that the file makes, and what is written in it; the defaults and nothing when it has problems."""
+    secrets = _secrets_in(file.data, environ.get(file.key_variable, ""))
+    for path in secrets:
+        text = f"{_dotted(path)} holds an API key, and keys come from the environment only: set {file.key_variable}"
+        findings.problem(f"{file.place(path)}: {text}")
+    written = _without_nulls(file.data)
+    _drop_retired(written, file, findings)
+    _drop_listed_sections(written, file, findings)
+    errors, settings = _validate(written)
+    for path, error in sorted(errors.items(), key=lambda item: file.document.line_of(item[0])):
+        if not any(secret[: len(path)] == path for secret in secrets):
+            _tell(path, error, file, findings)
+    return (Settings(), {}) if errors else (settings, written)
+
+
+def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Settings]":
+    import json
+
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        # Through JSON, because only there does strict mode take a list for a tuple and an object for a section.
+        return {}, TypeAdapter(Settings).validate_json(json.dumps(written), strict=True)
+    except ValidationError as exc:
+        return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
+
+
+def _path_of(error: "ErrorDetails") -> "KeyPath":
+    """Where the error is. What may be a whole number or a fraction is reported once as each: that is one error."""
+    path = error["loc"]
+    return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in ("int", "float") else path
+
+
+def _tell(path: "KeyPath", error: "ErrorDetails", file: ConfigFile, findings: Findings) -> None:
+    if error["type"] == _UNKNOWN_KEY:
+        findings.problem(f"{file.place(path)}: unknown key {_dotted(path)}{_nearest(path)}")
+    else:
+        findings.misfit(f"{file.place(path)}: {_dotted(path)}", kind_at(path), error["input"])
+
+
+def _nearest(path: "KeyPath") -> str:
+    """Looks among the keys that may stand there first, then among all."""
+    from difflib import get_close_matches
+
+    everywhere = {known[-1]: known for known in key_paths()}
+    there = {known[-1]: known for known in key_paths() if known[:-1] == path[:-1]}
+    for names in (there, everywhere):
+        for name in get_close_matches(str(path[-1]).lower(), names, n=1):
+            return f" (did you mean {_dotted(names[name])}?)"
+    return ""
+
+
+def _secrets_in(value: Any, key: str, path: "KeyPath" = ()) -> "list[KeyPath]":
+    """Where the file holds what looks like an API key, is named like one, or is the one in use."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [found for step, item in items for found in _secrets_in(item, key, (*path, step))]
+    if not isinstance(value, str) or not value.strip():
+        return []
+    is_key = _API_KEY.search(value) or (len(key) >= _SHORTEST_KEY and key in value)
+    return [path] if is_key or _is_named_like_a_secret(path) else []
+
+
+def _is_named_like_a_secret(path: "KeyPath") -> bool:
+    names = [step for step in path if isinstance(step, str)]
+    if not names or tuple(names) in key_paths():
+        return False
+    return _SECRET_NAME.search(names[-1].lower().replace("_", "").replace("-", "")) is not None
+
+
+def _without_nulls(section: dict[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A copy in which a key without a value is absent; only `answer` can be taken away by setting it to null."""
+    return {
+        name: _without_nulls(value, (*path, name)) if isinstance(value, dict) else value
+        for name, value in section.items()
+        if value is not None or (*path, name) == ("model_profiles", "answer")
+    }
+
+
+def _drop_retired(written: dict[str, Any], file: ConfigFile, findings: Findings) -> None:
+    for path, reason in RETIRED_KEYS.items():
+        section = written if len(path) == 1 else written.get(path[0])
+        if not isinstance(section, dict) or path[-1] not in section:
+            continue
+        value = section.pop(path[-1])
+        name = f"{file.place(path)}: {_dotted(path)}"
+        if path == _TRANSPORT and value != "stdio":
+            findings.misfit(name, Literal["stdio"], value)
+        else:
+            findings.warning(f"{name} is no longer used ({reason})")
+
+
+def _drop_listed_sections(
+    written: dict[str, Any], file: ConfigFile, findings: Findings, path: tuple[str, ...] = ()
+) -> None:
+    """Pydantic would fill a section from a list, by position; here that is a wrong value like any other."""
+    sections = [known for known in key_paths() if known[:-1] == path and is_section(kind_at(known))]
+    for section in sections:
+        value = written.get(section[-1])
+        if isinstance(value, dict):
+            _drop_listed_sections(value, file, findings, section)
+        elif isinstance(value, list):
+            findings.misfit(f"{file.place(section)}: {_dotted(section)}", kind_at(section), value)
+            del written[section[-1]]
+
+
+def _dotted(path: "KeyPath") -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

@@ -1,0 +1,263 @@
+"""The configuration: flags > environment > YAML file > defaults.
+
+What stands further left wins, key by key; a list replaces the whole list. Nothing is paid for what is not there: the
+text of a variable or a flag is checked by the rules in `settings`, and only a file with something in it brings in ruamel
+and pydantic, which keep the same rules. All problems are collected and told together, one line each, before anything
+else starts.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.config.findings import Findings, finding_lines, mask_for
+from openai_responses_mcp.config.settings import (
+    ModelProfiles,
+    OpenAISettings,
+    Profile,
+    Settings,
+    from_text,
+    is_section,
+    kind_at,
+)
+from openai_responses_mcp.domain.policy import SYSTEM_POLICY, join_policy
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.config.file import ConfigFile
+
+VARIABLES: dict[str, tuple[str, ...]] = {
+    "OPENAI_BASE_URL": ("openai", "base_url"),
+    "OPENAI_API_TIMEOUT": ("request", "timeout_ms"),
+    "OPENAI_MAX_RETRIES": ("request", "max_retries"),
+    "MODEL_ANSWER": ("model_profiles", "answer", "model"),
+    "ANSWER_EFFORT": ("model_profiles", "answer", "reasoning_effort"),
+    "ANSWER_VERBOSITY": ("model_profiles", "answer", "verbosity"),
+    "MODEL_DETAILED": ("model_profiles", "answer_detailed", "model"),
+    "MODEL_QUICK": ("model_profiles", "answer_quick", "model"),
+    "MAX_CITATIONS": ("policy", "max_citations"),
+    "SEARCH_RECENCY_DAYS": ("search", "defaults", "recency_days"),
+    "SEARCH_MAX_RESULTS": ("search", "defaults", "max_results"),
+}
+"""Which key a variable sets. `DEBUG` sets two and has a spelling of its own."""
+
+_DEBUG = ("server", "debug")
+_DEBUG_FILE = ("server", "debug_file")
+_DEBUG_ON = ("1", "true")
+_DEBUG_OFF = ("0", "false", "no", "off")
+
+_RETIRED_VARIABLE = "REQUERY_ATTEMPTS"
+
+
+class Flags(NamedTuple):
+    """The command line, as far as it configures."""
+
+    config: str | None = None
+    model: str | None = None
+    debug: bool = False
+    debug_file: str | None = None
+
+    def names(self) -> tuple[str, ...]:
+        given = {"--config": self.config, "--model": self.model, "--debug": self.debug_file or self.debug or None}
+        return tuple(name for name, value in given.items() if value is not None)
+
+
+class Sources(NamedTuple):
+    """The file that was read, and the variables and flags that had a say."""
+
+    yaml: str | None = None
+    env: tuple[str, ...] = ()
+    cli: tuple[str, ...] = ()
+
+
+class Configuration(NamedTuple):
+    """The outcome: the settings, where they come from, what to warn of, and the instructions for the model."""
+
+    settings: Settings
+    sources: Sources
+    warnings: tuple[str, ...]
+    system_policy: str
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` says why, one line each."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def load(flags: Flags, environ: Mapping[str, str]) -> Configuration:
+    """Raises `ConfigError` with every problem there is."""
+    findings = Findings()
+    file, settings, written = _from_file(flags, environ, findings)
+    overrides = _overrides(flags, environ, findings)
+    settings = _with_overrides(settings, written, overrides, environ)
+    system_policy = _system_policy(settings, file, environ, findings)
+    _warn_of_minimal_effort(settings, findings)
+    key_variable = file.key_variable if file else OpenAISettings().api_key_env
+    if findings.problems:
+        raise ConfigError(finding_lines(findings.problems, environ, key_variable, settings))
+    warnings = finding_lines(findings.warnings, environ, key_variable, settings)
+    variables = tuple(dict.fromkeys(source for _, source in overrides.values() if not source.startswith("--")))
+    sources = Sources(file.path if file else None, variables, flags.names())
+    return Configuration(settings, sources, warnings, system_policy)
+
+
+def show(configuration: Configuration, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """What `--show-config` prints: where the settings come from and what they are, without secrets."""
+    settings, sources = configuration.settings, configuration.sources
+    mask = mask_for(environ, settings.openai.api_key_env, settings)
+    origins = {"defaults": True, "yaml": sources.yaml, "env": list(sources.env), "cli": list(sources.cli)}
+    return {"version": __version__, "sources": origins, "effective": _plain(settings, mask)}
+
+
+def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
+    """Where the file is looked for when no flag names one; the first that exists is read."""
+    at_home = _expanded(os.path.join("~", ".config", "openai-responses-mcp", "config.yaml"), environ)
+    roaming = environ.get("APPDATA")
+    if platform == "win32" and roaming:
+        return os.path.join(roaming, "openai-responses-mcp", "config.yaml"), at_home
+    return (at_home,)
+
+
+def _from_file(
+    flags: Flags, environ: Mapping[str, str], findings: Findings
+) -> "tuple[ConfigFile | None, Settings, dict[str, Any]]":
+    """The file if there is a usable one, the settings it makes, and what is written in it."""
+    paths = default_paths(environ) if flags.config is None else (_expanded(flags.config, environ),)
+    existing = [path for path in paths if not _is_missing(path)]
+    if not existing and flags.config is not None:
+        findings.warning(f"--config {flags.config}: there is no such file; going on without it")
+    if not existing:
+        return None, Settings(), {}
+    from openai_responses_mcp.config.file import check_file, read_file
+
+    file = read_file(existing[0], findings)
+    settings, written = check_file(file, environ, findings) if file else (Settings(), {})
+    return file, settings, written
+
+
+def _is_missing(path: str) -> bool:
+    """Only that; whatever else is wrong with the file is told when it is read."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+# Variables and flags
+
+# Key path -> value, and the variable or flag that it comes from.
+_Overrides = dict[tuple[str, ...], tuple[Any, str]]
+
+
+def _overrides(flags: Flags, environ: Mapping[str, str], findings: Findings) -> _Overrides:
+    """What variables and flags say, flags last, so that they win."""
+    spelled = [(name, path, environ.get(name, "").strip()) for name, path in VARIABLES.items()]
+    texts = [(name, path, text) for name, path, text in spelled if text]
+    if flags.model is not None:
+        texts.append(("--model", VARIABLES["MODEL_ANSWER"], flags.model))
+    overrides: _Overrides = {}
+    for name, path, text in texts:
+        try:
+            overrides[path] = (from_text(kind_at(path), text), name)
+        except ValueError:
+            findings.misfit(name, kind_at(path), text)
+    if environ.get(_RETIRED_VARIABLE, "").strip():
+        findings.warning(f"{_RETIRED_VARIABLE} is no longer used (the model decides how often it searches)")
+    return overrides | _debug_overrides(flags, environ)
+
+
+def _debug_overrides(flags: Flags, environ: Mapping[str, str]) -> _Overrides:
+    overrides: _Overrides = {}
+    text = environ.get("DEBUG", "").strip()
+    if text:
+        overrides[_DEBUG] = (text.lower() not in _DEBUG_OFF, "DEBUG")
+    if text and text.lower() not in _DEBUG_ON + _DEBUG_OFF:
+        overrides[_DEBUG_FILE] = (text, "DEBUG")
+    if flags.debug or flags.debug_file:
+        overrides[_DEBUG] = (True, "--debug")
+    if flags.debug_file:
+        overrides[_DEBUG_FILE] = (flags.debug_file, "--debug")
+    return overrides
+
+
+def _with_overrides(
+    settings: Settings, written: dict[str, Any], overrides: _Overrides, environ: Mapping[str, str]
+) -> Settings:
+    profiles = {name: dict(profile or {}) for name, profile in written.get("model_profiles", {}).items()}
+    for path, (value, _) in overrides.items():
+        if path[0] == "model_profiles":
+            profiles.setdefault(path[1], {})[path[2]] = value
+        else:
+            settings = _with_value(settings, path, value)
+    if settings.server.debug_file is not None:
+        settings = _with_value(settings, _DEBUG_FILE, _expanded(settings.server.debug_file, environ))
+    return settings._replace(model_profiles=_profiles(settings.model_profiles.answer, profiles))
+
+
+def _with_value(node: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    return node._replace(**{name: _with_value(getattr(node, name), tuple(rest), value) if rest else value})
+
+
+def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> ModelProfiles:
+    """`answer` as changed, and the other profiles: what is said of them, and `answer` in the rest."""
+    if changes.get("answer"):
+        answer = (answer or Profile())._replace(**changes["answer"])
+    others = {name: (answer or Profile())._replace(**change) for name, change in changes.items() if change}
+    return ModelProfiles(**{**others, "answer": answer})
+
+
+def _system_policy(
+    settings: Settings, file: "ConfigFile | None", environ: Mapping[str, str], findings: Findings
+) -> str:
+    system = settings.policy.system
+    if file is None or (system.source == "builtin" and system.path is None):
+        return SYSTEM_POLICY
+    name = f"{file.place(('policy', 'system', 'path'))}: policy.system.path"
+    if system.source == "builtin":
+        findings.warning(f"{name} is not read unless policy.system.source is file")
+        return SYSTEM_POLICY
+    if system.path is None:
+        findings.problem(f"{name} is needed when policy.system.source is file")
+        return SYSTEM_POLICY
+    from openai_responses_mcp.config.file import read_text, reason_of
+
+    path = _expanded(system.path, environ)
+    try:
+        return join_policy(SYSTEM_POLICY, read_text(path), system.merge)
+    except (OSError, ValueError) as exc:
+        findings.problem(f"{name}: {path} {reason_of(exc)}")
+        return SYSTEM_POLICY
+
+
+def _warn_of_minimal_effort(settings: Settings, findings: Findings) -> None:
+    profiles = settings.model_profiles
+    for name, profile in profiles._asdict().items():
+        if profile is not None and profile.reasoning_effort == "minimal":
+            findings.warning(
+                f"model_profiles.{name}.reasoning_effort: the API refuses minimal together with web search; "
+                "set none or low instead"
+            )
+
+
+def _expanded(path: str, environ: Mapping[str, str]) -> str:
+    """`~` as the given environment sees it; `~name` and a missing HOME are left to the system."""
+    home = environ.get("HOME")
+    if home and path[:1] == "~" and path[1:2] in ("", "/", os.sep):
+        return home + path[1:]
+    return os.path.expanduser(path)
+
+
+def _plain(value: Any, mask: Callable[[str], str]) -> Any:
+    if is_section(value):
+        return {name: _plain(inner, mask) for name, inner in value._asdict().items()}
+    if isinstance(value, tuple):
+        return [_plain(item, mask) for item in value]
+    return mask(value) if isinstance(value, str) else value

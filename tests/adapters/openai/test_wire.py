@@ -1,0 +1,350 @@
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.openai.wire import progress_of, read_reply, request_body
+from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool, Source, Usage
+
+PLAIN = ModelRequest(model="gpt-4.1", instructions="Be brief.", input_text="Why?")
+PLAIN_BODY = {
+    "model": "gpt-4.1",
+    "instructions": "Be brief.",
+    "input": [{"role": "user", "content": [{"type": "input_text", "text": "Why?"}]}],
+    "tools": [{"type": "web_search"}],
+    "include": ["web_search_call.action.sources"],
+    "truncation": "auto",
+    "store": True,
+}
+
+
+def asked(**fields: Any) -> ModelRequest:
+    return ModelRequest(model="gpt-4.1", instructions="Be brief.", input_text="Why?", **fields)
+
+
+@pytest.mark.parametrize(
+    ("request_", "changes"),
+    [
+        (PLAIN, {}),
+        (asked(store=False), {"store": False}),
+        (asked(verbosity="low"), {"text": {"verbosity": "low"}}),
+        (asked(reasoning_effort="high"), {"reasoning": {"effort": "high"}}),
+        (asked(reasoning_effort="none"), {"reasoning": {"effort": "none"}}),
+        (asked(previous_response_id="resp_1"), {"previous_response_id": "resp_1"}),
+        (asked(max_output_tokens=100), {"max_output_tokens": 100}),
+        (
+            asked(use_code_interpreter=True),
+            {"tools": [{"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}}]},
+        ),
+        (
+            asked(search=SearchTool(allowed_domains=("a.org", "b.org"))),
+            {"tools": [{"type": "web_search", "filters": {"allowed_domains": ["a.org", "b.org"]}}]},
+        ),
+        (
+            asked(search=SearchTool(context_size="high")),
+            {"tools": [{"type": "web_search", "search_context_size": "high"}]},
+        ),
+        (
+            asked(search=SearchTool(user_location=(("country", "JP"), ("city", "Tokyo")))),
+            {
+                "tools": [
+                    {
+                        "type": "web_search",
+                        "user_location": {"type": "approximate", "country": "JP", "city": "Tokyo"},
+                    }
+                ]
+            },
+        ),
+    ],
+)
+def test_a_request_has_what_was_asked_for_and_nothing_else(request_: ModelRequest, changes: dict[str, Any]) -> None:
+    assert request_body(request_) == PLAIN_BODY | changes
+
+
+def test_fields_a_gateway_refuses_can_be_left_out() -> None:
+    request = asked(verbosity="low", reasoning_effort="low", max_output_tokens=5)
+    omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens")
+    assert request_body(request, omit) == {
+        name: PLAIN_BODY[name] for name in ("model", "instructions", "input", "tools")
+    }
+
+
+def message(*parts: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "content": list(parts), **fields}
+
+
+def text(text: Any, *annotations: Any) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": list(annotations)}
+
+
+def cites(url: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "url_citation", "url": url, **fields}
+
+
+def search(*sources: Any) -> dict[str, Any]:
+    return {"type": "web_search_call", "action": {"type": "search", "query": "q", "sources": list(sources)}}
+
+
+def response(*output: Any, **fields: Any) -> dict[str, Any]:
+    return {"status": "completed", "output": list(output), **fields}
+
+
+def test_a_whole_response_is_read_into_a_reply() -> None:
+    reply = read_reply(
+        response(
+            {"type": "reasoning", "summary": []},
+            search(
+                {"type": "url", "url": "https://a.org", "date": "2026-01-02"}, {"type": "api", "name": "oai-weather"}
+            ),
+            search(),
+            message(text("It ", cites("https://a.org", title="A")), text("rains.", cites("https://b.org"))),
+            id="resp_1",
+            model="gpt-5.2-2026",
+            usage={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "details": {}},
+        )
+    )
+    assert reply == ModelReply(
+        text="It rains.",
+        model="gpt-5.2-2026",
+        response_id="resp_1",
+        cited=(Source("https://a.org", "A", "2026-01-02"), Source("https://b.org")),
+        searched=(Source("https://a.org", None, "2026-01-02"), Source("oai-weather", "api", is_url=False)),
+        search_count=2,
+        usage=Usage(1, 2, 3),
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ([], ""),
+        ([message()], ""),
+        ([message(text("a")), message(text("b"))], "a\n\nb"),
+        ([message(text("")), message(text("b"))], "b"),
+        ([message(text("aside"), phase="commentary"), message(text("b"), phase="final_answer")], "b"),
+        ([message(text("aside")), message(text("b"), phase="final_answer")], "b"),
+        ([message(text("aside"), phase="commentary"), message(text("b"))], "b"),
+        ([message(text("aside"), phase="commentary")], ""),
+        ([message(text("a"), phase=None)], "a"),
+        ([message(text("aside"), phase=["odd"]), message(text("b"))], "b"),
+        ([{"type": "brand_new", "content": 7}, message({"type": "brand_new"}, text("a"))], "a"),
+        ([{"content": []}, {"type": ["odd"]}, message(text("a"))], "a"),
+        ([message(text("half \ud83d of a pair"))], "half \ufffd of a pair"),
+        ([message(text("two\u2028lines\u0085"))], "two\u2028lines\u0085"),
+    ],
+)
+def test_the_text_is_that_of_the_final_answer(output: list[Any], expected: str) -> None:
+    assert read_reply(response(*output)).text == expected
+
+
+def test_a_refusal_is_told_apart_from_text() -> None:
+    reply = read_reply(response(message({"type": "refusal", "refusal": "I \udc00 will not."})))
+    assert (reply.text, reply.refusal) == ("", "I \ufffd will not.")
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        ({"reason": "max_output_tokens"}, "max_output_tokens"),
+        ({"reason": 7}, "unknown"),
+        ({"reason": " "}, "unknown"),
+        ({}, "unknown"),
+        (None, "unknown"),
+        ("odd", "unknown"),
+    ],
+)
+def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
+    body = response(message(text("Half")), status="incomplete", incomplete_details=details)
+    assert read_reply(body) == ModelReply(text="Half", incomplete_reason=reason)
+
+
+def test_a_complete_response_is_not_incomplete_whatever_its_details_say() -> None:
+    assert read_reply(response(incomplete_details={"reason": "odd"})).incomplete_reason is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "code"),
+    [
+        ({"status": "failed", "error": {"code": "server_error", "message": "It broke."}}, "It broke.", "server_error"),
+        ({"status": "failed", "error": {"code": 7, "message": None}}, "status failed, no reason given", None),
+        ({"status": "failed", "error": "odd"}, "status failed, no reason given", None),
+        ({"status": "cancelled"}, "status cancelled, no reason given", None),
+    ],
+)
+def test_a_failed_response_is_an_error_that_says_why(fields: dict[str, Any], said: str, code: str | None) -> None:
+    with pytest.raises(AnswerWithheld, match=said) as caught:
+        read_reply({"output": [], **fields})
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("status", ["in_progress", "queued", None, 7, {"odd": True}, "x" * 1000])
+def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
+    with pytest.raises(GatewayGarbled, match="not finished") as caught:
+        read_reply({"status": status, "output": []})
+    assert len(str(caught.value)) < 200
+
+
+def test_a_response_without_a_status_is_taken_for_complete() -> None:
+    assert read_reply({"output": [message(text("a"))]}).text == "a"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None, [], "text", 7, True, {}, {"rehearsal": {}},
+        {"output": None}, {"output": "text"}, {"output": {}},
+        {"output": [None]}, {"output": ["text"]}, {"output": [[]]},
+        {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]},
+        {"output": [message(None)]}, {"output": [message("text")]},
+        {"output": [message(text(None))]}, {"output": [message(text(7))]}, {"output": [message(text(["a"]))]},
+        {"output": [message({"type": "output_text"})]},
+    ],
+)  # fmt: skip
+def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> None:
+    with pytest.raises(GatewayGarbled, match="unexpected shape"):
+        read_reply(body)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": 7},
+        {"id": None},
+        {"model": ["m"]},
+        {"id": "", "model": " "},
+        {"usage": "odd"},
+        {"usage": None},
+        {"error": 7},
+    ],
+)
+def test_what_an_answer_can_do_without_may_have_any_shape(fields: dict[str, Any]) -> None:
+    assert read_reply(response(message(text("a")), **fields)) == ModelReply(text="a")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        {"input_tokens": 1, "output_tokens": 2},
+        {"input_tokens": 1, "output_tokens": 2, "total_tokens": "3"},
+        {"input_tokens": 1.5, "output_tokens": 2, "total_tokens": 3},
+    ],
+)
+def test_usage_that_is_not_whole_is_none(usage: dict[str, Any]) -> None:
+    assert read_reply(response(usage=usage)).usage is None
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [None, "odd", {}, [None, 7, "odd", [], cites(7), cites(None), cites(" "), {"type": "url_citation"}]],
+)
+def test_annotations_that_are_no_citations_are_passed_over(annotations: object) -> None:
+    part = {"type": "output_text", "text": "a", "annotations": annotations}
+    assert read_reply(response(message(part))).cited == ()
+
+
+def test_only_url_citations_count_and_titles_may_be_missing() -> None:
+    annotations = [
+        {"type": "file_citation", "url": "https://no.org"},
+        cites("https://a.org", title=7),
+        cites("https://a.org"),
+    ]
+    reply = read_reply(response(message(text("a", *annotations))))
+    assert reply.cited == (Source("https://a.org"), Source("https://a.org"))
+
+
+def test_citations_in_a_commentary_are_not_those_of_the_answer() -> None:
+    aside = message(text("aside", cites("https://a.org")), phase="commentary")
+    assert read_reply(response(aside, message(text("a"), phase="final_answer"))).cited == ()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "web_search_call"},
+        {"type": "web_search_call", "action": None},
+        {"type": "web_search_call", "action": {"type": "open_page", "url": "https://a.org"}},
+        {"type": "web_search_call", "action": {"sources": "odd"}},
+        search(None, 7, "odd", [], {"type": "url"}, {"type": "url", "url": 7}, {"type": "api", "name": 7}),
+    ],
+)
+def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, Any]) -> None:
+    reply = read_reply(response(call))
+    assert (reply.search_count, reply.searched) == (1, ())
+
+
+def test_sources_with_a_url_and_sources_with_a_name_are_told_apart() -> None:
+    reply = read_reply(
+        response(search({"type": "url", "url": "https://a.org", "title": "A"}, {"type": "api", "name": "oai-weather"}))
+    )
+    assert reply.searched == (Source("https://a.org", "A"), Source("oai-weather", "api", is_url=False))
+
+
+@pytest.mark.parametrize(
+    ("fields", "date"),
+    [
+        ({"published_at": "2026-01-02"}, "2026-01-02"),
+        ({"published_date": "2026-01-02"}, "2026-01-02"),
+        ({"date": "2026-01-02"}, "2026-01-02"),
+        ({"date": "2026-01-02T23:59:59Z"}, "2026-01-02"),
+        ({"published_at": "2026-01-02", "date": "2025-01-01"}, "2026-01-02"),
+        ({"published_at": None, "date": "2026-01-02"}, "2026-01-02"),
+        ({"published_at": "yesterday", "published_date": "2026-02-31", "date": "2026-01-02"}, "2026-01-02"),
+        ({"date": "2026-02-31"}, None),
+        ({"date": "January 2, 2026"}, None),
+        ({"date": "2026-W01-1"}, None),
+        ({"date": "2026-01-021"}, None),
+        ({"date": "２０２６-01-02"}, None),
+        ({"date": 1767225600}, None),
+        ({"date": ["2026-01-02"]}, None),
+        ({}, None),
+    ],
+)
+def test_a_date_is_the_first_of_three_fields_that_holds_one(fields: dict[str, Any], date: str | None) -> None:
+    searched = read_reply(response(search({"type": "url", "url": "https://a.org", **fields}))).searched
+    cited = read_reply(response(message(text("a", cites("https://a.org", **fields))))).cited
+    assert (searched[0].date, cited[0].date) == (date, date)
+
+
+def test_a_citation_has_its_own_date_before_that_of_the_search() -> None:
+    source = {"type": "url", "url": "https://a.org", "date": "2026-01-02"}
+    cited = message(text("a", cites("https://a.org", date="2025-05-05")))
+    assert read_reply(response(search(source), cited)).cited[0].date == "2025-05-05"
+
+
+def added(kind: object) -> dict[str, Any]:
+    return {"type": "response.output_item.added", "item": {"type": kind}}
+
+
+def searched(action: object) -> dict[str, Any]:
+    return {"type": "response.output_item.done", "item": {"type": "web_search_call", "action": action}}
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ({"type": "response.created"}, "thinking"),
+        ({"type": "response.web_search_call.searching"}, "searching the web"),
+        ({"type": "response.output_text.delta", "delta": "a"}, "writing the answer"),
+        (added("reasoning"), "thinking"),
+        (added("web_search_call"), "searching the web"),
+        (added("code_interpreter_call"), "running code"),
+        (added("message"), "writing the answer"),
+        (searched({"type": "search", "query": "the\nweather \ud800"}), 'searching for "the weather \ufffd"'),
+        (searched({"type": "search", "query": "q" * 81}), f'searching for "{"q" * 80}…"'),
+        (searched({"type": "open_page", "url": "https://a.org"}), "reading https://a.org"),
+        (searched({"type": "search"}), "reading the results"),
+        (searched("odd"), "reading the results"),
+        (added("brand_new"), None),
+        (added(["odd"]), None),
+        ({"type": "response.output_item.added"}, None),
+        ({"type": "response.output_item.added", "item": "odd"}, None),
+        ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
+        ({"type": "response.in_progress"}, None),
+        ({"type": ["odd"]}, None),
+        ({"type": {"odd": 1}, "item": {}}, None),
+        ({}, None),
+    ],
+)
+def test_a_person_is_told_what_matters(event: dict[str, Any], told: str | None) -> None:
+    assert progress_of(event) == (Progress(told) if told else None)

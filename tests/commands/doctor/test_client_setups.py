@@ -1,0 +1,304 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.commands.doctor.client_setups import (
+    CLIENTS,
+    Client,
+    Finding,
+    examine_file,
+    files_of,
+    how_to_add,
+)
+
+ROOT = Path(__file__).parents[3]
+KEY = "OPENAI_API_KEY"
+CLAUDE_CODE, CODEX, CLAUDE_DESKTOP, CURSOR, VS_CODE, GEMINI = CLIENTS
+FILLED_IN = {
+    "Claude Code": "${OPENAI_API_KEY}",
+    "Cursor": "${env:OPENAI_API_KEY}",
+    "VS Code": "${input:openai-api-key}",
+    "Gemini CLI": "$OPENAI_API_KEY",
+}
+
+
+def by_name(client: Client) -> str:
+    return client.name
+
+
+def find_uvx(name: str) -> str | None:
+    return "/bin/uvx" if name == "uvx" else None
+
+
+def find_all(name: str) -> str | None:
+    return name
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """What stands in the documentation, but for the changes; None takes a key away."""
+    usual = {"command": "uvx", "args": ["openai-responses-mcp", "--stdio"], "env": {KEY: "${OPENAI_API_KEY}"}}
+    return {name: value for name, value in (usual | changes).items() if value is not None}
+
+
+def examined(
+    client: Client, *entries: dict[str, Any], find: Any = find_uvx, key_variable: str = KEY
+) -> list[tuple[str, str]]:
+    """Level and text of each finding, without its place."""
+    named = {f"e{number}": one for number, one in enumerate(entries)}
+    # JSON holds all that is needed here, and its arrays, strings and inline tables are TOML once `:` is `=`.
+    text = json.dumps({client.section: named})
+    if client is CODEX:
+        text = "\n".join(_toml(name, one) for name, one in named.items())
+    findings = examine_file(client, "FILE", text, key_variable, find)
+    return [(level, text.partition(" in FILE")[2].removeprefix(": ")) for level, text in findings]
+
+
+def _toml(name: str, one: dict[str, Any]) -> str:
+    lines = [f"{key} = {_toml_value(value)}" for key, value in one.items()]
+    return "\n".join([f"[mcp_servers.{name}]", *lines])
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml_value(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return json.dumps(value)
+
+
+# Where files are
+
+
+def test_files_are_looked_for_at_home_and_in_the_working_folder() -> None:
+    files = {client.name: files_of(client, {"HOME": "/users/u"}, "/project", "linux") for client in CLIENTS}
+    assert files == {
+        "Claude Code": ("/users/u/.claude.json", "/project/.mcp.json"),
+        "Codex": ("/users/u/.codex/config.toml", "/project/.codex/config.toml"),
+        "Claude Desktop": ("/users/u/.config/Claude/claude_desktop_config.json",),
+        "Cursor": ("/users/u/.cursor/mcp.json", "/project/.cursor/mcp.json"),
+        "VS Code": ("/project/.vscode/mcp.json", "/users/u/.config/Code/User/mcp.json"),
+        "Gemini CLI": ("/users/u/.gemini/settings.json", "/project/.gemini/settings.json"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "place"),
+    [
+        ("darwin", {"HOME": "/Users/u"}, "/Users/u/Library/Application Support/Claude"),
+        ("win32", {"USERPROFILE": "/u", "HOME": "/other", "APPDATA": "/roaming"}, "/roaming/Claude"),
+        ("win32", {"HOME": "/u"}, "/u/AppData/Roaming/Claude"),
+    ],
+)
+def test_each_system_has_its_place_for_claude_desktop(platform: str, environ: dict[str, str], place: str) -> None:
+    assert files_of(CLAUDE_DESKTOP, environ, "/project", platform) == (f"{place}/claude_desktop_config.json",)
+
+
+def test_codex_may_keep_its_file_elsewhere() -> None:
+    assert files_of(CODEX, {"HOME": "/u", "CODEX_HOME": "/codex"}, "/project")[0] == "/codex/config.toml"
+
+
+def test_a_file_is_looked_into_once_when_the_working_folder_is_home() -> None:
+    assert files_of(CURSOR, {"HOME": "/u"}, "/u") == ("/u/.cursor/mcp.json",)
+
+
+def test_without_a_home_in_the_environment_the_system_is_asked() -> None:
+    assert files_of(CURSOR, {}, "/project")[0] == str(Path.home() / ".cursor" / "mcp.json")
+
+
+# How to add an entry
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
+    assert client.how_to_add in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_what_to_add_names_the_variable_that_is_configured(client: Client) -> None:
+    text = how_to_add(client, "FILE", "MY_KEY")
+    assert "MY_KEY" in text
+    assert KEY not in text
+
+
+def test_a_snippet_comes_with_the_file_it_goes_into() -> None:
+    assert how_to_add(CURSOR, "FILE", KEY).startswith('put into FILE: {"mcpServers"')
+    assert how_to_add(CODEX, "FILE", KEY).startswith("run: codex mcp add")
+
+
+@pytest.mark.parametrize("client", [CLAUDE_DESKTOP, CURSOR], ids=by_name)
+def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -> None:
+    ((level, text),) = examine_file(client, "FILE", client.how_to_add, KEY, find_uvx)
+    assert (level, text[:58]) == ("FAIL", f"openai-responses in FILE: env has no key yet ({KEY}): "[:58])
+
+
+# Which entries are ours
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("openai-responses-mcp", ["--stdio"]),
+        ("/opt/bin/openai-responses-mcp", ["--stdio"]),
+        (r"C:\Program Files\Tools\openai-responses-mcp.exe", ["--stdio"]),
+        ("uvx", ["openai-responses-mcp==0.9.0", "--stdio"]),
+        ("uvx", ["--from", "git+https://example.org/openai-responses-mcp.git@main", "some-script", "--stdio"]),
+        ("uv", ["tool", "run", "openai-responses-mcp[agents]", "--stdio"]),
+        ("pipx", ["run", "openai-responses-mcp", "--stdio"]),
+        ("python3", ["-m", "openai_responses_mcp", "--stdio"]),
+        ("${workspaceFolder}/.venv/bin/python", ["-m", "openai_responses_mcp", "--stdio"]),
+        ("bash", ["-lc", "exec openai-responses-mcp --stdio"]),
+        ("docker", ["run", "-i", "-e", KEY, "example.org/openai-responses-mcp:0.9", "--stdio"]),
+    ],
+)
+def test_an_entry_that_starts_the_server_is_fine_however_it_does(command: str, arguments: list[str]) -> None:
+    assert examined(CLAUDE_CODE, entry(command=command, args=arguments), find=find_all) == [("ok", "")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"command": "npx", "args": ["@example/server-filesystem", "/users/u/openai-responses-mcp"]},
+        {"command": "uvx", "args": ["openai-responses-mcp-extras"]},
+        {"command": "uvx", "args": "openai-responses-mcp --stdio"},
+        {"type": "http", "url": "https://example.org/openai-responses-mcp"},
+        {"command": ["uvx"], "args": [1, None]},
+    ],
+)
+def test_entries_of_other_servers_are_none_of_our_business(other: dict[str, Any]) -> None:
+    assert examined(CLAUDE_CODE, other) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": null}, "projects": {"/p": 1}}']
+)
+def test_a_file_of_another_shape_has_no_entries(text: str) -> None:
+    assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == []
+
+
+def test_claude_code_has_entries_for_everywhere_and_for_single_projects() -> None:
+    projects = {"/project/a": {"mcpServers": {"asks": entry()}}, "/project/b": {"mcpServers": {}}}
+    text = json.dumps({"mcpServers": {"asks": entry()}, "projects": projects})
+    assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == [
+        Finding("ok", "asks in FILE"),
+        Finding("ok", "asks (/project/a) in FILE"),
+    ]
+
+
+def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None:
+    text = """{
+      // which servers
+      "servers": {
+        "asks": { /* over
+          two lines */
+          "command": "uvx",
+          "args": ["openai-responses-mcp", "--stdio", "//no comment", ",]"], // the end
+          "env": {"OPENAI_API_KEY": "${input:key}",},
+        }, // the last one
+      },
+    }"""
+    assert examine_file(VS_CODE, "FILE", text, KEY, find_uvx) == [Finding("ok", "asks in FILE")]
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "line"),
+    [
+        (CLAUDE_CODE, '{\n"a": sk-broken\n}', 2),
+        (VS_CODE, '{\n/*\n*/ "a": sk-broken\n}', 3),
+        (CODEX, "a = 1\nb = sk-broken\n", 2),
+        (CODEX, 'a = 1\nb = "sk-broken', 2),
+        (CLAUDE_CODE, "[" * 100_000, 1),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line_and_nothing_of_its_content(client: Client, text: str, line: int) -> None:
+    ((level, words),) = examine_file(client, "FILE", text, KEY, find_uvx)
+    assert level == "warn"
+    assert words.startswith(f"FILE:{line}: ")
+    assert "sk-broken" not in words
+
+
+# What is wrong with an entry
+
+
+def test_a_command_that_cannot_be_found_is_named() -> None:
+    ((level, text),) = examined(CLAUDE_CODE, entry(command="uvx2"))
+    assert level == "FAIL"
+    assert "'uvx2' cannot be found" in text
+
+
+def test_a_command_line_in_the_place_of_a_command_is_found_out() -> None:
+    problems = examined(CLAUDE_CODE, entry(command="uvx openai-responses-mcp --stdio", args=None))
+    assert [level for level, _ in problems] == ["FAIL", "FAIL"]
+    assert "its arguments under args" in problems[0][1]
+
+
+def test_an_entry_without_stdio_says_what_to_add() -> None:
+    assert examined(CLAUDE_CODE, entry(args=["openai-responses-mcp"])) == [
+        ("FAIL", 'add "--stdio" to args, which is a list')
+    ]
+
+
+@pytest.mark.parametrize(("command", "first"), [("npx", "-y"), ("cmd", "/c npx -y"), ("npx.cmd", "-y")])
+def test_the_npm_package_of_the_same_name_is_told_apart(command: str, first: str) -> None:
+    ((level, text),) = examined(
+        CLAUDE_CODE, entry(command=command, args=[first, "openai-responses-mcp@latest", "--stdio"]), find=find_all
+    )
+    assert (level, "npm package" in text) == ("warn", True)
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_a_key_that_no_one_hands_on_fails_where_the_client_keeps_its_environment(client: Client) -> None:
+    problems = examined(client, entry(env=None))
+    if client in (CLAUDE_CODE, CURSOR, VS_CODE):
+        assert problems == [("ok", "")]
+    else:
+        assert [level for level, _ in problems] == ["FAIL"]
+        assert f"does not hand {KEY} on by itself" in problems[0][1]
+
+
+@pytest.mark.parametrize("named", [[KEY], ["PATH", {"name": KEY, "source": "local"}]])
+def test_codex_hands_on_what_env_vars_names(named: list[Any]) -> None:
+    assert examined(CODEX, entry(env=None, env_vars=named)) == [("ok", "")]
+
+
+def test_codex_without_the_right_variable_says_what_to_add() -> None:
+    assert examined(CODEX, entry(env=None, env_vars=[KEY]), key_variable="MY_KEY") == [
+        ("FAIL", 'Codex does not hand MY_KEY on by itself: name it with env_vars = ["MY_KEY"]')
+    ]
+
+
+def test_an_entry_that_rehearses_needs_no_key() -> None:
+    assert examined(CODEX, entry(args=["openai-responses-mcp", "--stdio", "--rehearse"], env=None)) == [("ok", "")]
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+@pytest.mark.parametrize("value", ["sk-proj-abcdefgh12345678", "gateway-password", 12345678])
+def test_a_key_in_the_file_is_warned_of_and_not_shown(client: Client, value: Any) -> None:
+    ((level, text),) = examined(client, entry(env={KEY: value}))
+    assert level == "warn"
+    assert "the key itself" in text
+    assert str(value) not in text
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+@pytest.mark.parametrize("value", ["YOUR_KEY", "", "  "])
+def test_a_place_for_the_key_without_the_key_fails(client: Client, value: str) -> None:
+    ((level, text),) = examined(client, entry(env={KEY: value}))
+    assert (level, "no key yet" in text) == ("FAIL", True)
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+@pytest.mark.parametrize("value", FILLED_IN.values())
+def test_only_what_the_client_fills_in_stands_for_the_key(client: Client, value: str) -> None:
+    ((level, text),) = examined(client, entry(env={KEY: value}))
+    takes = {FILLED_IN.get(client.name)}
+    takes |= {"${OPENAI_API_KEY}"} if client is GEMINI else {"${env:OPENAI_API_KEY}"} if client is VS_CODE else set()
+    assert level == ("ok" if value in takes else "FAIL"), text
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_the_advice_on_the_key_is_what_the_documentation_says(client: Client) -> None:
+    documentation = (ROOT / "docs" / "reference" / "clients.md").read_text("utf-8")
+    written = [word.strip(",") for word in client.how_to_name_key.split() if "$" in word or "[" in word]
+    assert all(word in documentation for word in written)

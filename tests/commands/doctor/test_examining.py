@@ -1,0 +1,443 @@
+import io
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
+from openai_responses_mcp.config.loading import Flags, load
+from openai_responses_mcp.rehearsal.http_wire import Ending, RecordedRequest, Reply
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+
+KEY = "sk-proj-abcdefgh12345678"
+CLIENT_NAMES = ("Claude Code", "Codex", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI")
+ENTRY = {"command": "uvx", "args": ["openai-responses-mcp", "--stdio"]}
+
+
+class Patient:
+    """A home folder, an environment, and what the doctor says of them."""
+
+    def __init__(self, home: Path, base_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = home
+        self.environ = {
+            "HOME": str(home),
+            "PATH": str(home / "bin"),
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": base_url,
+        }
+        self.output = ""
+        self._capsys = capsys
+
+    def write(self, name: str, content: Any) -> Path:
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+        return path
+
+    def configure(self, text: str) -> None:
+        self.write(".config/openai-responses-mcp/config.yaml", text)
+
+    def examine(self, flags: Flags | None = None, **options: Any) -> tuple[int, dict[str, tuple[str, str]]]:
+        """The exit code, and of each line what it is about -> its level and what it says."""
+        code = examine(load(flags or Flags(), self.environ), self.environ, **options)
+        self.output = self._capsys.readouterr().out
+        lines = {}
+        for line in self.output.splitlines():
+            what, _, detail = line[6:].partition(": ")
+            lines[what] = (line[:6].strip(), detail)
+        assert len(lines) == len(self.output.splitlines())
+        return code, lines
+
+
+@pytest.fixture
+def patient(
+    tmp_path: Path,
+    rehearsal: RehearsalThread,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Patient:
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "uvx").touch(mode=0o755)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    return Patient(home, rehearsal.base_url, capsys)
+
+
+def answer_with(rehearsal: RehearsalThread, reply: Reply) -> None:
+    async def handler(_: RecordedRequest) -> Reply:
+        return reply
+
+    rehearsal.server.handler = handler
+
+
+def api_error(status: int, **facts: str) -> Reply:
+    return Reply(status, {"content-type": "application/json"}, json.dumps({"error": facts}).encode())
+
+
+def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, rehearsal: RehearsalThread) -> None:
+    code, lines = patient.examine()
+    assert code == 0
+    assert list(lines) == [
+        "configuration",
+        "key",
+        "API",
+        "model for answer",
+        "model for answer_detailed",
+        "model for answer_quick",
+        *CLIENT_NAMES,
+    ]
+    assert lines["configuration"] == ("ok", "defaults, no file; variables OPENAI_BASE_URL")
+    assert lines["key"] == ("ok", "set in OPENAI_API_KEY")
+    assert lines["API"] == ("ok", f"{rehearsal.base_url} answers")
+    assert lines["model for answer"] == ("ok", "gpt-5.2")
+    assert lines["model for answer_quick"] == ("ok", "gpt-5.2, as for answer")
+    assert [request.path for request in rehearsal.server.requests] == ["/v1/models/gpt-5.2"]
+    assert rehearsal.server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_lines_are_aligned_and_plain(patient: Patient) -> None:
+    patient.examine()
+    assert "\x1b" not in patient.output
+    assert {line[:6] for line in patient.output.splitlines()} == {"ok    ", "--    "}
+
+
+# Configuration
+
+
+def test_the_file_the_variables_and_the_flags_are_named(patient: Patient) -> None:
+    path = patient.write("my.yaml", "policy: {max_citations: 2}")
+    patient.environ["MODEL_QUICK"] = "gpt-5-mini"
+    _, lines = patient.examine(Flags(config=str(path), model="gpt-5"))
+    assert lines["configuration"] == (
+        "ok",
+        f"{path}; variables OPENAI_BASE_URL, MODEL_QUICK; flags --config, --model",
+    )
+
+
+def test_a_file_that_alone_has_a_say_is_named_alone(patient: Patient, rehearsal: RehearsalThread) -> None:
+    del patient.environ["OPENAI_BASE_URL"]
+    patient.configure(f"openai: {{base_url: '{rehearsal.base_url}'}}")
+    _, lines = patient.examine()
+    assert lines["configuration"] == ("ok", str(patient.home / ".config/openai-responses-mcp/config.yaml"))
+
+
+def test_warnings_of_the_configuration_are_repeated(patient: Patient) -> None:
+    patient.configure("model_profiles: {answer: {reasoning_effort: minimal}}")
+    code, lines = patient.examine()
+    assert code == 0
+    assert lines["configuration"][0] == "warn"
+    assert "set none or low instead" in lines["configuration"][1]
+
+
+# Key and API
+
+
+def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patient, rehearsal: RehearsalThread) -> None:
+    del patient.environ["OPENAI_API_KEY"]
+    patient.environ["MODEL_QUICK"] = "gpt-5-mini"
+    code, lines = patient.examine()
+    assert code == 1
+    assert lines["key"] == ("FAIL", "Missing API key: set OPENAI_API_KEY")
+    assert lines["API"][0] == "ok"
+    assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, which takes a key")
+    assert len(rehearsal.server.requests) == 1
+
+
+def test_a_missing_key_is_missed_under_its_configured_name(patient: Patient) -> None:
+    patient.configure("openai: {api_key_env: MY_KEY}")
+    _, lines = patient.examine()
+    assert lines["key"] == ("FAIL", "Missing API key: set MY_KEY")
+    assert "MY_KEY=YOUR_KEY" in lines["Codex"][1]
+
+
+def test_a_key_that_cannot_be_sent_fails_and_is_not_shown(patient: Patient) -> None:
+    patient.environ["OPENAI_API_KEY"] = f"{KEY} and more"
+    code, lines = patient.examine()
+    assert code == 1
+    assert lines["key"][0] == "FAIL"
+    assert "Copy it again" in lines["key"][1]
+    assert KEY not in patient.output
+
+
+def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: RehearsalThread) -> None:
+    answer_with(rehearsal, api_error(401, message=f"Incorrect API key provided: {KEY}"))
+    code, lines = patient.examine()
+    assert code == 1
+    assert lines["API"][0] == "ok"
+    assert lines["key"][0] == lines["model for answer"][0] == "FAIL"
+    assert "The API key was refused (401)" in lines["key"][1]
+    assert "the key was refused" in lines["model for answer"][1]
+    assert KEY not in patient.output
+
+
+def test_a_key_without_the_right_to_a_model_is_the_matter_of_that_model(
+    patient: Patient, rehearsal: RehearsalThread
+) -> None:
+    answer_with(rehearsal, api_error(403, message="Not for this project"))
+    code, lines = patient.examine()
+    assert (code, lines["key"][0], lines["API"][0], lines["model for answer"][0]) == (1, "ok", "ok", "FAIL")
+    assert "the key was refused" in lines["model for answer"][1]
+    assert "Not for this project" in lines["model for answer"][1]
+
+
+def assert_not_reached(code: int, lines: dict[str, tuple[str, str]], words: str) -> None:
+    assert code == 1
+    assert lines["key"][0] == "ok"
+    assert lines["API"][0] == "FAIL"
+    assert words in lines["API"][1]
+    assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, because the API did not answer")
+
+
+def test_an_api_that_nobody_serves_is_told_with_its_address(patient: Patient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    patient.environ["OPENAI_BASE_URL"] = f"http://user:{KEY}@127.0.0.1:{port}/v1"
+    code, lines = patient.examine()
+    assert_not_reached(code, lines, "No connection to the API could be opened")
+    assert lines["API"][1].startswith(f"http://***@127.0.0.1:{port}/v1: ")
+
+
+def test_no_key_and_no_api_are_seen_at_once(patient: Patient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        patient.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    patient.environ["OPENAI_API_KEY"] = " "
+    code, lines = patient.examine()
+    assert (code, lines["key"][0], lines["API"][0]) == (1, "FAIL", "FAIL")
+
+
+def test_an_api_that_says_nothing_is_waited_for_no_longer_than_allowed(patient: Patient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        patient.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        code, lines = patient.examine(longest_wait_seconds=0.05)
+    assert_not_reached(code, lines, "No answer within 0.05 s.")
+
+
+def test_a_shorter_timeout_of_the_configuration_holds(patient: Patient) -> None:
+    patient.environ["OPENAI_API_TIMEOUT"] = "50"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        patient.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        code, lines = patient.examine()
+    assert_not_reached(code, lines, "within 0.05 s.")
+
+
+def test_an_api_that_hangs_up_is_told(patient: Patient, rehearsal: RehearsalThread) -> None:
+    answer_with(rehearsal, Reply(ending=Ending.HANG_UP))
+    code, lines = patient.examine()
+    assert_not_reached(code, lines, "The connection to the API broke")
+    # Reading a second time does no harm, and aiohttp does so on a connection that was closed.
+    assert len(rehearsal.server.requests) <= 2
+
+
+def test_a_redirect_is_no_answer(patient: Patient, rehearsal: RehearsalThread) -> None:
+    answer_with(rehearsal, Reply(307, {"location": rehearsal.base_url}))
+    code, lines = patient.examine()
+    assert_not_reached(code, lines, "The API redirects (HTTP 307)")
+
+
+# Models
+
+
+def test_each_model_is_asked_for_once(patient: Patient, rehearsal: RehearsalThread) -> None:
+    patient.environ |= {"MODEL_DETAILED": "gpt-5", "MODEL_QUICK": "gpt-5"}
+    code, lines = patient.examine(Flags(model="openai/gpt 5"))
+    assert code == 0
+    assert lines["model for answer"] == ("ok", "openai/gpt 5")
+    assert lines["model for answer_detailed"] == lines["model for answer_quick"] == ("ok", "gpt-5")
+    paths = sorted(request.path for request in rehearsal.server.requests)
+    assert paths == ["/v1/models/gpt-5", "/v1/models/openai%2Fgpt%205"]
+
+
+def test_an_unknown_model_is_a_warning_where_there_may_be_no_list_of_models(patient: Patient) -> None:
+    patient.environ["MODEL_QUICK"] = "no-such-model"
+    code, lines = patient.examine()
+    assert code == 0
+    assert lines["model for answer"] == ("ok", "gpt-5.2")
+    assert lines["model for answer_quick"] == (
+        "warn",
+        "the API does not know no-such-model (404): change MODEL_QUICK or model_profiles.answer_quick.model,"
+        " or check openai.base_url; gateways without a list of models answer so for every one",
+    )
+
+
+def test_an_unknown_model_fails_at_openai_itself(
+    patient: Patient, rehearsal: RehearsalThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", rehearsal.base_url.removesuffix("/v1"))
+    patient.environ["OPENAI_BASE_URL"] = "http://api.openai.com/v1"
+    code, lines = patient.examine(Flags(model="no-such-model"))
+    assert code == 1
+    assert lines["model for answer"] == (
+        "FAIL",
+        "the API does not know no-such-model (404): change MODEL_ANSWER or model_profiles.answer.model",
+    )
+
+
+def test_an_answer_profile_taken_away_fails_and_the_api_is_checked_all_the_same(
+    patient: Patient, rehearsal: RehearsalThread
+) -> None:
+    patient.configure("model_profiles: {answer: null}")
+    code, lines = patient.examine()
+    assert code == 1
+    assert lines["API"][0] == "ok"
+    assert lines["model for answer"] == (
+        "FAIL",
+        "model_profiles.answer is required: set MODEL_ANSWER or model_profiles.answer.model",
+    )
+    assert lines["model for answer_quick"] == ("FAIL", "model_profiles.answer is required")
+    assert len(rehearsal.server.requests) == 1
+
+
+@pytest.mark.parametrize(("status", "level", "expected"), [(429, "warn", 0), (503, "warn", 0), (400, "FAIL", 1)])
+def test_trouble_that_passes_is_a_warning(
+    patient: Patient, rehearsal: RehearsalThread, status: int, level: str, expected: int
+) -> None:
+    answer_with(rehearsal, api_error(status, message="So it is"))
+    code, lines = patient.examine()
+    assert (code, lines["API"][0], lines["model for answer"][0]) == (expected, "ok", level)
+    assert lines["model for answer"][1].endswith("The API says: So it is")
+
+
+def test_an_account_without_credit_fails(patient: Patient, rehearsal: RehearsalThread) -> None:
+    answer_with(rehearsal, api_error(429, message="Pay first", code="insufficient_quota"))
+    code, lines = patient.examine()
+    assert (code, lines["model for answer"][0]) == (1, "FAIL")
+
+
+# The debug file
+
+
+@pytest.mark.parametrize("name", ["debug.log", "folder/to/make/debug.log"])
+def test_a_debug_file_that_can_be_written_is_not_made(patient: Patient, name: str) -> None:
+    path = patient.home / name
+    patient.configure(f"server: {{debug_file: '{path}'}}")
+    code, lines = patient.examine()
+    assert (code, lines["debug file"]) == (0, ("ok", str(path)))
+    assert not path.exists()
+    assert not (patient.home / "folder").exists()
+
+
+def test_a_debug_file_from_before_is_fine(patient: Patient) -> None:
+    path = patient.write("debug.log", "before\n")
+    _, lines = patient.examine(Flags(debug_file=str(path)))
+    assert lines["debug file"] == ("ok", str(path))
+
+
+def test_a_debug_file_may_be_named_from_the_working_folder(patient: Patient) -> None:
+    patient.configure("server: {debug_file: debug.log}")
+    assert patient.examine()[1]["debug file"] == ("ok", "debug.log")
+
+
+@pytest.mark.parametrize("name", ["bin", "bin/uvx/debug.log"])
+def test_a_debug_file_in_an_impossible_place_fails(patient: Patient, name: str) -> None:
+    patient.configure(f"server: {{debug_file: '{patient.home / name}'}}")
+    code, lines = patient.examine()
+    assert (code, lines["debug file"][0]) == (1, "FAIL")
+    assert "choose another with --debug, DEBUG or server.debug_file" in lines["debug file"][1]
+
+
+# Clients
+
+
+def test_clients_that_are_not_set_up_are_no_failure_and_say_how(patient: Patient) -> None:
+    code, lines = patient.examine()
+    assert code == 0
+    assert all(lines[name][0] == "--" for name in CLIENT_NAMES)
+    assert lines["Codex"][1] == (
+        "not set up; run: codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY"
+        " -- uvx openai-responses-mcp --stdio"
+    )
+    assert lines["Cursor"][1].startswith(f'not set up; put into {patient.home / ".cursor/mcp.json"}: {{"mcpServers"')
+    assert "***" not in patient.output
+
+
+def test_clients_that_are_set_up_are_found_at_home_and_in_the_working_folder(patient: Patient) -> None:
+    claude = patient.write(".claude.json", {"mcpServers": {"asks": ENTRY}})
+    shared = patient.write("../project/.mcp.json", {"mcpServers": {"shared": ENTRY}}).resolve()
+    vs_code = patient.write("../project/.vscode/mcp.json", {"servers": {"asks": ENTRY}}).resolve()
+    codex = patient.write(
+        ".codex/config.toml",
+        '[mcp_servers.asks]\ncommand = "uvx"\nargs = ["openai-responses-mcp", "--stdio"]\nenv_vars = ["OPENAI_API_KEY"]\n',
+    )
+    code, lines = patient.examine()
+    assert code == 0
+    assert lines["Claude Code"] == ("ok", f"asks in {claude}; shared in {shared}")
+    assert lines["Codex"] == ("ok", f"asks in {codex}")
+    assert lines["VS Code"] == ("ok", f"asks in {vs_code}")
+    assert lines["Cursor"][0] == "--"
+
+
+def test_an_entry_that_cannot_work_fails_and_what_is_well_is_left_out(patient: Patient) -> None:
+    entries = {
+        "good": ENTRY,
+        "bad": ENTRY | {"command": "uvx-of-old"},
+        "open": ENTRY | {"env": {"OPENAI_API_KEY": KEY}},
+    }
+    path = patient.write(".claude.json", {"mcpServers": entries})
+    code, lines = patient.examine()
+    level, text = lines["Claude Code"]
+    assert (code, level) == (1, "FAIL")
+    assert text.startswith(f"bad in {path}: the command 'uvx-of-old' cannot be found")
+    assert f"open in {path}: env holds the key itself (OPENAI_API_KEY): write ${{OPENAI_API_KEY}} there" in text
+    assert "good" not in text
+    assert KEY not in patient.output
+
+
+def test_advice_on_the_key_comes_through_the_mask(patient: Patient) -> None:
+    patient.write(
+        ".codex/config.toml", '[mcp_servers.asks]\ncommand = "uvx"\nargs = ["openai-responses-mcp", "--stdio"]'
+    )
+    code, lines = patient.examine()
+    assert code == 1
+    assert lines["Codex"][1].endswith(
+        'Codex does not hand OPENAI_API_KEY on by itself: name it with env_vars = ["OPENAI_API_KEY"]'
+    )
+
+
+def test_a_broken_client_file_is_a_warning_with_its_line(patient: Patient) -> None:
+    path = patient.write(".gemini/settings.json", '{\n"mcpServers": {;}\n}')
+    code, lines = patient.examine()
+    assert (code, lines["Gemini CLI"][0]) == (0, "warn")
+    assert lines["Gemini CLI"][1].startswith(f"{path}:2: ")
+
+
+def test_client_files_that_cannot_be_read_are_warnings(patient: Patient) -> None:
+    (patient.home / ".claude.json").mkdir()
+    patient.write(".codex", "a file in the place of a folder")
+    patient.write(".cursor/mcp.json", " " * (MAX_CLIENT_FILE_BYTES + 1))
+    patient.write(".gemini/settings.json", "").write_bytes(b"\xff\xfe{}")
+    (patient.home / ".config/Claude").mkdir(parents=True)
+    loop = patient.home / ".config/Claude/claude_desktop_config.json"
+    loop.symlink_to(loop)
+    code, lines = patient.examine()
+    assert code == 0
+    assert [lines[name][0] for name in CLIENT_NAMES] == ["warn", "--", "warn", "warn", "--", "warn"]
+    assert "is not a file" in lines["Claude Code"][1]
+    assert "symbolic links" in lines["Claude Desktop"][1]
+    assert "larger than 8 MiB" in lines["Cursor"][1]
+    assert "not UTF-8" in lines["Gemini CLI"][1]
+
+
+def test_a_name_with_strange_letters_stays_on_its_line(patient: Patient) -> None:
+    patient.write(".claude.json", {"mcpServers": {"two\nlines \x1b[31m \ud800 質問": ENTRY}})
+    _, lines = patient.examine()
+    assert lines["Claude Code"][1].startswith("two lines  [31m   質問 in ")
+
+
+def test_a_working_folder_that_is_gone_is_no_obstacle(patient: Patient) -> None:
+    patient.configure("server: {debug_file: debug.log}")
+    Path.cwd().rmdir()
+    code, lines = patient.examine()
+    assert (code, lines["VS Code"][0]) == (0, "--")
+
+
+def test_letters_that_the_terminal_does_not_know_are_spelled_out(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient.write(".claude.json", {"mcpServers": {"質問": ENTRY}})
+    terminal = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(terminal, encoding="ascii"))
+    assert examine(load(Flags(), patient.environ), patient.environ) == 0
+    assert b"ok    Claude Code: \\u8cea\\u554f in " in terminal.getvalue()

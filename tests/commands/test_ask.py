@@ -1,0 +1,104 @@
+"""`--ask`: the answer on stdout, the reason of a failure on stderr. On a terminal: tests/e2e/test_terminal.py."""
+
+import logging
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
+from openai_responses_mcp.cli import main
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Asking in this process takes over what libraries log; the tests that follow get it back."""
+    loggers = [logging.getLogger(name) for name in ("", *SDK_LOGGERS)]
+    before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    yield
+    for logger, handlers, level, propagates in before:
+        logger.handlers, logger.propagate = handlers, propagates
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def environ(rehearsal: RehearsalThread, tmp_path: Path) -> dict[str, str]:
+    return environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, OPENAI_MAX_RETRIES="1")
+
+
+def run(environ: dict[str, str], *options: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [*COMMAND, *options], stdin=subprocess.DEVNULL, capture_output=True, env=environ, timeout=WAIT_SECONDS
+    )
+
+
+def test_the_answer_is_all_that_is_written(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--ask", "What is the weather today?"], environ) == 0
+    told = capfd.readouterr()
+    assert told.err == ""
+    assert re.search(r"\n\nSources:\n(- \S+ \(\d{4}-\d{2}-\d{2}\)\n)+$", told.out)
+
+
+def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], rehearsal: RehearsalThread) -> None:
+    assert main(["--ask=Why?", "--model", "o3"], environ) == 0
+    [asked] = rehearsal.server.requests
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.json["model"] == "o3"
+    assert asked.json["tools"] == [{"type": "web_search"}]
+    assert asked.json["input"][0]["content"][0]["text"].startswith("Why?\n[Hints] ")
+    assert "stream" not in asked.json
+
+
+@pytest.mark.parametrize(
+    ("directive", "reason"),
+    [
+        (f"status=401; message=Incorrect API key provided: {KEY}", "The API key was refused (401)"),
+        ("status=503; retry_after=0", "The API is in trouble (HTTP 503)"),
+        ("outcome=refusal", "The model refused to answer"),
+    ],
+)
+def test_a_failure_is_told_on_stderr_with_exit_one(
+    environ: dict[str, str], capfd: pytest.CaptureFixture[str], directive: str, reason: str
+) -> None:
+    assert main(["--ask", f"Why? [rehearse: {directive}]"], environ) == 1
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"answer failed: {reason}")
+    assert told.err.endswith("\n")
+    assert KEY not in told.err
+
+
+def test_a_missing_key_is_a_failure_that_names_it(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--ask", "Why?"], environ | {"OPENAI_API_KEY": ""}) == 1
+    assert capfd.readouterr() == ("", "answer failed: Missing API key: set OPENAI_API_KEY\n")
+
+
+def test_a_rehearsal_needs_no_key_and_says_what_it_is(environ: dict[str, str]) -> None:
+    done = run(environ | {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}, "--ask", "HTTP 404 の意味は？", "--rehearse")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "リハーサル" in done.stdout.decode()
+
+
+def test_an_answer_that_the_output_cannot_spell_is_written_as_far_as_it_goes(environ: dict[str, str]) -> None:
+    done = run(environ | {"PYTHONIOENCODING": "ascii"}, "--ask", "HTTP 404 の意味は？")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"HTTP 404 ???" in done.stdout
+
+
+def test_an_answer_cannot_steer_the_terminal(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--ask", "Why? [rehearse: text=one\\n\ttwo\x1bcthree]"], environ) == 0
+    assert capfd.readouterr().out == "one\n\ttwo\ufffdcthree\n"
+
+
+def test_what_is_logged_stays_apart_from_the_answer(environ: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "debug.log"
+    done = run(environ, "--ask", "Why?", "--debug", str(path))
+    assert done.returncode == 0
+    assert b"You asked" in done.stdout
+    assert path.read_bytes() == done.stderr
+    assert b"request summary" in done.stderr
+    assert KEY.encode() not in done.stderr

@@ -1,0 +1,335 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.config.file import MAX_FILE_BYTES
+from openai_responses_mcp.config.loading import (
+    VARIABLES,
+    Configuration,
+    Flags,
+    default_paths,
+    load,
+    show,
+)
+from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings, key_paths
+from openai_responses_mcp.domain.policy import SYSTEM_POLICY, join_policy
+
+Load = Callable[..., Configuration]
+Problems = Callable[..., list[str]]
+
+ROOT = Path(__file__).parent.parent.parent
+KEY = "sk-proj-abcdefgh12345678"
+
+PROFILES_OF_V0_9 = ModelProfiles(
+    answer=Profile("gpt-5.2", "medium", "medium"),
+    answer_detailed=Profile("gpt-5.1-codex", "high", "high"),
+    answer_quick=Profile("gpt-5.2-chat-latest", "low", "low"),
+)
+
+
+# Where values come from
+
+
+def test_without_anything_there_are_the_defaults(home: Path) -> None:
+    configuration = load(Flags(), {"HOME": str(home)})
+    assert configuration.settings == Settings()
+    assert configuration.system_policy == SYSTEM_POLICY
+    assert configuration.warnings == ()
+    assert (configuration.sources.yaml, configuration.sources.env, configuration.sources.cli) == (None, (), ())
+
+
+def test_flags_win_over_variables_over_the_file_over_the_defaults(configured: Load) -> None:
+    text = "model_profiles: {answer: {model: from-file, verbosity: high}}"
+    assert _answer(configured("")).model == "gpt-5.2"
+    assert _answer(configured(text)) == Profile("from-file", "medium", "high")
+    assert _answer(configured(text, MODEL_ANSWER="from-env")) == Profile("from-env", "medium", "high")
+    assert _answer(configured(text, Flags(model="from-flag"), MODEL_ANSWER="from-env")).model == "from-flag"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("OPENAI_BASE_URL", "http://localhost:1/v1", "http://localhost:1/v1"),
+        ("OPENAI_API_TIMEOUT", "1000", 1000),
+        ("OPENAI_MAX_RETRIES", " 0 ", 0),
+        ("MODEL_ANSWER", "m", "m"),
+        ("ANSWER_EFFORT", "xhigh", "xhigh"),
+        ("ANSWER_VERBOSITY", "low", "low"),
+        ("MODEL_DETAILED", "m", "m"),
+        ("MODEL_QUICK", "m", "m"),
+        ("MAX_CITATIONS", "10", 10),
+        ("SEARCH_RECENCY_DAYS", "0.5", 0.5),
+        ("SEARCH_MAX_RESULTS", "1", 1),
+    ],
+)
+def test_a_variable_sets_its_key_over_the_file_and_an_empty_one_does_not(
+    configured: Load, name: str, text: str, value: Any
+) -> None:
+    configuration = configured("", **{name: text})
+    found: Any = configuration.settings
+    for step in VARIABLES[name]:
+        found = getattr(found, step)
+    assert found == value
+    assert configuration.sources.env == (name,)
+    assert configured("", **{name: " "}) == configured("")
+
+
+def test_every_variable_of_the_table_sets_a_key_that_exists() -> None:
+    assert set(VARIABLES.values()) <= set(key_paths())
+
+
+def test_lists_replace_and_mappings_merge(configured: Load) -> None:
+    settings = configured("server: {tools: [iris]}\nsearch: {defaults: {domains: [a.example, b.example]}}").settings
+    assert settings.server.tools == ("iris",)
+    assert settings.server.error_style == "jsonrpc"
+    assert settings.search.defaults.domains == ("a.example", "b.example")
+    assert settings.search.defaults.max_results == 5
+
+
+def test_every_key_can_be_set_in_the_file(configured: Load) -> None:
+    settings = configured(
+        """
+        request: {max_concurrency: 2, store: false, max_output_tokens: 100, omit: [truncation, include, text, reasoning]}
+        search: {restrict_to_domains: true, context_size: low, user_location: {country: JP, timezone: Asia/Tokyo}}
+        server: {show_config_on_start: true, error_style: tool_result, response_id_text: false, max_message_bytes: 1024}
+        """
+    ).settings
+    assert settings.request.omit == ("truncation", "include", "text", "reasoning")
+    assert (settings.request.max_concurrency, settings.request.store, settings.request.max_output_tokens) == (
+        2,
+        False,
+        100,
+    )
+    assert (settings.search.restrict_to_domains, settings.search.context_size) == (True, "low")
+    assert settings.search.user_location is not None
+    assert (settings.search.user_location.country, settings.search.user_location.city) == ("JP", None)
+    assert (settings.server.error_style, settings.server.max_message_bytes) == ("tool_result", 1024)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "request:\nopenai:\n  base_url:\n", "\ufeff---\n", "{}"])
+def test_a_key_without_a_value_is_absent(configured: Load, file: Path, text: str) -> None:
+    configuration = configured(text)
+    assert configuration.settings == Settings()
+    assert configuration.sources.yaml == str(file)
+
+
+# Profiles
+
+
+def test_a_profile_takes_from_answer_what_it_does_not_say(configured: Load) -> None:
+    text = "model_profiles: {answer: {verbosity: low}, answer_detailed: {reasoning_effort: high}, answer_quick: null}"
+    profiles = configured(text, Flags(model="m"), ANSWER_EFFORT="none").settings.model_profiles
+    assert profiles == ModelProfiles(Profile("m", "none", "low"), Profile("m", "high", "low"), None)
+
+
+def test_a_variable_makes_a_profile_of_its_own(configured: Load) -> None:
+    profiles = configured("", MODEL_DETAILED="d", MODEL_QUICK="q", ANSWER_VERBOSITY="low").settings.model_profiles
+    assert profiles.answer_detailed == Profile("d", "medium", "low")
+    assert profiles.answer_quick == Profile("q", "medium", "low")
+
+
+def test_answer_can_be_taken_away(configured: Load) -> None:
+    profiles = configured("model_profiles: {answer: null, answer_quick: {model: q}}").settings.model_profiles
+    assert profiles == ModelProfiles(None, None, Profile("q", "medium", "medium"))
+
+
+def test_a_variable_brings_answer_back(configured: Load) -> None:
+    profiles = configured("model_profiles: {answer: null}", MODEL_ANSWER="m").settings.model_profiles
+    assert profiles.answer == Profile("m", "medium", "medium")
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "names"),
+    [
+        ("model_profiles: {answer_quick: {reasoning_effort: minimal}}", {}, ["answer_quick"]),
+        ("", {"ANSWER_EFFORT": "minimal"}, ["answer"]),
+        ("model_profiles: {answer_quick: {model: m}}", {"ANSWER_EFFORT": "minimal"}, ["answer", "answer_quick"]),
+    ],
+)
+def test_minimal_effort_is_warned_of(configured: Load, text: str, environ: dict[str, str], names: list[str]) -> None:
+    assert list(configured(text, **environ).warnings) == [
+        f"model_profiles.{name}.reasoning_effort: the API refuses minimal together with web search; "
+        "set none or low instead"
+        for name in names
+    ]
+
+
+# The debug log
+
+
+@pytest.mark.parametrize(
+    ("yaml", "variable", "flags", "outcome"),
+    [
+        ("", "", Flags(), (False, None)),
+        ("{debug: true}", "", Flags(), (True, None)),
+        ("{debug: true, debug_file: y}", "", Flags(), (True, "y")),
+        ("", "1", Flags(), (True, None)),
+        ("", "True", Flags(), (True, None)),
+        ("{debug_file: y}", "1", Flags(), (True, "y")),
+        ("{debug: true}", "0", Flags(), (False, None)),
+        ("{debug: true}", "false", Flags(), (False, None)),
+        ("{debug: true}", "no", Flags(), (False, None)),
+        ("{debug: true}", "OFF", Flags(), (False, None)),
+        ("{debug_file: y}", "e", Flags(), (True, "e")),
+        ("{debug_file: y}", "0", Flags(debug=True), (True, "y")),
+        ("{debug_file: y}", "e", Flags(debug=True), (True, "e")),
+        ("{debug_file: y}", "e", Flags(debug=True, debug_file="f"), (True, "f")),
+        ("", "", Flags(debug_file="f"), (True, "f")),
+    ],
+)
+def test_debug_is_decided_once(
+    configured: Load, yaml: str, variable: str, flags: Flags, outcome: tuple[bool, str | None]
+) -> None:
+    server = configured(f"server: {yaml}", flags, DEBUG=variable).settings.server
+    assert (server.debug, server.debug_file) == outcome
+
+
+@pytest.mark.parametrize("path", ["~/a.log", "~", "~nobody-of-this-name/a.log"])
+def test_the_home_folder_in_a_path_is_the_one_of_the_environment(configured: Load, home: Path, path: str) -> None:
+    expected = path.replace("~", str(home)) if "nobody" not in path else path
+    assert configured("", DEBUG=path).settings.server.debug_file == expected
+
+
+def test_without_home_the_system_knows_the_home_folder() -> None:
+    assert default_paths({}) == (
+        os.path.expanduser(os.path.join("~", ".config", "openai-responses-mcp", "config.yaml")),
+    )
+
+
+# The system policy
+
+
+@pytest.mark.parametrize("merge", ["replace", "prepend", "append"])
+def test_a_policy_file_joins_the_built_in_policy(configured: Load, home: Path, merge: str) -> None:
+    (home / "policy.md").write_text("Be brief.\n", encoding="utf-8")
+    configuration = configured(f"policy: {{system: {{source: file, path: ~/policy.md, merge: {merge}}}}}")
+    assert configuration.system_policy == join_policy(SYSTEM_POLICY, "Be brief.\n", merge)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        (b"\xff", "is not UTF-8 text"),
+        (b"x" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
+    ],
+)
+def test_a_policy_file_that_cannot_be_read_is_a_problem(
+    problems: Problems, home: Path, content: bytes | None, words: str
+) -> None:
+    if content is not None:
+        (home / "policy.md").write_bytes(content)
+    lines = problems("policy:\n  system:\n    source: file\n    path: ~/policy.md")
+    assert lines == [f"config.yaml:4: policy.system.path: {home}/policy.md {words}"]
+
+
+def test_a_policy_path_that_is_not_used_is_warned_of(configured: Load) -> None:
+    configuration = configured("policy: {system: {path: ~/policy.md}}")
+    assert configuration.system_policy == SYSTEM_POLICY
+    assert configuration.warnings[0].endswith("policy.system.path is not read unless policy.system.source is file")
+
+
+# Showing it
+
+
+def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
+    flags = Flags(model="m", debug=True)
+    configuration = configured("server: {tools: [answer]}", flags, MODEL_ANSWER="n", MAX_CITATIONS="2", DEBUG="1")
+    shown = show(configuration, {})
+    assert shown["version"] == __version__
+    assert shown["sources"] == {
+        "defaults": True,
+        "yaml": str(file),
+        "env": ["MAX_CITATIONS"],
+        "cli": ["--model", "--debug"],
+    }
+    assert shown["effective"]["server"]["tools"] == ["answer"]
+    assert shown["effective"]["model_profiles"]["answer"]["model"] == "m"
+    assert shown["effective"]["search"]["defaults"]["recency_days"] == 60
+    assert json.loads(json.dumps(shown)) == shown
+
+
+def test_a_variable_that_a_flag_overrides_in_part_has_taken_effect(configured: Load) -> None:
+    assert configured("", Flags(debug=True), DEBUG="x.log").sources.env == ("DEBUG",)
+    assert configured("", Flags(debug_file="y.log"), DEBUG="x.log").sources.env == ()
+
+
+def test_show_masks_what_is_secret(configured: Load) -> None:
+    environ = {
+        "OPENAI_BASE_URL": "https://me:hidden@gateway.example/v1",
+        "MODEL_ANSWER": KEY,
+        "MODEL_QUICK": "my-own-key",
+    }
+    shown = show(configured("", **environ), {"OPENAI_API_KEY": "my-own-key"})
+    assert shown["effective"]["openai"]["base_url"] == "https://***@gateway.example/v1"
+    assert KEY not in json.dumps(shown)
+    assert "my-own-key" not in json.dumps(shown)
+
+
+# What is shipped with it
+
+
+def test_the_example_loads_and_shows_the_profiles_of_the_specification() -> None:
+    configuration = load(Flags(config=str(ROOT / "config" / "config.yaml.example")), {})
+    assert configuration.warnings == ()
+    assert configuration.settings == Settings(model_profiles=PROFILES_OF_V0_9)
+
+
+def test_the_example_still_loads_when_everything_in_it_is_switched_on(configured: Load, home: Path) -> None:
+    lines = (ROOT / "config" / "config.yaml.example").read_text(encoding="utf-8").splitlines()
+    switched_on = [line.replace("  # ", "  ", 1) if line.startswith("  # ") else line for line in lines]
+    policy = (ROOT / "config" / "policy.md.example").read_text(encoding="utf-8")
+    (home / ".config" / "openai-responses-mcp" / "policy.md").write_text(policy, encoding="utf-8")
+    configuration = configured("\n".join(switched_on))
+    assert configuration.settings.request.omit == ("truncation", "include")
+    assert configuration.system_policy == join_policy(SYSTEM_POLICY, policy, "append")
+
+
+def test_every_key_is_in_the_example_and_in_the_reference() -> None:
+    example = (ROOT / "config" / "config.yaml.example").read_text(encoding="utf-8")
+    reference = (ROOT / "docs" / "reference" / "config-reference.md").read_text(encoding="utf-8")
+    assert [path for path in key_paths() if f"{path[-1]}:" not in example] == []
+    assert [path for path in key_paths() if f"`{'.'.join(path)}`" not in reference] == []
+    assert [name for name in VARIABLES if f"`{name}`" not in reference] == []
+
+
+def test_defaults_and_plain_variables_import_nothing_heavy(home: Path) -> None:
+    program = (
+        "import sys\n"
+        "from openai_responses_mcp.config.loading import Flags, load\n"
+        "load(Flags(model='m', debug=True), {'HOME': sys.argv[1], 'MAX_CITATIONS': '2', 'SEARCH_RECENCY_DAYS': '1.5',"
+        " 'ANSWER_EFFORT': 'low', 'OPENAI_BASE_URL': 'https://gateway.example/v1', 'DEBUG': '0'})\n"
+        "print(*sys.modules)"
+    )
+    # -S: what installed packages import at the start of every interpreter is not ours to count.
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program, str(home)], env=environ, capture_output=True, text=True, check=True
+    )
+    heavy = {
+        "pydantic",
+        "pydantic_core",
+        "annotated_types",
+        "ruamel",
+        "ruamel.yaml",
+        "structlog",
+        "openai",
+        "importlib.metadata",
+        "argparse",
+        "pathlib",
+        "json",
+        "urllib.parse",
+    }
+    assert heavy & set(ran.stdout.split()) == set()
+
+
+def _answer(configuration: Configuration) -> Profile:
+    assert configuration.settings.model_profiles.answer is not None
+    return configuration.settings.model_profiles.answer
