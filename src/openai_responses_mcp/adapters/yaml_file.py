@@ -24,6 +24,8 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
+from openai_responses_mcp.domain.texts import without_surrogates
+
 MAX_NODES = 10_000
 MAX_DEPTH = 32
 
@@ -173,7 +175,6 @@ _READERS: dict[type[NodeEvent], Callable[[_Reading, Any, KeyPath], tuple[Any, in
 }
 
 _TAG = "tag:yaml.org,2002:"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # The length is bounded because Python takes its time over, and in the end refuses, endless digits.
 _SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
@@ -189,7 +190,7 @@ _SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
 
 def _scalar_value(event: ScalarEvent) -> Any:
     text: str = event.value
-    if _LONE_SURROGATE.search(text):
+    if without_surrogates(text) != text:
         raise YamlProblem(_line(event), "an escape that is half a character")
     is_quoted = event.tag is None and not event.implicit[0]
     if is_quoted or event.tag in ("!", f"{_TAG}str"):

@@ -3,11 +3,11 @@
 ruamel and pydantic come in here, and only when there is a file.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.config.findings import Findings
 from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
 
@@ -56,28 +56,10 @@ class ConfigFile(NamedTuple):
 def read_file(path: str, findings: Findings) -> ConfigFile | None:
     """None when the file cannot be used."""
     try:
-        return _parse(path, read_text(path), findings)
+        return _parse(path, read_text(path, most_bytes=MAX_FILE_BYTES), findings)
     except (OSError, ValueError) as exc:
         findings.problem(f"{path}: {reason_of(exc)}")
         return None
-
-
-def read_text(path: str) -> str:
-    """Raises OSError when there is nothing to read, ValueError when it is not a text of bearable size."""
-    if os.path.isdir(path):
-        raise ValueError("is a directory, not a file")
-    with open(path, "rb") as file:
-        content = file.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise ValueError("is larger than 1 MiB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
-
-
-def reason_of(exc: OSError | ValueError) -> str:
-    return f"cannot be read ({exc.strerror})" if isinstance(exc, OSError) else str(exc)
 
 
 def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses_mcp.config.settings import Settings, wanted
+from openai_responses_mcp.domain.texts import one_line
 
 _LONGEST_SHOWN_VALUE = 60
 
@@ -45,7 +46,7 @@ def finding_lines(
 
 def _line(finding: Finding, mask: Callable[[str], str]) -> str:
     text = mask(finding.text) + "".join(f" (found {_shown(value, mask)})" for value in finding.found)
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return one_line(text)
 
 
 def _shown(value: Any, mask: Callable[[str], str]) -> str:

@@ -227,11 +227,12 @@ def _system_policy(
     if system.path is None:
         findings.problem(f"{name} is needed when policy.system.source is file")
         return SYSTEM_POLICY
-    from openai_responses_mcp.config.file import read_text, reason_of
+    from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
+    from openai_responses_mcp.config.file import MAX_FILE_BYTES
 
     path = _expanded(system.path, environ)
     try:
-        return join_policy(SYSTEM_POLICY, read_text(path), system.merge)
+        return join_policy(SYSTEM_POLICY, read_text(path, most_bytes=MAX_FILE_BYTES), system.merge)
     except (OSError, ValueError) as exc:
         findings.problem(f"{name}: {path} {reason_of(exc)}")
         return SYSTEM_POLICY

@@ -4,10 +4,10 @@
 """
 
 import json
-import re
 from typing import Any, NamedTuple, NoReturn
 
 from openai_responses_mcp.domain.errors import AnsweringError, CallInFlight, InvalidArguments
+from openai_responses_mcp.domain.texts import without_surrogates
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -24,9 +24,6 @@ _CODES: tuple[tuple[type[AnsweringError], int], ...] = (
 )
 """The only table from error to code; the first class that fits decides."""
 
-# json.loads lets a lone surrogate through, and no encoder takes one.
-# As text, which `re` compiles when the first comes: most clients never send one.
-_SURROGATE = "[\ud800-\udfff]"
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
     separators=(",", ":"),
@@ -72,7 +69,7 @@ def decode(body: bytes) -> Incoming:
         text = body.decode("utf-8")
         message = _parsed(text)
         if "\\u" in text:
-            message = _without_surrogates(message)
+            message = _cleaned(message)
     except (ValueError, RecursionError) as exc:
         return BadMessage(PARSE_ERROR, f"Parse error: {_short(exc)}")
     if isinstance(message, _Members):
@@ -163,13 +160,14 @@ def _short(exc: Exception) -> str:
     return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]
 
 
-def _without_surrogates(value: Any) -> Any:
+def _cleaned(value: Any) -> Any:
+    """json.loads lets a lone surrogate through, and no encoder takes one."""
     if isinstance(value, str):
-        return re.sub(_SURROGATE, "\ufffd", value)
+        return without_surrogates(value)
     if isinstance(value, list | tuple):
-        return type(value)(_without_surrogates(item) for item in value)
+        return type(value)(_cleaned(item) for item in value)
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
     return value
 
 
@@ -180,10 +178,7 @@ def encode(message: JsonObject) -> bytes:
         return text.encode()
     for line_end, escape in _LINE_ENDS:
         text = text.replace(line_end, escape)
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        return re.sub(_SURROGATE, "\ufffd", text).encode("utf-8")
+    return without_surrogates(text).encode()
 
 
 def result_message(request_id: RequestId, result: JsonObject) -> JsonObject:

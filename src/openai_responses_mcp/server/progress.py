@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from openai_responses_mcp.domain.models import Progress, ProgressListener
 from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.waiting import has_happened_within
 from openai_responses_mcp.server.jsonrpc import JsonObject, notification_message
 
 SHORTEST_GAP_SECONDS = 0.25
@@ -51,22 +52,12 @@ class _Reporter:
         self._report(self._message)
         while True:
             await self._clock.sleep(SHORTEST_GAP_SECONDS)
-            if await self._has_news():
+            if await has_happened_within(self._news, LONGEST_GAP_SECONDS, self._clock):
                 self._news.clear()
                 self._report(self._message)
             else:
                 waited = round(self._clock.monotonic() - self._started)
                 self._report(f"{self._message} ({waited} s)")
-
-    async def _has_news(self) -> bool:
-        news = asyncio.create_task(self._news.wait())
-        silence = asyncio.create_task(self._clock.sleep(LONGEST_GAP_SECONDS))
-        try:
-            await asyncio.wait({news, silence}, return_when=asyncio.FIRST_COMPLETED)
-            return self._news.is_set()
-        finally:
-            news.cancel()
-            silence.cancel()
 
     def _report(self, message: str) -> None:
         self._count += 1

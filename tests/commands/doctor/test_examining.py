@@ -414,7 +414,7 @@ def test_client_files_that_cannot_be_read_are_warnings(patient: Patient) -> None
     code, lines = patient.examine()
     assert code == 0
     assert [lines[name][0] for name in CLIENT_NAMES] == ["warn", "--", "warn", "warn", "--", "warn"]
-    assert "is not a file" in lines["Claude Code"][1]
+    assert "is a directory, not a file" in lines["Claude Code"][1]
     assert "symbolic links" in lines["Claude Desktop"][1]
     assert "larger than 8 MiB" in lines["Cursor"][1]
     assert "not UTF-8" in lines["Gemini CLI"][1]
@@ -423,7 +423,7 @@ def test_client_files_that_cannot_be_read_are_warnings(patient: Patient) -> None
 def test_a_name_with_strange_letters_stays_on_its_line(patient: Patient) -> None:
     patient.write(".claude.json", {"mcpServers": {"two\nlines \x1b[31m \ud800 質問": ENTRY}})
     _, lines = patient.examine()
-    assert lines["Claude Code"][1].startswith("two lines  [31m   質問 in ")
+    assert lines["Claude Code"][1].startswith("two lines  [31m \ufffd 質問 in ")
 
 
 def test_a_working_folder_that_is_gone_is_no_obstacle(patient: Patient) -> None:

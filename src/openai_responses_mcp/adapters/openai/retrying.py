@@ -8,6 +8,7 @@ import backoff
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+from openai_responses_mcp.domain.waiting import has_happened_within
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 _FIRST_WAIT_SECONDS = 0.5
@@ -39,7 +40,7 @@ class RetryingGateway(LLMGateway):
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
                     on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or exc.name})"))
-                if not await self._wait(wait):
+                if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1
 
@@ -49,17 +50,6 @@ class RetryingGateway(LLMGateway):
             error.args = (f"Ask again in {seconds:.0f} s, as the API demands. {error}",)
             return False
         return error.is_worth_repeating and error.retries < self._max_retries and not self._is_ending.is_set()
-
-    async def _wait(self, seconds: float) -> bool:
-        """Whether the time has passed; false when the end came first."""
-        waiting = asyncio.ensure_future(self._clock.sleep(seconds))
-        ending = asyncio.ensure_future(self._is_ending.wait())
-        try:
-            await asyncio.wait({waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
-            return not self._is_ending.is_set()
-        finally:
-            waiting.cancel()
-            ending.cancel()
 
     def _log(self, error: GatewayError) -> None:
         self._logger.debug(

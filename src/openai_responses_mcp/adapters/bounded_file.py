@@ -1,0 +1,44 @@
+"""Reading a file that somebody else wrote: a regular one, of bearable size, without ever waiting for it."""
+
+import os
+import stat
+
+
+def read_bytes(path: str, *, most_bytes: int) -> bytes:
+    """Raises OSError where there is nothing to read, ValueError where it is no regular file or too large."""
+    # Without O_NONBLOCK, opening a named pipe waits until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _require_regular(os.fstat(descriptor).st_mode)
+    except ValueError:
+        os.close(descriptor)
+        raise
+    with open(descriptor, "rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"is larger than {_size(most_bytes)}")
+    return content
+
+
+def read_text(path: str, *, most_bytes: int) -> str:
+    """The same, as UTF-8 text without its byte order mark."""
+    try:
+        return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+
+
+def reason_of(exc: OSError | ValueError) -> str:
+    """Why a file could not be read, as the end of a sentence that begins with its path."""
+    return f"cannot be read ({exc.strerror})" if isinstance(exc, OSError) else str(exc)
+
+
+def _require_regular(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise ValueError("is a directory, not a file")
+    if not stat.S_ISREG(mode):
+        raise ValueError("is not a regular file")
+
+
+def _size(count: int) -> str:
+    return f"{count // (1024 * 1024)} MiB" if count >= 1024 * 1024 else f"{count // 1024} KiB"

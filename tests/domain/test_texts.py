@@ -1,0 +1,45 @@
+import pytest
+
+from openai_responses_mcp.domain.texts import harmless, one_line, visible, without_surrogates
+
+UNTOUCHED = [
+    "東京\u3000大阪",
+    "10\u00a0km, 1\u202f000",
+    "👩\u200d💻",
+    "می\u200cخواهم",
+    "a\u200fb\u200e",
+    "one\ttwo\nthree",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_a_text_without_harm_in_it_is_left_as_it_is(text: str) -> None:
+    assert visible(text) == harmless(text) == without_surrogates(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "kept"),
+    [
+        ("\x1b[2J", "\\x1b[2J", "[2J"),
+        ("\x1b]8;;http://x\x07y", "\\x1b]8;;http://x\\x07y", "]8;;http://xy"),
+        ("a\u009b31mb", "a\\x9b31mb", "a31mb"),
+        ("a\u202eb\u202c", "a\\u202eb\\u202c", "ab"),
+        ("a\u2066b\u2069", "a\\u2066b\\u2069", "ab"),
+        ("over\rwritten", "over\\x0dwritten", "overwritten"),
+        ("nul\x00", "nul\\x00", "nul"),
+        ("line\r\nline", "line\nline", "line\nline"),
+    ],
+)
+def test_what_would_steer_a_terminal_is_shown_there_and_left_out_elsewhere(text: str, seen: str, kept: str) -> None:
+    assert visible(text) == seen
+    assert harmless(text) == kept
+
+
+def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
+    assert without_surrogates("a\ud83d b") == "a\ufffd b"
+    assert visible("\ude00") == harmless("\ude00") == one_line("\ude00") == "\ufffd"
+
+
+def test_a_message_stays_on_its_line() -> None:
+    assert one_line("a\nb\tc\x1b[0m\u2028d\r\n東京\u3000") == "a b c [0m d  東京\u3000"
