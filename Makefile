@@ -16,7 +16,7 @@ COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
+.PHONY: help smoke test coverage lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,9 @@ smoke: $(VENV)/.runtime ## Talk to the real process in both framings; LIVE=1 wit
 test: $(VENV)/.dev ## Run the tests, on every core, and check how much of the code they reach; ARGS="-k word" goes to pytest
 	@$(RUN) -m coverage erase
 	@$(RUN) -m coverage run -m pytest -n $(or $(WORKERS),auto) --dist loadfile $(ARGS)
+	@$(if $(ARGS),echo "Coverage is not checked: only a part of the tests was run.",$(MAKE) --no-print-directory coverage)
+
+coverage: $(VENV)/.dev
 	@$(RUN) -m coverage combine --quiet
 	@echo "Coverage of domain and server, lines and branches (100 % needed):"
 	@$(RUN) -m coverage report --include='$(INNER)' --fail-under=100

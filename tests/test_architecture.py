@@ -53,16 +53,15 @@ def test_the_sdk_is_not_imported_before_somebody_listens_to_progress() -> None:
 
 
 LOADED = """
-import gc, sys
-from openai_responses_mcp.commands import serve
+import asyncio, gc, sys
 from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.start import surroundings
+from openai_responses_mcp.start import _load_caller, basis_of
 environ = {"HOME": sys.argv[1], "OPENAI_API_KEY": "sk-made-up-0123456789"}
 gc.disable()
-caller, = serve._load(surroundings(load(Flags(), environ), environ))
+_load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), gc.enable)
 assert gc.isenabled()
 """
 
 
 def test_garbage_is_collected_again_once_everything_is_loaded(tmp_path: Path) -> None:
-    assert "openai" in modules_after(LOADED, str(tmp_path))
+    assert "aiohttp" in modules_after(LOADED, str(tmp_path))

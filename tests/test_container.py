@@ -1,4 +1,3 @@
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
+    Profile,
     RequestSettings,
     SearchDefaults,
     SearchSettings,
@@ -18,10 +18,8 @@ from openai_responses_mcp.config.settings import (
     Settings,
     UserLocation,
 )
-from openai_responses_mcp.config.settings import Profile as ProfileSettings
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnswerQuestion
-from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 from tests.fakes import FakeLogger
 
@@ -43,7 +41,6 @@ def given(**changes: Any) -> dict[str, Any]:
         "api_key": "made-up",
         "mask": str,
         "logger": FakeLogger(),
-        "is_ending": asyncio.Event(),
     }
     return usual | changes
 
@@ -56,9 +53,13 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-def test_there_is_one_of_each() -> None:
+SHARED = ("clock", "route", "sdk", "openai_gateway")
+
+
+def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:
     container = Container(**given())
-    assert all(container.providers[name]() is container.providers[name]() for name in KINDS)
+    is_shared = {name: container.providers[name]() is container.providers[name]() for name in KINDS}
+    assert is_shared == {name: name in SHARED for name in KINDS}
 
 
 @pytest.mark.parametrize("missing", given())
@@ -81,7 +82,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
     settings = Settings(
         request=RequestSettings(store=False, max_output_tokens=100),
         model_profiles=ModelProfiles(
-            answer=None, answer_detailed=ProfileSettings("o3", "high", "high"), answer_quick=ProfileSettings("o4-mini")
+            answer=None, answer_detailed=Profile("o3", "high", "high"), answer_quick=Profile("o4-mini")
         ),
         search=SearchSettings(
             defaults=SearchDefaults(recency_days=7, max_results=2, domains=("a.org",)),
@@ -102,7 +103,9 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
 
 
 def test_settings_become_the_rules_of_calling() -> None:
-    assert calling_rules(Settings()) == CallingRules()
+    assert calling_rules(Settings()) == CallingRules(
+        returns_failures_as_results=False, shows_response_id=True, keeps_responses=True
+    )
     settings = Settings(
         request=RequestSettings(store=False), server=ServerSettings(error_style="tool_result", response_id_text=False)
     )

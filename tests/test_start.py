@@ -9,7 +9,7 @@ import pytest
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.server.calling import ToolCaller
-from openai_responses_mcp.start import surroundings
+from openai_responses_mcp.start import basis_of
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import WAIT_SECONDS
 
@@ -34,42 +34,41 @@ def test_the_key_is_read_from_the_variable_that_is_configured(tmp_path: Path) ->
     file = tmp_path / "config.yaml"
     file.write_text("openai: {api_key_env: MY_KEY}")
     configured = configuration(tmp_path, config=str(file))
-    assert surroundings(configured, {"MY_KEY": KEY, "OPENAI_API_KEY": "another"}).api_key == KEY
-    assert surroundings(configured, {"OPENAI_API_KEY": "another"}).api_key == ""
+    assert basis_of(configured, {"MY_KEY": KEY, "OPENAI_API_KEY": "another"}).api_key == KEY
+    assert basis_of(configured, {"OPENAI_API_KEY": "another"}).api_key == ""
 
 
 def test_the_mask_knows_every_secret_of_the_environment(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": "no-pattern-finds-this", "OTHER_TOKEN": "nor this one", "HOME": "/home/someone"}
-    mask = surroundings(configuration(tmp_path), environ).mask
+    mask = basis_of(configuration(tmp_path), environ).mask
     assert mask("no-pattern-finds-this, nor this one, in /home/someone") == "***, ***, in /home/someone"
 
 
 def test_the_logger_debugs_as_configured(tmp_path: Path) -> None:
-    assert not surroundings(configuration(tmp_path), {}).logger.is_debugging
+    assert not basis_of(configuration(tmp_path), {}).logger.is_debugging
     file = tmp_path / "debug.log"
-    around = surroundings(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
-    assert around.logger.is_debugging
-    around.logger.debug("start", key=KEY)
-    around.logger.close(WAIT_SECONDS)
+    basis = basis_of(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
+    assert basis.logger.is_debugging
+    basis.logger.debug("start", key=KEY)
+    basis.logger.close(WAIT_SECONDS)
     time, *rest = file.read_text().split()
     assert rest == ["debug", "start", "key=***"]
     assert time.endswith("+09:00")
 
 
 def test_the_container_is_given_everything_it_needs(tmp_path: Path) -> None:
-    around = surroundings(configuration(tmp_path), {"OPENAI_API_KEY": KEY})
-    container = around.load_container()
+    basis = basis_of(configuration(tmp_path), {"OPENAI_API_KEY": KEY})
+    container = basis.load_container()
     assert type(container.tool_caller()) is ToolCaller
-    assert container.is_ending() is around.is_ending
-    assert container.logger() is around.logger
+    assert container.logger() is basis.logger
 
 
 def test_what_the_sdk_logs_goes_through_our_logger(tmp_path: Path) -> None:
     file = tmp_path / "debug.log"
-    around = surroundings(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
-    around.load_container()
+    basis = basis_of(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
+    basis.load_container()
     logging.getLogger("openai").warning("sent %s", KEY)
-    around.logger.close(WAIT_SECONDS)
+    basis.logger.close(WAIT_SECONDS)
     assert "sent ***" in file.read_text()
 
 
@@ -77,12 +76,12 @@ REHEARSAL = """
 import asyncio, sys
 from openai_responses_mcp.config.loading import Flags, load
 from openai_responses_mcp.domain.models import ModelRequest
-from openai_responses_mcp.start import surroundings
+from openai_responses_mcp.start import basis_of
 
 async def main():
-    around = surroundings(load(Flags(), {"HOME": sys.argv[1]}), {})
-    rehearsed = await around.rehearsed()
-    assert around.configuration.settings.openai.base_url == "https://api.openai.com/v1"
+    basis = basis_of(load(Flags(), {"HOME": sys.argv[1]}), {})
+    rehearsed = await basis.rehearsed()
+    assert basis.configuration.settings.openai.base_url == "https://api.openai.com/v1"
     container = rehearsed.load_container()
     request = ModelRequest(model="gpt-5", instructions="", input_text="[rehearse: text=Well.]")
     reply = await container.gateway().respond(request)

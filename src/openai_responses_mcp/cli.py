@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 the question or the check failed, 2 the command line or th
 """
 
 import contextlib
-import gc
 import json
 import os
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, show
+from openai_responses_mcp.domain.texts import one_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -143,8 +143,6 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
 
         return examine(configuration, environ)
     if options.stdio:
-        # Until all is loaded (see commands.serve): looking for garbage would be a thirtieth of the way to the first reply.
-        gc.disable()
         from openai_responses_mcp.commands.serve import serve_stdio
 
         if configuration.settings.server.show_config_on_start:
@@ -185,7 +183,7 @@ def _complain(*problems: str) -> int:
 
 def _presentable(text: str, environ: Mapping[str, str]) -> str:
     """One line, whatever the arguments held, and without a key that was taken for one."""
-    return "".join(letter if letter.isprintable() else " " for letter in _masked(text, environ))
+    return one_line(_masked(text, environ))
 
 
 def _masked(text: str, environ: Mapping[str, str]) -> str:

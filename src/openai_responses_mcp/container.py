@@ -1,7 +1,7 @@
-"""The composition root: the only place where adapters meet use cases. Adapters first, use cases after.
+"""The second composition root: everything that is loaded behind the first reply. Adapters first, use cases after.
 
-What must be open before the first reply (the logger) or is shared with the connection is handed in by the command
-that runs; what is slow to load is loaded with this module, behind the first replies, and the SDK still later.
+What stands before the first reply (`start`) is handed in. Singletons are shared by all; a factory makes one for each
+connection, which gives it its own `is_ending`.
 """
 
 import asyncio
@@ -17,7 +17,6 @@ from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
-from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 
@@ -33,11 +32,10 @@ def sdk_client(*arguments: Any, **options: Any) -> "SdkClient":
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
-    chosen = {name: getattr(settings.model_profiles, name) for name in ("answer", "answer_detailed", "answer_quick")}
-    location = settings.search.user_location
-    places = {name: getattr(location, name, None) for name in ("country", "city", "region", "timezone")}
+    profiles, location = settings.model_profiles._asdict(), settings.search.user_location
+    places = location._asdict() if location else {}
     return AnsweringRules(
-        profiles={n: Profile(p.model, p.reasoning_effort, p.verbosity) for n, p in chosen.items() if p is not None},
+        profiles={name: profile for name, profile in profiles.items() if profile is not None},
         instructions=system_policy,
         recency_days=settings.search.defaults.recency_days,
         max_results=settings.search.defaults.max_results,
@@ -65,7 +63,6 @@ class Container(containers.DeclarativeContainer):
     api_key: providers.Dependency[str] = providers.Dependency(instance_of=str)
     mask: providers.Dependency[Callable[[str], str]] = providers.Dependency()
     logger: providers.Dependency[Logger] = providers.Dependency()
-    is_ending: providers.Dependency[asyncio.Event] = providers.Dependency(instance_of=asyncio.Event)
 
     clock = providers.Singleton(TokyoClock)
     route = providers.Singleton(ApiRoute, base_url=settings.provided.openai.base_url, api_key=api_key)
@@ -88,27 +85,27 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         mask=mask,
     )
-    gateway = providers.Singleton(
+    gateway = providers.Factory(
         RetryingGateway,
         openai_gateway,
         clock,
         logger,
         max_retries=settings.provided.request.max_retries,
-        is_ending=is_ending,
+        is_ending=providers.Factory(asyncio.Event),
     )
 
-    answer_question = providers.Singleton(
+    answer_question = providers.Factory(
         AnswerQuestion,
-        gateway,
-        clock,
-        logger,
-        providers.Singleton(answering_rules, settings, system_policy),
+        gateway=gateway,
+        clock=clock,
+        logger=logger,
+        rules=providers.Singleton(answering_rules, settings, system_policy),
     )
-    tool_caller = providers.Singleton(
+    tool_caller = providers.Factory(
         ToolCaller,
-        answer_question,
-        clock,
-        logger,
-        mask,
-        providers.Singleton(calling_rules, settings),
+        answering=answer_question,
+        clock=clock,
+        logger=logger,
+        mask=mask,
+        rules=providers.Singleton(calling_rules, settings),
     )

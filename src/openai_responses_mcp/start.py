@@ -1,4 +1,4 @@
-"""What every command runs in: configuration, key, mask and logger, and the way to the container, loaded when needed."""
+"""The first composition root: what stands before the first reply. What is slow to load comes behind it, in `container`."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -12,30 +12,36 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from openai_responses_mcp.container import Container
+    from openai_responses_mcp.server.calling import ToolCaller
+    from openai_responses_mcp.server.connection import Connection
+
+# A client that has its first reply asks for the tools next; loading at once would hold that up.
+WARM_UP_AFTER_SECONDS = 0.05
 
 
-class Surroundings(NamedTuple):
+class Basis(NamedTuple):
+    """What every command stands on."""
+
     configuration: Configuration
     api_key: str
     mask: Callable[[str], str]
     logger: StructlogLogger
-    is_ending: asyncio.Event
 
-    def load_container(self) -> "Container":
-        """Imports everything that is slow to import: about a second."""
+    def load_container(self, *, owns_process: bool = True) -> "Container":
+        """Imports everything that is slow to import. Who owns the process also takes over what libraries log."""
         from openai_responses_mcp.container import Container
 
-        capture_sdk_logging(self.logger)
+        if owns_process:
+            capture_sdk_logging(self.logger)
         return Container(
             settings=self.configuration.settings,
             system_policy=self.configuration.system_policy,
             api_key=self.api_key,
             mask=self.mask,
             logger=self.logger,
-            is_ending=self.is_ending,
         )
 
-    async def rehearsed(self) -> "Surroundings":
+    async def rehearsed(self) -> "Basis":
         """The same, but asking the built-in stand-in for the API, which takes any key."""
         from openai_responses_mcp.rehearsal.server import RehearsalServer
 
@@ -45,13 +51,53 @@ class Surroundings(NamedTuple):
         return self._replace(configuration=self.configuration._replace(settings=settings), api_key="rehearsal")
 
 
-def surroundings(configuration: Configuration, environ: Mapping[str, str]) -> Surroundings:
+def basis_of(configuration: Configuration, environ: Mapping[str, str]) -> Basis:
     openai, server = configuration.settings.openai, configuration.settings.server
     mask = _mask(environ, key_variable=openai.api_key_env, base_url=openai.base_url)
     logger = StructlogLogger(
         mask=mask, is_debugging=server.debug, debug_file=server.debug_file if server.debug else None, now=_now
     )
-    return Surroundings(configuration, environ.get(openai.api_key_env, ""), mask, logger, asyncio.Event())
+    return Basis(configuration, environ.get(openai.api_key_env, ""), mask, logger)
+
+
+def connect(
+    basis: Basis,
+    wire: tuple[int, int],
+    *,
+    is_line_mode: bool,
+    on_closed: Callable[[], object],
+    on_loaded: Callable[[], object],
+) -> "Connection":
+    """The client on these two descriptors. Made inside the running event loop; starts to read at once."""
+    # Here, and not above: the other commands have no client to serve.
+    from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+    from openai_responses_mcp.adapters.stdio.transport import StdioTransport
+    from openai_responses_mcp.domain.cancellation import CallsInFlight
+    from openai_responses_mcp.server.connection import Connection
+    from openai_responses_mcp.server.dispatch import Dispatcher
+    from openai_responses_mcp.server.warmup import WarmingTransport, WarmUp
+
+    server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
+    logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
+    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded))
+    framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
+    loop = asyncio.get_running_loop()
+    transport = WarmingTransport(
+        StdioTransport(*wire, framer, logger, on_closed=on_closed),
+        on_first_send=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
+    )
+    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, server.tools, load_caller=warm_up.result)
+    return Connection(transport, dispatcher, is_ending)
+
+
+def _load_caller(basis: Basis, is_ending: asyncio.Event, on_loaded: Callable[[], object]) -> "ToolCaller":
+    try:
+        container = basis.load_container()
+        container.openai_gateway().prepare()
+        gateway = container.gateway(is_ending=is_ending)
+        return container.tool_caller(answering=container.answer_question(gateway=gateway))
+    finally:
+        on_loaded()
 
 
 def _mask(environ: Mapping[str, str], *, key_variable: str, base_url: str) -> Callable[[str], str]:

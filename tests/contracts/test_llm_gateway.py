@@ -7,6 +7,7 @@ to ask with. What the real API can be made to do without a script runs on the `l
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Protocol
 
 import pytest
@@ -155,10 +156,10 @@ class OpenAILeg(Leg):
         if failure == "no key":
             self._gateway = openai_gateway(self._base_url, api_key="")
         request = _unscripted(failure)
-        return request._replace(input_text=f"[rehearse: {markers[failure]}]") if failure in markers else request
+        return replace(request, input_text=f"[rehearse: {markers[failure]}]") if failure in markers else request
 
     def holds(self) -> ModelRequest:
-        return REQUEST._replace(input_text="[rehearse: delay=60]")
+        return replace(REQUEST, input_text="[rehearse: delay=60]")
 
     async def wait_until_asked(self) -> None:
         await self._server.wait_for_requests()
@@ -189,7 +190,7 @@ class LiveLeg(Leg):
         return _unscripted(failure)
 
     def holds(self) -> ModelRequest:
-        return REQUEST._replace(input_text="Write a very long story about a clock.")
+        return replace(REQUEST, input_text="Write a very long story about a clock.")
 
     async def wait_until_asked(self) -> None:
         await asyncio.sleep(0)
@@ -207,9 +208,9 @@ class LiveLeg(Leg):
 
 def _unscripted(failure: str) -> ModelRequest:
     if failure == "unknown model":
-        return REQUEST._replace(model="no-such-model")
+        return replace(REQUEST, model="no-such-model")
     if failure == "unknown conversation":
-        return REQUEST._replace(previous_response_id="resp_0123456789abcdef0123456789abcdef0123456789abcdef")
+        return replace(REQUEST, previous_response_id="resp_0123456789abcdef0123456789abcdef0123456789abcdef")
     return REQUEST
 
 

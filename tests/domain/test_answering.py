@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.config.settings import Profile
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayTimeout, ProfileMissing
 from openai_responses_mcp.domain.models import (
@@ -10,7 +12,6 @@ from openai_responses_mcp.domain.models import (
     Citation,
     ModelReply,
     ModelRequest,
-    Profile,
     Progress,
     Question,
     SearchTool,
@@ -18,10 +19,11 @@ from openai_responses_mcp.domain.models import (
     Usage,
 )
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
+from tests.rules import ANSWERING
 
 STANDARD = Profile(model="gpt-5.2", reasoning_effort="medium", verbosity="medium")
 DETAILED = Profile(model="gpt-5.1-codex", reasoning_effort="high", verbosity="high")
-RULES = AnsweringRules(profiles={"answer": STANDARD}, instructions="the policy")
+RULES = replace(ANSWERING, profiles={"answer": STANDARD})
 DATES = "today=2026-11-16 yesterday=2026-11-15 tomorrow=2026-11-17 (Asia/Tokyo)"
 
 
@@ -86,7 +88,7 @@ async def test_dates_in_the_hints_cross_months_and_years(now: datetime, dates: s
 
 
 async def test_what_the_question_leaves_out_comes_from_the_configured_defaults() -> None:
-    rules = RULES._replace(recency_days=30.0, max_results=4, domains=("d.example",))
+    rules = replace(RULES, recency_days=30.0, max_results=4, domains=("d.example",))
     assert (
         "recency_days=30, max_results=4. domains: d.example today="
         in (await request_for(Question("Q"), rules)).input_text
@@ -94,7 +96,7 @@ async def test_what_the_question_leaves_out_comes_from_the_configured_defaults()
 
 
 async def test_an_empty_list_of_domains_overrides_the_configured_ones() -> None:
-    rules = RULES._replace(domains=("d.example",), restrict_to_domains=True)
+    rules = replace(RULES, domains=("d.example",), restrict_to_domains=True)
     request = await request_for(Question("Q", domains=()), rules)
     assert "domains" not in request.input_text
     assert request.search.allowed_domains == ()
@@ -102,13 +104,13 @@ async def test_an_empty_list_of_domains_overrides_the_configured_ones() -> None:
 
 @pytest.mark.parametrize(("restricts", "allowed"), [(True, ("a.example",)), (False, ())])
 async def test_domains_restrict_the_search_only_when_configured(restricts: bool, allowed: tuple[str, ...]) -> None:
-    request = await request_for(Question("Q", domains=("a.example",)), RULES._replace(restrict_to_domains=restricts))
+    request = await request_for(Question("Q", domains=("a.example",)), replace(RULES, restrict_to_domains=restricts))
     assert request.search == SearchTool(allowed_domains=allowed)
 
 
 async def test_search_settings_output_limit_and_store_are_passed_on() -> None:
     location = (("country", "JP"),)
-    rules = RULES._replace(search_context_size="low", user_location=location, max_output_tokens=99, store=False)
+    rules = replace(RULES, search_context_size="low", user_location=location, max_output_tokens=99, store=False)
     request = await request_for(Question("Q", use_code_interpreter=True), rules)
     assert request.search == SearchTool(context_size="low", user_location=location)
     assert (request.max_output_tokens, request.store, request.use_code_interpreter) == (99, False, True)
@@ -123,13 +125,13 @@ async def test_instructions_are_sent_again_when_a_conversation_goes_on() -> None
     ("profile", "model"), [("answer", "gpt-5.2"), ("answer_detailed", "gpt-5.1-codex"), ("answer_quick", "gpt-5.2")]
 )
 async def test_a_tool_uses_its_own_profile_or_else_that_of_answer(profile: str, model: str) -> None:
-    rules = RULES._replace(profiles={"answer": STANDARD, "answer_detailed": DETAILED})
+    rules = replace(RULES, profiles={"answer": STANDARD, "answer_detailed": DETAILED})
     assert (await request_for(Question("Q", profile=profile), rules)).model == model
 
 
 async def test_without_any_profile_the_model_is_not_asked() -> None:
     gateway = FakeGateway()
-    rules = RULES._replace(profiles={"answer_detailed": DETAILED})
+    rules = replace(RULES, profiles={"answer_detailed": DETAILED})
     with pytest.raises(ProfileMissing, match=r"^model_profiles\.answer is required$"):
         await AnswerQuestion(gateway, FakeClock(), FakeLogger(), rules).answer(Question("Q", profile="answer_quick"))
     assert gateway.calls == []
@@ -151,14 +153,14 @@ async def test_without_any_profile_the_model_is_not_asked() -> None:
 async def test_effort_and_verbosity_go_only_to_models_that_take_them(
     model: str, effort: str | None, verbosity: str | None
 ) -> None:
-    rules = RULES._replace(profiles={"answer": Profile(model, "medium", "medium")})
+    rules = replace(RULES, profiles={"answer": Profile(model, "medium", "medium")})
     request = await request_for(Question("Q"), rules)
     assert (request.reasoning_effort, request.verbosity) == (effort, verbosity)
 
 
 async def test_a_question_may_bring_its_own_model_effort_and_context_size() -> None:
     question = Question("Q", model="o3", reasoning_effort="high", search_context_size="high")
-    request = await request_for(question, RULES._replace(search_context_size="low"))
+    request = await request_for(question, replace(RULES, search_context_size="low"))
     assert (request.model, request.reasoning_effort, request.verbosity) == ("o3", "high", None)
     assert request.search.context_size == "high"
 
@@ -186,7 +188,7 @@ async def test_an_answer_from_a_search_ends_with_its_dated_sources() -> None:
 
 async def test_citations_keep_to_the_configured_limit() -> None:
     cited = tuple(Source(f"https://{n}.example") for n in range(5))
-    answer = await answer_to(ModelReply(text="Because.", cited=cited), RULES._replace(max_citations=2))
+    answer = await answer_to(ModelReply(text="Because.", cited=cited), replace(RULES, max_citations=2))
     assert [citation.url for citation in answer.citations] == ["https://0.example", "https://1.example"]
 
 
@@ -217,7 +219,7 @@ async def test_a_reply_without_an_answer_is_a_failure_that_says_so(reply: ModelR
 
 
 async def test_no_response_id_is_offered_when_the_api_keeps_no_responses() -> None:
-    answer = await answer_to(ModelReply(text="Because.", response_id="resp_9"), RULES._replace(store=False))
+    answer = await answer_to(ModelReply(text="Because.", response_id="resp_9"), replace(RULES, store=False))
     assert answer.response_id is None
 
 
@@ -238,7 +240,7 @@ async def test_the_listener_hears_what_happens_upstream() -> None:
 async def test_the_debug_log_has_the_profile_a_summary_and_the_usage_but_not_the_question() -> None:
     gateway, logger = FakeGateway(), FakeLogger()
     gateway.enqueue(ModelReply(text="Because.", usage=Usage(10, 20, 30), search_count=1))
-    rules = RULES._replace(profiles={"answer": Profile("o3", "low", "low")})
+    rules = replace(RULES, profiles={"answer": Profile("o3", "low", "low")})
     await AnswerQuestion(gateway, FakeClock(), logger, rules).answer(Question("private"))
     assert [(level, event) for level, event, _ in logger.lines] == [
         ("debug", ""),

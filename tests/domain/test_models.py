@@ -1,10 +1,11 @@
 import inspect
+from dataclasses import is_dataclass
 
 import pytest
 
 from openai_responses_mcp.domain import models
 
-MODELS = [kind for _, kind in inspect.getmembers(models, inspect.isclass) if kind.__module__ == models.__name__]
+MODELS = [kind for _, kind in inspect.getmembers(models, is_dataclass) if kind.__module__ == models.__name__]
 
 
 @pytest.mark.parametrize("kind", MODELS)

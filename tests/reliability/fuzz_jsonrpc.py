@@ -11,6 +11,7 @@ with atheris.instrument_imports(include=["openai_responses_mcp.server"]):
     from openai_responses_mcp.server.dispatch import Dispatcher
     from openai_responses_mcp.server.jsonrpc import BadMessage, Notification, Request, decode
 
+from openai_responses_mcp.domain.cancellation import CallsInFlight
 from tests.fakes import FakeLogger, FakeTransport
 
 TOOLS = ("answer", "answer_detailed", "answer_quick", "iris")
@@ -40,14 +41,15 @@ async def _never() -> NoReturn:
 
 async def replies_to(body: bytes) -> tuple[list[Any], int]:
     """What is sent at once, and how many calls are then in flight."""
-    transport = FakeTransport()
-    dispatcher = Dispatcher(transport, FakeLogger(), TOOLS, load_caller=_never)
+    transport, logger = FakeTransport(), FakeLogger()
+    calls = CallsInFlight(logger)
+    dispatcher = Dispatcher(transport, calls, logger, TOOLS, load_caller=_never)
     dispatcher.handle(body)
-    calls = len(dispatcher._calls)
+    count = len(calls)
     dispatcher.abort()
     if any(b"\n" in sent or b"\xe2\x80\xa8" in sent for sent in transport.sent):
         raise AssertionError("a reply has a line end in it")
-    return [json.loads(sent) for sent in transport.sent], calls
+    return [json.loads(sent) for sent in transport.sent], count
 
 
 def test_one(data: bytes) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import pytest
 
 from openai_responses_mcp.adapters.log.structlog_logger import StructlogLogger
+from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
@@ -26,7 +27,8 @@ from openai_responses_mcp.rehearsal.server import RehearsalThread
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
 from tests.fakes import FakeClock, FakeTransport
-from tests.server.wired import ANSWERING, CALLING, tool_call
+from tests.rules import ANSWERING, CALLING
+from tests.server.wired import tool_call
 
 # Characters that URLs, base64 and JSON each write in their own way.
 KEY = "Zq9+planted/Key=With~Odd.Chars_0123456789-XyZ"
@@ -255,7 +257,7 @@ async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path,
     async def load() -> ToolCaller:
         return caller
 
-    dispatcher = Dispatcher(transport, logger, ("answer",), load_caller=load)
+    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, ("answer",), load_caller=load)
     dispatcher.handle(json.dumps(tool_call(1)).encode())
     async with asyncio.timeout(WAIT_SECONDS):
         await dispatcher.drain()

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,9 +7,10 @@ import pytest
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayOverloaded, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, Source, Usage
 from openai_responses_mcp.server.calling import CallingRules
-from tests.server.wired import ANSWERING, ENVELOPE, SECRET, SERVER_INFO, Wired, request, tool_call
+from tests.rules import ANSWERING, CALLING
+from tests.server.wired import ENVELOPE, SECRET, SERVER_INFO, Wired, request, tool_call
 
-AS_RESULT = CallingRules(returns_failures_as_results=True)
+AS_RESULT = replace(CALLING, returns_failures_as_results=True)
 
 
 async def failure(error: Exception, **how: Any) -> Any:
@@ -54,7 +56,7 @@ async def test_a_question_is_answered_with_exactly_four_fields_and_the_id_beside
 
 
 async def test_the_configuration_can_leave_the_response_id_out_of_the_text() -> None:
-    wired = Wired(rules=CallingRules(shows_response_id=False))
+    wired = Wired(rules=replace(CALLING, shows_response_id=False))
     wired.gateway.enqueue(ModelReply(text="Because.", response_id="resp_1"))
     result = (await wired.reply_to(tool_call(1)))["result"]
     assert len(result["content"]) == 1
@@ -82,7 +84,7 @@ async def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
     assert (await refusal(arguments))["error"]["data"] == {"reason": "arguments must be an object"}
 
 
-@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CallingRules(), ENVELOPE), (AS_RESULT, ENVELOPE)])
+@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CALLING, ENVELOPE), (AS_RESULT, ENVELOPE)])
 async def test_bad_arguments_are_a_tool_result_where_a_model_should_read_them(rules: CallingRules, meta: Any) -> None:
     result = (await refusal({"query": "Q", "max_results": 11}, meta, rules=rules))["result"]
     reason = "answer: invalid arguments: max_results must be a number from 1 to 10"
@@ -93,7 +95,7 @@ async def test_bad_arguments_are_a_tool_result_where_a_model_should_read_them(ru
 
 async def test_a_conversation_without_stored_responses_is_refused_with_the_reason() -> None:
     arguments = {"query": "Q", "previous_response_id": "resp_1"}
-    error = (await refusal(arguments, rules=CallingRules(keeps_responses=False)))["error"]
+    error = (await refusal(arguments, rules=replace(CALLING, keeps_responses=False)))["error"]
     assert error["message"] == "answer: invalid arguments"
     assert "request.store is false" in error["data"]["reason"]
 
@@ -114,7 +116,7 @@ async def test_a_failure_is_an_error_that_says_what_went_wrong(error: Exception)
 
 
 async def test_a_missing_profile_is_a_failure() -> None:
-    reply = await Wired(answering=ANSWERING._replace(profiles={})).reply_to(tool_call(1))
+    reply = await Wired(answering=replace(ANSWERING, profiles={})).reply_to(tool_call(1))
     assert reply["error"] == {
         "code": -32001,
         "message": "answer failed",
@@ -122,7 +124,7 @@ async def test_a_missing_profile_is_a_failure() -> None:
     }
 
 
-@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CallingRules(), ENVELOPE), (AS_RESULT, ENVELOPE)])
+@pytest.mark.parametrize(("rules", "meta"), [(AS_RESULT, None), (CALLING, ENVELOPE), (AS_RESULT, ENVELOPE)])
 async def test_a_failure_is_a_tool_result_where_a_model_should_read_it(rules: CallingRules, meta: Any) -> None:
     result = (await failure(GatewayTimeout("Too slow."), rules=rules, meta=meta))["result"]
     assert result["isError"] is True
@@ -165,7 +167,7 @@ async def test_a_secret_shows_in_no_part_of_a_failure() -> None:
     assert SECRET not in json.dumps(await failure(error, rules=AS_RESULT))
 
 
-@pytest.mark.parametrize("rules", [CallingRules(), AS_RESULT])
+@pytest.mark.parametrize("rules", [CALLING, AS_RESULT])
 async def test_a_long_message_is_masked_first_and_then_cut(rules: CallingRules) -> None:
     # Cut first, half of the key would stand at the end, and no mask would know it.
     reply = await failure(GatewayTimeout("x" * 390 + SECRET + "y" * 100), rules=rules)

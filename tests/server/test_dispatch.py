@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, Usage
 from openai_responses_mcp.domain.ports import FramingFault, LLMGateway
 from openai_responses_mcp.server.calling import ToolCaller
@@ -244,7 +245,7 @@ async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
     async def fail() -> ToolCaller:
         raise RuntimeError("what a call needs could not be loaded") from ImportError("no such package")
 
-    dispatcher = Dispatcher(wired.transport, wired.logger, ("answer",), load_caller=fail)
+    dispatcher = Dispatcher(wired.transport, CallsInFlight(wired.logger), wired.logger, ("answer",), load_caller=fail)
     for number in (1, 2):
         dispatcher.handle(json.dumps(tool_call(number)).encode())
     replies = await wired.transport.wait_for_sent(2)
@@ -297,14 +298,6 @@ async def test_aborting_drops_every_call_unanswered() -> None:
     wired.dispatcher.abort()
     assert await wired.drained() == []
     assert len(wired.gateway.cancelled) == 2
-
-
-async def test_the_first_reply_is_told_once() -> None:
-    wired = Wired()
-    wired.handle(cancel(1))
-    assert wired.first_replies == 0
-    wired.handle(request(1, "nope"), request(2, "ping"))
-    assert wired.first_replies == 1
 
 
 async def test_the_debug_log_has_each_request_and_notification() -> None:

@@ -1,12 +1,11 @@
 import asyncio
 import threading
 import traceback
-from collections.abc import Iterator
 
 import pytest
 
-from openai_responses_mcp.server.warmup import WarmUp
-from tests.fakes import WAIT_SECONDS
+from openai_responses_mcp.server.warmup import WarmingTransport, WarmUp
+from tests.fakes import WAIT_SECONDS, FakeTransport
 
 
 class Loader:
@@ -17,12 +16,12 @@ class Loader:
         self.threads: list[threading.Thread] = []
         self.may_load = threading.Event()
 
-    def __call__(self) -> Iterator[str]:
+    def __call__(self) -> str:
         self.threads.append(threading.current_thread())
         assert self.may_load.wait(WAIT_SECONDS)
         if self.failure:
             raise self.failure
-        yield "loaded"
+        return "loaded"
 
 
 async def within_limit(warm_up: WarmUp[str]) -> str:
@@ -91,27 +90,15 @@ async def test_a_cancelled_waiter_does_not_disturb_the_others() -> None:
     assert await within_limit(warm_up) == "loaded"
 
 
-async def test_nobody_waits_for_what_is_loaded_afterwards() -> None:
-    has_result, goes_on = threading.Event(), threading.Event()
-
-    def load() -> Iterator[str]:
-        yield "loaded"
-        assert has_result.wait(WAIT_SECONDS)
-        goes_on.set()
-
-    assert await within_limit(WarmUp(load)) == "loaded"
-    has_result.set()
-    assert await asyncio.to_thread(goes_on.wait, WAIT_SECONDS)
-
-
-async def test_what_goes_wrong_afterwards_is_left_for_the_call_that_needs_it() -> None:
-    def load() -> Iterator[str]:
-        yield "loaded"
-        raise ImportError("no such package")
-
-    warm_up = WarmUp(load)
-    assert await within_limit(warm_up) == "loaded"
-    for thread in threading.enumerate():
-        if thread.name == "warm-up":
-            await asyncio.to_thread(thread.join, WAIT_SECONDS)
-    assert await within_limit(warm_up) == "loaded"
+async def test_the_first_message_that_is_sent_is_told_once() -> None:
+    inner, told = FakeTransport(), []
+    transport = WarmingTransport(inner, lambda: told.append(len(inner.sent)))
+    inner.enqueue(b"{}")
+    inner.end()
+    async with asyncio.timeout(WAIT_SECONDS):
+        assert (await transport.receive(), await transport.receive()) == (b"{}", None)
+        assert told == []
+        transport.send(b"1")
+        transport.send(b"2")
+        await transport.flush()
+    assert (told, inner.sent) == ([1], [b"1", b"2"])

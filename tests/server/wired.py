@@ -5,17 +5,16 @@ import json
 from typing import Any
 
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.masking import SecretMask
-from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.domain.ports import LLMGateway
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
+from tests.rules import ANSWERING, CALLING
 
 SECRET = "sk-planted-1234567890"
 ALL_TOOLS = ("answer", "answer_detailed", "answer_quick", "iris")
-CALLING = CallingRules()
-ANSWERING = AnsweringRules(profiles={"answer": Profile("gpt-5.2", "medium", "medium")}, instructions="the policy")
 
 REVISION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -52,18 +51,13 @@ class Wired:
         self.clock = FakeClock()
         self.logger = FakeLogger(is_debugging=is_debugging)
         self.transport = FakeTransport()
-        self.first_replies = 0
         use_case = AnswerQuestion(gateway or self.gateway, self.clock, self.logger, answering)
         self.caller = ToolCaller(use_case, self.clock, self.logger, SecretMask([SECRET]), rules)
-        self.dispatcher = Dispatcher(
-            self.transport, self.logger, tools, load_caller=self._load, on_first_reply=self._count_first_reply
-        )
+        calls = CallsInFlight(self.logger)
+        self.dispatcher = Dispatcher(self.transport, calls, self.logger, tools, load_caller=self._load)
 
     async def _load(self) -> ToolCaller:
         return self.caller
-
-    def _count_first_reply(self) -> None:
-        self.first_replies += 1
 
     def handle(self, *messages: dict[str, Any]) -> None:
         for message in messages:

@@ -8,41 +8,42 @@ from collections.abc import Mapping
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.domain.errors import AnsweringError
 from openai_responses_mcp.domain.models import Answer, Progress, Question
-from openai_responses_mcp.start import Surroundings, surroundings
+from openai_responses_mcp.domain.texts import harmless, one_line, visible
+from openai_responses_mcp.start import Basis, basis_of
 
 _CLEAR_LINE = "\r\x1b[K"
 
 
 def ask(question: str, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
     """The exit code: 0 with the answer on stdout, 1 with the reason on stderr."""
-    around = surroundings(configuration, environ)
+    basis = basis_of(configuration, environ)
     try:
-        answer = asyncio.run(_answer(question, around, rehearses=rehearses))
+        answer = asyncio.run(_answer(question, basis, rehearses=rehearses))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except AnsweringError as exc:
-        sys.stderr.write(f"answer failed: {around.mask(str(exc))}\n")
+        sys.stderr.write(f"answer failed: {one_line(basis.mask(str(exc)))}\n")
         return 1
     finally:
-        around.logger.close()
+        basis.logger.close()
     try:
         _write_answer(answer.text)
     except OSError as exc:
         sys.stderr.write(f"cannot write the answer ({exc.strerror})\n")
         return 1
     if sys.stderr.isatty():
-        sys.stderr.write(f"\n{_footnote(answer)}\n")
+        sys.stderr.write(f"\n{one_line(_footnote(answer))}\n")
     return 0
 
 
-async def _answer(question: str, around: Surroundings, *, rehearses: bool) -> Answer:
+async def _answer(question: str, basis: Basis, *, rehearses: bool) -> Answer:
     _listen_for_interrupts()
     if rehearses:
-        around = await around.rehearsed()
+        basis = await basis.rehearsed()
     is_watched = sys.stderr.isatty()
     if is_watched:
         _show_progress(Progress("starting"))
-    container = around.load_container()
+    container = basis.load_container()
     if is_watched:
         container.sdk()  # Here, and not in the thread of a server: an interrupt would wait for its end.
     try:
@@ -63,7 +64,7 @@ def _listen_for_interrupts() -> None:
 
 def _write_answer(text: str) -> None:
     # What a model says must not steer the terminal.
-    text = "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+    text = visible(text) if sys.stdout.isatty() else harmless(text)
     # Not every output can spell every letter: a pipe on Windows has the code page of the system.
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
@@ -71,7 +72,7 @@ def _write_answer(text: str) -> None:
 
 
 def _show_progress(progress: Progress) -> None:
-    sys.stderr.write(f"{_CLEAR_LINE}… {progress.message}")
+    sys.stderr.write(f"{_CLEAR_LINE}… {one_line(progress.message)}")
     sys.stderr.flush()
 
 

@@ -1,8 +1,9 @@
 """The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import NamedTuple
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
@@ -21,20 +22,21 @@ _SPEAKS_VERBOSITY = ("gpt-5",)
 _SPEAKS_EFFORT = ("gpt-5", "o3", "o4")
 
 
-class AnsweringRules(NamedTuple):
-    """What the configuration says about answering."""
+@dataclass(frozen=True, slots=True)
+class AnsweringRules:
+    """What the configuration says about answering; the defaults are those of the settings."""
 
-    profiles: dict[str, Profile]
+    profiles: Mapping[str, Profile]
     instructions: str
-    recency_days: float = 60
-    max_results: float = 5
-    domains: tuple[str, ...] = ()
-    restrict_to_domains: bool = False
-    search_context_size: str | None = None
-    user_location: tuple[tuple[str, str], ...] = ()
-    max_citations: int = 3
-    max_output_tokens: int | None = None
-    store: bool = True
+    recency_days: float
+    max_results: float
+    domains: tuple[str, ...]
+    restrict_to_domains: bool
+    search_context_size: str | None
+    user_location: tuple[tuple[str, str], ...]
+    max_citations: int
+    max_output_tokens: int | None
+    store: bool
 
 
 class AnswerQuestion:

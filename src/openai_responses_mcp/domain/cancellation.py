@@ -5,7 +5,6 @@ exactly one comes first. Whoever gets `True` from `finish` owns the reply; after
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from openai_responses_mcp.domain.errors import CallInFlight
 from openai_responses_mcp.domain.ports import Logger
@@ -13,11 +12,14 @@ from openai_responses_mcp.domain.ports import Logger
 CallId = int | str
 
 
-class Call(NamedTuple):
+class Call:
     """One call; told apart by identity, since a later call may take over the id of a cancelled one."""
 
-    id: CallId
-    abort: Callable[[], object]
+    __slots__ = ("abort", "id")
+
+    def __init__(self, call_id: CallId, abort: Callable[[], object]) -> None:
+        self.id = call_id
+        self.abort = abort
 
 
 class CallsInFlight:

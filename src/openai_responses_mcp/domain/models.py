@@ -1,18 +1,25 @@
 """What the domain talks about: questions going in, model requests and replies at the gateway, answers coming out."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Protocol
 
 
-class Profile(NamedTuple):
-    """Which model answers, and how hard it thinks and how much it says."""
+class Profile(Protocol):
+    """Which model answers, how hard it thinks and how much it says; the settings have them."""
 
-    model: str
-    reasoning_effort: str
-    verbosity: str
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def reasoning_effort(self) -> str: ...
+
+    @property
+    def verbosity(self) -> str: ...
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Question:
     """One question as the client asked it; what it left out is None and is filled in from the defaults."""
 
     text: str
@@ -28,7 +35,8 @@ class Question(NamedTuple):
     use_code_interpreter: bool = False
 
 
-class SearchTool(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SearchTool:
     """How the always offered web search is set up for one request."""
 
     allowed_domains: tuple[str, ...] = ()
@@ -36,7 +44,8 @@ class SearchTool(NamedTuple):
     user_location: tuple[tuple[str, str], ...] = ()
 
 
-class ModelRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
     """Everything the model is asked with; a None field is not sent."""
 
     model: str
@@ -51,7 +60,8 @@ class ModelRequest(NamedTuple):
     use_code_interpreter: bool = False
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Source:
     """Where something was found: a URL, or a source id with `is_url` false; `date` only if it is the source's own."""
 
     name: str
@@ -60,7 +70,8 @@ class Source(NamedTuple):
     is_url: bool = True
 
 
-class Usage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Usage:
     """Tokens as the API counts them."""
 
     input_tokens: int
@@ -68,7 +79,8 @@ class Usage(NamedTuple):
     total_tokens: int
 
 
-class ModelReply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ModelReply:
     """One response of the model, whichever way it ended."""
 
     text: str
@@ -82,7 +94,8 @@ class ModelReply(NamedTuple):
     usage: Usage | None = None
 
 
-class Citation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Citation:
     """A source as the client sees it: always dated."""
 
     url: str
@@ -90,7 +103,8 @@ class Citation(NamedTuple):
     title: str | None = None
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """What the client gets for a question."""
 
     text: str
@@ -102,7 +116,8 @@ class Answer(NamedTuple):
     search_count: int = 0
 
 
-class Progress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progress:
     """What is happening upstream, in words for a person."""
 
     message: str

@@ -1,7 +1,8 @@
 """One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from openai_responses_mcp.domain.answering import AnswerQuestion
 from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, InvalidArguments
@@ -16,12 +17,13 @@ from openai_responses_mcp.server.tools import Tool, read_question, unknown_argum
 LONGEST_FAILURE_MESSAGE = 400
 
 
-class CallingRules(NamedTuple):
-    """What the configuration says about calls."""
+@dataclass(frozen=True, slots=True)
+class CallingRules:
+    """What the configuration says about calls; the defaults are those of the settings."""
 
-    returns_failures_as_results: bool = False
-    shows_response_id: bool = True
-    keeps_responses: bool = True
+    returns_failures_as_results: bool
+    shows_response_id: bool
+    keeps_responses: bool
 
 
 class ToolCaller:

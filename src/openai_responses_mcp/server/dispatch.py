@@ -52,18 +52,16 @@ class Dispatcher:
     def __init__(
         self,
         transport: Transport,
+        calls: CallsInFlight,
         logger: Logger,
         tool_names: Sequence[str],
         load_caller: "Callable[[], Awaitable[ToolCaller]]",
-        on_first_reply: Callable[[], object] = lambda: None,
     ) -> None:
         self._transport = transport
+        self._calls = calls
         self._logger = logger
         self._tools = {name: TOOLS[name] for name in tool_names}
         self._load_caller = load_caller
-        self._on_first_reply = on_first_reply
-        self._has_replied = False
-        self._calls = CallsInFlight(logger)
         self._tasks: set[asyncio.Task[None]] = set()
         self._methods: dict[str, Callable[[Request, Era], JsonObject]] = {
             "initialize": self._initialize,
@@ -170,13 +168,7 @@ class Dispatcher:
             message = "Internal error; the log on stderr has the details"
             reply = encode(error_message(request.id, INTERNAL_ERROR, message))
         if self._calls.finish(call):
-            self._send_body(reply)
+            self._transport.send(reply)
 
     def _send(self, message: JsonObject) -> None:
-        self._send_body(encode(message))
-
-    def _send_body(self, body: bytes) -> None:
-        self._transport.send(body)
-        if not self._has_replied:
-            self._has_replied = True
-            self._on_first_reply()
+        self._transport.send(encode(message))

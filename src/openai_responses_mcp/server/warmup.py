@@ -1,12 +1,12 @@
 """Loads what calls need behind the first replies, in a daemon thread, so that neither they nor the end wait for it."""
 
 import asyncio
-import contextlib
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
+
+from openai_responses_mcp.domain.ports import FramingFault, Transport
 
 T = TypeVar("T")
 
@@ -16,15 +16,15 @@ class _Failure(NamedTuple):
 
 
 class WarmUp(Generic[T]):
-    """Calls wait for what `load` yields first; it is run to its end, but nobody waits for that."""
+    """Calls `load` once; `result` is what it returned."""
 
-    def __init__(self, load: Callable[[], Iterator[T]]) -> None:
+    def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
         self._outcome: Future[T | _Failure] = Future()
         self._has_started = False
 
     def start(self) -> None:
-        """Begin if nobody has yet."""
+        """Begin, unless it has begun."""
         if not self._has_started:
             self._has_started = True
             threading.Thread(target=self._run, name="warm-up", daemon=True).start()
@@ -41,10 +41,28 @@ class WarmUp(Generic[T]):
         return outcome
 
     def _run(self) -> None:
-        loading = self._load()
         try:
-            self._outcome.set_result(next(loading))
+            self._outcome.set_result(self._load())
         except BaseException as exc:
             self._outcome.set_result(_Failure(exc))
-        with contextlib.suppress(Exception):  # It goes wrong again, and is told, when a call needs it.
-            deque(loading, maxlen=0)
+
+
+class WarmingTransport(Transport):
+    """Wraps another transport, and tells once that something was sent: then there is time to load the rest."""
+
+    def __init__(self, transport: Transport, on_first_send: Callable[[], object]) -> None:
+        self._transport = transport
+        self._on_first_send = on_first_send
+        self._has_sent = False
+
+    async def receive(self) -> bytes | FramingFault | None:
+        return await self._transport.receive()
+
+    def send(self, body: bytes) -> None:
+        self._transport.send(body)
+        if not self._has_sent:
+            self._has_sent = True
+            self._on_first_send()
+
+    async def flush(self) -> None:
+        await self._transport.flush()

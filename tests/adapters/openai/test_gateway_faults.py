@@ -6,6 +6,7 @@ import socket
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,7 +55,7 @@ async def ask(
     streams: bool = False,
     **fields: Any,
 ) -> ModelReply:
-    request = ModelRequest("gpt-5", "Be brief.", question)._replace(**fields)
+    request = replace(ModelRequest("gpt-5", "Be brief.", question), **fields)
     gateway = openai_gateway(base_url)
     try:
         return await asyncio.wait_for(gateway.respond(request, maybe_listener(streams)), WAIT_SECONDS)

@@ -4,7 +4,6 @@ The one place of this half that knows the other half's container. Configuration 
 that cannot be answered is told to the model; a set-up that cannot answer any is an error.
 """
 
-import asyncio
 import json
 import os
 from typing import Any
@@ -15,12 +14,11 @@ from agents.tool_context import ToolContext
 from openai_responses_mcp.agents.adapters.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load
-from openai_responses_mcp.container import Container
 from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
 from openai_responses_mcp.domain.models import Answer, Question
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import TOOLS, read_question
-from openai_responses_mcp.start import Surroundings, surroundings
+from openai_responses_mcp.start import Basis, basis_of
 
 # It reads the web and tells the question to the API: more than a function that stays in this process.
 RISK_LEVEL = 2
@@ -49,31 +47,23 @@ def answering_tool(profile: str) -> FunctionTool:
 
 
 async def _answered(profile: str, arguments: str, configuration: Configuration) -> str:
-    around, tool = surroundings(configuration, os.environ), TOOLS[profile]
+    basis, tool = basis_of(configuration, os.environ), TOOLS[profile]
     try:
         question = read_question(tool, _parsed(arguments), keeps_responses=configuration.settings.request.store)
-        result = tool_result(tool, await _answer(question, around))
+        result = tool_result(tool, await _answer(question, basis))
     except (KeyUnusable, ProfileMissing) as exc:
-        failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", around.mask(str(exc)))
+        failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", basis.mask(str(exc)))
     except AnsweringError as exc:
-        return f"The question was not answered: {around.mask(str(exc))}"
+        return f"The question was not answered: {basis.mask(str(exc))}"
     else:
         return json.dumps(result["structuredContent"], ensure_ascii=False)
     finally:
-        around.logger.close()
+        basis.logger.close()
     raise failure
 
 
-async def _answer(question: Question, around: Surroundings) -> Answer:
-    # Not through `load_container`, which takes over the process's logging; that is for the server's own process.
-    container = Container(
-        settings=around.configuration.settings,
-        system_policy=around.configuration.system_policy,
-        api_key=around.api_key,
-        mask=around.mask,
-        logger=around.logger,
-        is_ending=asyncio.Event(),
-    )
+async def _answer(question: Question, basis: Basis) -> Answer:
+    container = basis.load_container(owns_process=False)
     try:
         return await container.answer_question().answer(question, None)
     finally:

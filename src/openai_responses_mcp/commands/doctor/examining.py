@@ -7,12 +7,12 @@ time, and client files are only read.
 import asyncio
 import os
 import shutil
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.commands.doctor.client_setups import (
     CLIENTS,
     Client,
@@ -24,7 +24,8 @@ from openai_responses_mcp.commands.doctor.client_setups import (
 from openai_responses_mcp.config.loading import VARIABLES, Configuration
 from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings
 from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyUnusable
-from openai_responses_mcp.start import Surroundings, surroundings
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.start import Basis, basis_of
 
 if TYPE_CHECKING:
     from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
@@ -53,22 +54,22 @@ def examine(
     configuration: Configuration, environ: Mapping[str, str], *, longest_wait_seconds: float = LONGEST_WAIT_SECONDS
 ) -> int:
     """The exit code: 1 when a line says FAIL."""
-    around = surroundings(configuration, environ)
+    basis = basis_of(configuration, environ)
     levels = set()
     try:
-        for line in _lines(around, environ, longest_wait_seconds):
+        for line in _lines(basis, environ, longest_wait_seconds):
             levels.add(line.level)
             # Our own snippets are not masked: to the mask, the place for a key looks like a key.
-            _write(line if line.level == _NOT_SET_UP else line._replace(detail=around.mask(line.detail)))
+            _write(line if line.level == _NOT_SET_UP else line._replace(detail=basis.mask(line.detail)))
     finally:
-        around.logger.close()
+        basis.logger.close()
     return 1 if "FAIL" in levels else 0
 
 
-def _lines(around: Surroundings, environ: Mapping[str, str], longest_wait_seconds: float) -> Iterator[Line]:
-    settings = around.configuration.settings
-    yield _configuration_line(around.configuration)
-    report = asyncio.run(_ask_api(around, _models(settings.model_profiles), longest_wait_seconds))
+def _lines(basis: Basis, environ: Mapping[str, str], longest_wait_seconds: float) -> Iterator[Line]:
+    settings = basis.configuration.settings
+    yield _configuration_line(basis.configuration)
+    report = asyncio.run(_ask_api(basis, _models(settings.model_profiles), longest_wait_seconds))
     yield _key_line(settings, report)
     yield _api_line(settings, report)
     for name in _PROFILES:
@@ -81,7 +82,7 @@ def _lines(around: Surroundings, environ: Mapping[str, str], longest_wait_second
 
 def _write(line: Line) -> None:
     text = f"{line.level:<6}{line.what}: {line.detail}"
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    text = one_line(text)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stdout.flush()
@@ -108,12 +109,12 @@ def _models(profiles: ModelProfiles) -> list[str]:
     return list(dict.fromkeys(profile.model for profile in chosen if profile)) or [Profile().model]
 
 
-async def _ask_api(around: Surroundings, models: list[str], longest_wait_seconds: float) -> ApiReport:
+async def _ask_api(basis: Basis, models: list[str], longest_wait_seconds: float) -> ApiReport:
     try:
-        return ApiReport(None, await _ask(around.load_container().openai_gateway(), models, longest_wait_seconds))
+        return ApiReport(None, await _ask(basis.load_container().openai_gateway(), models, longest_wait_seconds))
     except KeyUnusable as exc:
         # A made-up key shows as well whether anybody answers there, so that both problems are seen at once.
-        container = around.load_container()
+        container = basis.load_container()
         container.api_key.override("none")
         return ApiReport(exc, await _ask(container.openai_gateway(), models[:1], longest_wait_seconds))
 
@@ -234,26 +235,12 @@ def _client_line(client: Client, environ: Mapping[str, str], key_variable: str) 
 
 def _examine(client: Client, path: str, environ: Mapping[str, str], key_variable: str) -> list[Finding]:
     try:
-        text = _read_text(path)
+        text = read_text(path, most_bytes=MAX_CLIENT_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as exc:
-        return [Finding("warn", f"{path}: {exc.strerror if isinstance(exc, OSError) else exc}")]
+        return [Finding("warn", f"{path} {reason_of(exc)}")]
     return examine_file(client, path, text, key_variable, lambda name: shutil.which(name, path=environ.get("PATH")))
-
-
-def _read_text(path: str) -> str:
-    """Raises OSError when there is nothing to read, ValueError when it is not a text of bearable size."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ValueError("this is not a file; move it out of the way")
-    with open(path, "rb") as file:
-        content = file.read(MAX_CLIENT_FILE_BYTES + 1)
-    if len(content) > MAX_CLIENT_FILE_BYTES:
-        raise ValueError("this file is larger than 8 MiB and was not looked into")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("this file is not UTF-8 text; save it as such") from None
 
 
 def _working_folder() -> str:
