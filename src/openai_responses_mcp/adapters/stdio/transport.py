@@ -20,7 +20,7 @@ from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
 
-# As much as a pipe holds. For 256 KiB the system maps new memory with every read, which takes 12 us instead of 1.
+# As much as a pipe holds. For larger chunks the system maps new memory with every read, which is slow.
 CHUNK_BYTES = 64 * 1024
 # With one chunk for each turn of the loop, a ping behind 10,000 calls waited for seconds.
 CHUNKS_AHEAD = 16
