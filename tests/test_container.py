@@ -25,6 +25,7 @@ from tests.fakes import FakeLogger
 
 KINDS = {
     "clock": TokyoClock,
+    "max_concurrency": int,
     "route": ApiRoute,
     "sdk": SdkClient,
     "openai_gateway": OpenAIResponsesGateway,
@@ -53,7 +54,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "route", "sdk", "openai_gateway")
+SHARED = ("clock", "max_concurrency", "route", "sdk", "openai_gateway")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:

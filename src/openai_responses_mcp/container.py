@@ -14,6 +14,7 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.openai.session import ApiSession
+from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
@@ -65,22 +66,23 @@ class Container(containers.DeclarativeContainer):
     logger: providers.Dependency[Logger] = providers.Dependency()
 
     clock = providers.Singleton(TokyoClock)
+    max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
     route = providers.Singleton(ApiRoute, base_url=settings.provided.openai.base_url, api_key=api_key)
     sdk = providers.ThreadSafeSingleton(
         sdk_client,
         route,
-        max_connections=settings.provided.request.max_concurrency,
+        max_connections=max_concurrency,
         now=clock.provided.now,
         mask=mask,
     )
     openai_gateway = providers.Singleton(
         OpenAIResponsesGateway,
-        providers.Singleton(ApiSession, route, max_connections=settings.provided.request.max_concurrency),
+        providers.Singleton(ApiSession, route, max_connections=max_concurrency),
         sdk.provider,
         api_key=api_key,
         api_key_variable=settings.provided.openai.api_key_env,
         timeout_seconds=settings.provided.request.timeout_seconds,
-        max_concurrency=settings.provided.request.max_concurrency,
+        max_concurrency=max_concurrency,
         omit=settings.provided.request.omit,
         clock=clock,
         mask=mask,

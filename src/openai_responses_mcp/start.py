@@ -92,6 +92,8 @@ def connect(
 
 def _load_caller(basis: Basis, is_ending: asyncio.Event, on_loaded: Callable[[], object]) -> "ToolCaller":
     try:
+        # While all is well: once descriptors or memory run out, nothing more can be imported.
+        basis.logger.prepare()
         container = basis.load_container()
         container.openai_gateway().prepare()
         gateway = container.gateway(is_ending=is_ending)

@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, timedelta, timezone
 
 from openai_responses_mcp.domain.ports import Clock
 
-TOKYO = ZoneInfo("Asia/Tokyo")
+# A fixed offset: Japan has no summer time, and not every system has a time zone database.
+TOKYO = timezone(timedelta(hours=9), "Asia/Tokyo")
 
 
 class TokyoClock(Clock):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
+from openai_responses_mcp.adapters.system_limits import shortfalls
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of, connect
 
@@ -21,6 +22,8 @@ def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, reh
     gc.disable()
     wire = claim_wire()
     basis = basis_of(configuration, environ)
+    for shortfall in shortfalls():
+        basis.logger.warning(shortfall)
     is_line_mode = environ.get("MCP_LINE_MODE") == "1"
     # Not asyncio.run: it would wait for name look-ups in threads, and the process is about to end anyway.
     loop = asyncio.new_event_loop()

@@ -160,15 +160,19 @@ class Dispatcher:
             if call in self._calls:
                 self._send(message)
 
+        failure = None
         try:
             caller = await self._load_caller()
             reply = encode(await caller.call(tool, request, era, send_meanwhile))
         except Exception as exc:
-            self._logger.error("call failed unexpectedly", traceback="".join(traceback.format_exception(exc)))
+            failure = exc
             message = "Internal error; the log on stderr has the details"
             reply = encode(error_message(request.id, INTERNAL_ERROR, message))
         if self._calls.finish(call):
             self._transport.send(reply)
+        if failure is not None:
+            # After the reply: what went wrong may keep the log from being written too.
+            self._logger.error("call failed unexpectedly", traceback="".join(traceback.format_exception(failure)))
 
     def _send(self, message: JsonObject) -> None:
         self._transport.send(encode(message))

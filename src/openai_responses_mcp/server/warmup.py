@@ -24,10 +24,10 @@ class WarmUp(Generic[T]):
         self._has_started = False
 
     def start(self) -> None:
-        """Begin, unless it has begun."""
+        """Begin, unless it has begun. Raises `RuntimeError` where the system has no thread to give."""
         if not self._has_started:
-            self._has_started = True
             threading.Thread(target=self._run, name="warm-up", daemon=True).start()
+            self._has_started = True
 
     async def result(self) -> T:
         """What was loaded; every call gets the same. Raises `RuntimeError` from whatever went wrong."""

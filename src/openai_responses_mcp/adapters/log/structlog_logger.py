@@ -31,6 +31,10 @@ _UNFIT_FOR_A_LINE = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
+# What an import may raise once descriptors, memory or files are missing, whole or halfway.
+_LATE_IMPORT_FAILURES = (ImportError, OSError, MemoryError, AttributeError, KeyError)
+
+
 class StructlogLogger(Logger):
     """Warnings and errors always; debug lines, and the debug file at all, only when debugging."""
 
@@ -62,19 +66,32 @@ class StructlogLogger(Logger):
 
     def debug(self, event: str, **facts: object) -> None:
         if self._is_debugging:
-            self._structlog.debug(event, facts=facts)
+            self._write("debug", event, facts)
 
     def warning(self, event: str, **facts: object) -> None:
-        self._structlog.warning(event, facts=facts)
+        self._write("warning", event, facts)
 
     def error(self, event: str, **facts: object) -> None:
-        self._structlog.error(event, facts=facts)
+        self._write("error", event, facts)
+
+    def prepare(self) -> None:
+        """Import now what a first line would import."""
+        self._render(None, "debug", self._add_time(None, "debug", {"event": "", "level": "debug", "facts": {}}))
+        _ = self._structlog
 
     def close(self, timeout_seconds: float = 0.5) -> None:
         """Let what is waiting be written, for as long as that; later lines are dropped."""
         deadline = time.monotonic() + timeout_seconds
         for sink in self._sinks:
             sink.close(max(0.0, deadline - time.monotonic()))
+
+    def _write(self, level: str, event: str, facts: dict[str, object]) -> None:
+        try:
+            getattr(self._structlog, level)(event, facts=facts)
+        except _LATE_IMPORT_FAILURES as exc:
+            # The facts are left out: what would mask them may be what is missing.
+            line = f"{_plain_time()} {level} {event} (no details: {type(exc).__name__} in the log itself)"
+            _Tee(self._sinks).error(line)
 
     @cached_property
     def _structlog(self) -> "FilteringBoundLogger":
@@ -185,6 +202,11 @@ def _traceback_of(record: "logging.LogRecord") -> str | None:
     import traceback
 
     return "".join(traceback.format_exception(record.exc_info[1]))
+
+
+def _plain_time() -> str:
+    """The time in Asia/Tokyo, without anything that has to be imported."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+09:00", time.gmtime(time.time() + 9 * 3600))
 
 
 def _encoded(line: str) -> bytes:
