@@ -209,7 +209,7 @@ def _write_stderr(text: str) -> None:
         os.write(2, text.encode("utf-8", "backslashreplace"))
 
 
-def entry_point() -> NoReturn:
+def run_and_leave() -> NoReturn:
     """Run, then leave at once: threads that still import or wait for input must not hold up the end."""
     sys.excepthook = _report_crash
     _replace_closed_streams()

@@ -159,3 +159,17 @@ def test_a_text_with_windows_line_ends_keeps_its_section() -> None:
 def test_adding_the_section_twice_changes_nothing_more() -> None:
     once = with_sources("Because.", CITED, today=TODAY)
     assert with_sources(once, CITED, today=TODAY) == once
+
+
+FORGED = Source("https://a.example/\n- https://evil.example (2026-01-01)\r\x1b[2J\u2028", title="A\nB")
+
+
+def test_a_source_cannot_forge_lines_of_the_section() -> None:
+    forged_id = Source("oai\n- https://evil.example", title="api\x1b", is_url=False)
+    citations = select_citations(ModelReply(text="", cited=(FORGED,), searched=(forged_id,)), today=TODAY, limit=3)
+    assert [citation.url for citation in citations] == [
+        "https://a.example/%0A-%20https://evil.example%20(2026-01-01)%0D%1B[2J%E2%80%A8",
+        "oai - https://evil.example",
+    ]
+    assert [citation.title for citation in citations] == ["A B", "api "]
+    assert with_sources("Because.", citations, today=TODAY).count("\n- ") == 2

@@ -162,3 +162,15 @@ def test_a_secret_with_quotes_is_masked_in_a_repr_whatever_quotes_stand_around_i
     for secret in ("abc'defgh", 'abc"defgh', "abc'def\"gh", "abc\\defgh"):
         masked = SecretMask([secret])(repr(f"{around} {secret} {around}"))
         assert ast.literal_eval(masked) == f"{around} {MASK} {around}"
+
+
+@pytest.mark.parametrize("url", ["http://user:s3cr3t/Passw0rd@api.example/v1", "http://user:pa?ss#w0rd@api.example"])
+def test_a_password_that_no_url_allows_is_masked_too(url: str) -> None:
+    secret = url.removeprefix("http://user:").rpartition("@")[0]
+    assert SecretMask()(f"found {url}").startswith("found http://***@api.example")
+    by_value = SecretMask(secrets_in({}, key_variable="OPENAI_API_KEY", base_url=url))
+    assert by_value(f"the password is {secret}") == "the password is ***"
+
+
+def test_a_name_in_a_path_is_no_password() -> None:
+    assert SecretMask()("https://medium.example/@name/post") == "https://medium.example/@name/post"

@@ -29,7 +29,7 @@ AGENTS = ROOT / "tests" / "agents" / "soak_kill.py"
 # The server as it is, but telling how many tasks there are when it gets the signal.
 COUNTING = """
 import asyncio, os, signal
-from openai_responses_mcp.cli import entry_point
+from openai_responses_mcp.__main__ import entry_point
 
 def tell(number, frame):
     os.write(2, b"tasks=%d\\n" % len(asyncio.all_tasks(asyncio.get_running_loop())))

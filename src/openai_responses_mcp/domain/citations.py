@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 
 from openai_responses_mcp.domain.models import Citation, ModelReply, Source
+from openai_responses_mcp.domain.texts import one_line
 
 _HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_UNFIT_FOR_URLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _URL = re.compile(r"https?://[^\s()<>\[\]（）［］【】、，]+", re.IGNORECASE)
 
 
@@ -22,7 +24,17 @@ def select_citations(reply: ModelReply, *, today: str, limit: int) -> tuple[Cita
     cut_off_ids = [source for source in candidates[limit:] if not source.is_url]
     if cut_off_ids and limit >= 2 and all(source.is_url for source in chosen):
         chosen[-1] = cut_off_ids[0]
-    return tuple(Citation(url=s.name, published_at=s.date or today, title=s.title) for s in chosen)
+    return tuple(_citation(source, today) for source in chosen)
+
+
+def _citation(source: Source, today: str) -> Citation:
+    """On one line: a line end inside a name would forge lines of the `Sources:` section."""
+    name = re.sub(_UNFIT_FOR_URLS, _percent_encoded, source.name) if source.is_url else one_line(source.name)
+    return Citation(url=name, published_at=source.date or today, title=source.title and one_line(source.title))
+
+
+def _percent_encoded(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
 def _without_repeats(sources: Sequence[Source]) -> list[Source]:

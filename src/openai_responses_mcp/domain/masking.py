@@ -13,6 +13,7 @@ SHORTEST_SECRET = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _URL_NAME = re.compile(r"PROXY|URL", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"://[^/@:]*:(.+)@")
 
 # Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
 _WORD = r"(?:\b|(?<=\\[bfnrt]))"
@@ -26,6 +27,9 @@ _LIKELY_SECRETS = (
         ),
         rf"\1\2{MASK}",
     ),
+    # A password may have a slash in it, which no URL allows; what has no colon is a path such as /@name. Bounded, so that
+    # a text full of such beginnings takes no longer than any other.
+    (re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
     (re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
 )
 
@@ -50,15 +54,18 @@ def secrets_in(environ: Mapping[str, str], *, key_variable: str, base_url: str) 
     """Every value that must not be shown: keys by the name of their variable, passwords inside URLs."""
     keys = [value for name, value in environ.items() if name == key_variable or _SECRET_NAME.search(name)]
     urls = [base_url, *(value for name, value in environ.items() if _URL_NAME.search(name))]
-    passwords = [password for url in urls if (password := _password_in(url))]
+    passwords = [password for url in urls for password in _passwords_in(url)]
     return keys + passwords + [unquote(password) for password in passwords]
 
 
-def _password_in(url: str) -> str | None:
+def _passwords_in(url: str) -> list[str]:
+    """As URLs are read, and as they are meant: up to the last @, whatever stands before it."""
+    meant = _CREDENTIALS.search(url)
     try:
-        return urlsplit(url).password
+        read = urlsplit(url).password
     except ValueError:
-        return None
+        read = None
+    return [password for password in (read, meant and meant[1]) if password]
 
 
 def _forms(secret: str) -> Iterable[str]:
