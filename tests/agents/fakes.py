@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.agents.models import ExecutionLog, GateDecision, PolicyProfile, ToolCallRequest
-from openai_responses_mcp.agents.ports import Clock, ExecutionLogStore, Judge
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 
 WAIT_SECONDS = 5.0
 

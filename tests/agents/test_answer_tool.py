@@ -14,8 +14,8 @@ from openai_responses_mcp.agents import (
     RunOptions,
     create_runner,
 )
+from openai_responses_mcp.agents.composition import answer_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.agents.toolbox import answer_tool
 from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.fakes import FakeJudge, within
 

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlApprovalStore, SqlExecutionLogStore
-from openai_responses_mcp.agents.approvals import ApprovalController, CallToApprove, new_pause_id
-from openai_responses_mcp.agents.audit import AuditLog
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore, SqlExecutionLogStore
+from openai_responses_mcp.agents.approvals.controller import ApprovalController, new_pause_id
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.masking import Masking
-from openai_responses_mcp.agents.models import GateDecision, HumanApprovalRequest, ToolDescription
-from openai_responses_mcp.agents.ports import PlannedCall
+from openai_responses_mcp.agents.gate.models import CallToApprove, GateDecision
+from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import ASK, FakeClock, code_of
 
 CALL = PlannedCall("c1", ToolDescription("pay", "function", definition_hash="d1"), {"amount": 5, "api_key": "abc"})

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
-from openai_responses_mcp.agents.adapters.head_file import HeadFile
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
-from openai_responses_mcp.agents.adapters.sql_tables import logs as table
-from openai_responses_mcp.agents.audit import NO_HEAD, AuditEntry, AuditLog, AuditMode, first_break, linked, unfinished
+from openai_responses_mcp.agents.adapters.stores.head_file import HeadFile
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_tables import logs as table
+from openai_responses_mcp.agents.audit.chain import first_break, linked
+from openai_responses_mcp.agents.audit.log import NO_HEAD, AuditEntry, AuditLog, AuditMode, unfinished
+from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.agents.masking import Masking
-from openai_responses_mcp.agents.models import ExecutionLog
+from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import BreakableLogStore, FakeClock
 
 

@@ -10,22 +10,18 @@ import pytest
 from agents import WebSearchTool
 
 from openai_responses_mcp import cli
-from openai_responses_mcp.agents import (
-    Agent,
-    SafetyAgent,
-    create_runner,
-    doctor_command,
-    hosted_mcp_tool,
-    load_skills,
-    to_tools,
-)
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlPolicyStore
-from openai_responses_mcp.agents.diagnosis import Diagnosis, DoctorReport, Finding, Onlooker
+from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, hosted_mcp_tool, load_skills, to_tools
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
+from openai_responses_mcp.agents.audit.models import LogVerification
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
+from openai_responses_mcp.agents.doctor.findings import DoctorReport, Finding
+from openai_responses_mcp.agents.doctor.onlooker import Onlooker
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.agents.models import PROFILES, LogVerification, ToolDescription
-from openai_responses_mcp.agents.ports import PlannedCall
-from openai_responses_mcp.agents.providers import ModelList
+from openai_responses_mcp.agents.policy.profiles import PROFILES
+from openai_responses_mcp.agents.providers.models import ModelList
+from openai_responses_mcp.agents.terminal import doctor as doctor_command
 from tests.agents.fakes import code_of, within
 from tests.agents.mcp.conftest import wild
 from tests.agents.providers.stand_in import KEY, ChatStandIn
@@ -291,6 +287,6 @@ async def test_the_command_is_one_of_the_programs(
 async def test_without_the_extra_the_command_that_installs_it_is_named(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environment.setitem(sys.modules, "openai_responses_mcp.agents.approval_desk", None)
+    environment.setitem(sys.modules, "openai_responses_mcp.agents.adapters.stores.sql_database", None)
     assert await doctor("--store", "sqlite://") == 2
     assert 'pip install "openai-responses-mcp[agents]"' in capsys.readouterr().err

@@ -8,22 +8,17 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlPolicyStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
+from openai_responses_mcp.agents.calls import ToolDescription, ToolKind
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.agents.gate import GateContext, SafetyGate, decide
-from openai_responses_mcp.agents.guardrails import create_guardrails_template
-from openai_responses_mcp.agents.models import (
-    PROFILES,
-    Decision,
-    GateDecision,
-    PolicyProfile,
-    ToolCallRequest,
-    ToolDescription,
-    ToolKind,
-)
-from openai_responses_mcp.agents.ports import PolicyStore
-from openai_responses_mcp.agents.safety import SafetyAgent
+from openai_responses_mcp.agents.gate.deciding import decide
+from openai_responses_mcp.agents.gate.guardrails import create_guardrails_template
+from openai_responses_mcp.agents.gate.models import Decision, GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 from tests.agents.fakes import DENY, FakeJudge, code_of
 
 FUNCTION = ToolDescription("add", "function")

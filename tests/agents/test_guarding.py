@@ -7,19 +7,18 @@ import agents as sdk
 import pytest
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
-from openai_responses_mcp.agents.adapters.guard_hooks import GuardHooks
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore, SqlPolicyStore
-from openai_responses_mcp.agents.adapters.standin_models import RepeatedModel
-from openai_responses_mcp.agents.adapters.takeover import Takeover
-from openai_responses_mcp.agents.audit import AuditLog
+from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedModel
+from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
+from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore, SqlPolicyStore
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate import GateContext, SafetyGate
-from openai_responses_mcp.agents.guarding import RunGuard
-from openai_responses_mcp.agents.masking import Masking
-from openai_responses_mcp.agents.models import ToolDescription
-from openai_responses_mcp.agents.ports import PlannedCall
-from openai_responses_mcp.agents.results import RunResult
+from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of, within
 

@@ -7,8 +7,8 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, RunOptions, create_guardrails_template, create_runner, tool
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.guardrails import Rule
-from openai_responses_mcp.agents.models import ToolCallRequest
+from openai_responses_mcp.agents.gate.guardrails import Rule
+from openai_responses_mcp.agents.gate.models import ToolCallRequest
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, code_of, within
 

@@ -3,7 +3,8 @@
 import pytest
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.masking import Masking, Withholding
+from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.withholding import Withholding
 
 ENVIRON = {"OPENAI_API_KEY": "very-private-value", "HOME": "/home/somebody", "SHORT_KEY": "abc"}
 

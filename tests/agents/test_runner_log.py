@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, code_of
 from tests.agents.scenes import LOOK, Scene
 

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents import Agent, create_runner, tool
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
-from openai_responses_mcp.agents.audit import first_break
-from openai_responses_mcp.agents.models import ExecutionLog
-from openai_responses_mcp.agents.terminal import main, table
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.audit.chain import first_break
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.terminal.command_line import main
+from openai_responses_mcp.agents.terminal.tables import table
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import WAIT_SECONDS, FakeJudge
 
@@ -123,7 +124,7 @@ def test_missing_words_are_exit_two(arguments: list[str]) -> None:
 def on_a_terminal(arguments: list[str]) -> str:
     """The real thing in a process of its own, on a pseudo-terminal."""
     ours, theirs = pty.openpty()
-    code = f"from openai_responses_mcp.agents.terminal import main; raise SystemExit(main({arguments!r}))"
+    code = f"from openai_responses_mcp.agents.terminal.command_line import main; raise SystemExit(main({arguments!r}))"
     environ = {**os.environ, "COLUMNS": "200"}
     with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stdin=theirs, env=environ) as process:
         os.close(theirs)

@@ -14,40 +14,35 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from openai_responses_mcp.agents.approvals import ApprovalController, new_pause_id
-from openai_responses_mcp.agents.audit import AuditLog, timestamp, unfinished
-from openai_responses_mcp.agents.diagnosis import AgentsStatus, Diagnosis, DoctorReport, Onlooker
+from openai_responses_mcp.agents.approvals.controller import ApprovalController, new_pause_id
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision, ResumeToken
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
+from openai_responses_mcp.agents.audit.log import AuditLog, unfinished
+from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
+from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.clock import Clock, timestamp
+from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
+from openai_responses_mcp.agents.doctor.findings import AgentsStatus, DoctorReport
+from openai_responses_mcp.agents.doctor.onlooker import Onlooker
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate import GateContext, SafetyGate
-from openai_responses_mcp.agents.guarding import Permit, RunGuard
-from openai_responses_mcp.agents.guardrails import guardrails_of
-from openai_responses_mcp.agents.hashing import digest
-from openai_responses_mcp.agents.masking import Masking, Withholding
-from openai_responses_mcp.agents.models import (
-    DEFAULT_PROFILE,
-    ExecutionLog,
-    Extensions,
-    HumanApprovalRequest,
-    HumanDecision,
-    LogVerification,
-    PolicyProfile,
-    ResumeToken,
-    RunEvent,
-    RunOptions,
-)
-from openai_responses_mcp.agents.ports import (
+from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.gate.run_guard import Permit, RunGuard
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PolicyProfile
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.ports import (
     AgentEngine,
-    ApprovalRecord,
-    Clock,
     EngineOptions,
     EngineOutcome,
     PausedRun,
-    PlannedCall,
-    PolicyStore,
     RunRecord,
     RunStateStore,
 )
-from openai_responses_mcp.agents.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.secrets.hashing import digest
+from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.withholding import Withholding
 
 _MOST_REMEMBERED = 1000
 _FORMAT = 1

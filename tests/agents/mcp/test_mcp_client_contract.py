@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.mcp_connections import SdkMcpClient, server_for
+from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, server_for
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp_gateway import McpClient, McpServerConfig
+from openai_responses_mcp.agents.mcp.models import McpServerConfig
+from openai_responses_mcp.agents.mcp.ports import McpClient
 from tests.agents.fakes import within
 from tests.agents.mcp.conftest import wild
 from tests.agents.mcp.test_mcp_gateway import BROKEN, REJECTED, FakeMcpClient

@@ -13,8 +13,8 @@ from agents import Runner as SdkRunner
 from agents.mcp import MCPServerStdio
 
 from openai_responses_mcp.agents import Agent, AgentsError, create_runner
+from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.agents.toolbox import hosted_mcp_tool
 from tests.agents.fakes import DENY, FakeJudge, code_of, within
 from tests.agents.mcp.conftest import Host, wild
 from tests.agents.mcp.test_hosted_mcp_tool import call

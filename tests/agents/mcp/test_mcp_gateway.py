@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.mcp_connections import SdkMcpClient, server_for
+from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, server_for
+from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp_gateway import (
-    MOST_TOOLS,
-    McpClient,
-    McpGateway,
-    McpRules,
-    McpServerConfig,
-    config_from,
-)
-from openai_responses_mcp.agents.toolbox import hosted_mcp_tool
+from openai_responses_mcp.agents.mcp.capabilities import MOST_TOOLS
+from openai_responses_mcp.agents.mcp.gateway import McpGateway
+from openai_responses_mcp.agents.mcp.models import McpRules, McpServerConfig
+from openai_responses_mcp.agents.mcp.ports import McpClient
+from openai_responses_mcp.agents.mcp.server_config import config_from
 from tests.agents.fakes import code_of, within
 from tests.agents.mcp.conftest import Host, wild
 

@@ -5,10 +5,12 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.compat_providers import CompatModel, EnvironmentProvider
-from openai_responses_mcp.agents.models import ProviderName
-from openai_responses_mcp.agents.providers import PROVIDERS, TIMEOUT_VARIABLE
-from openai_responses_mcp.agents.toolbox import get_provider
+from openai_responses_mcp.agents.adapters.models.compat_model import CompatModel
+from openai_responses_mcp.agents.adapters.models.compat_providers import EnvironmentProvider
+from openai_responses_mcp.agents.composition import get_provider
+from openai_responses_mcp.agents.providers.models import ProviderName
+from openai_responses_mcp.agents.providers.settings import TIMEOUT_VARIABLE
+from openai_responses_mcp.agents.providers.table import PROVIDERS
 from tests.agents.providers.stand_in import KEY, ChatStandIn
 
 Play = Callable[[ProviderName], Awaitable[ChatStandIn]]

@@ -12,11 +12,13 @@ from agents.retry import ModelRetryAdviceRequest
 from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, AgentsError, RunOptions, create_runner, tool
-from openai_responses_mcp.agents.adapters import compat_providers
-from openai_responses_mcp.agents.adapters.compat_client import fitting_body
-from openai_responses_mcp.agents.adapters.compat_providers import FAILURES, CompatModel
-from openai_responses_mcp.agents.models import ProviderName
-from openai_responses_mcp.agents.providers import PROVIDERS, CompatModelConfig
+from openai_responses_mcp.agents.adapters.models import compat_model
+from openai_responses_mcp.agents.adapters.models.compat_client import fitting_body
+from openai_responses_mcp.agents.adapters.models.compat_model import CompatModel
+from openai_responses_mcp.agents.adapters.models.failures import FAILURES
+from openai_responses_mcp.agents.providers.models import ProviderName
+from openai_responses_mcp.agents.providers.settings import CompatModelConfig
+from openai_responses_mcp.agents.providers.table import PROVIDERS
 from openai_responses_mcp.rehearsal.http_wire import Ending, Reply
 from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.fakes import FakeJudge, collected, within
@@ -413,4 +415,4 @@ async def test_tracing_is_off_unless_asked_for(play: Play, model_of: Ask) -> Non
 
 
 def test_the_number_of_tries_is_two() -> None:
-    assert compat_providers.MOST_TRIES == 2
+    assert compat_model.MOST_TRIES == 2

@@ -15,7 +15,7 @@ import pytest
 from agents import ModelSettings
 
 from openai_responses_mcp.agents import Agent, create_runner, get_provider, tool
-from openai_responses_mcp.agents.adapters.compat_providers import CompatModel
+from openai_responses_mcp.agents.adapters.models.compat_model import CompatModel
 from tests.agents.fakes import FakeJudge
 
 pytestmark = [pytest.mark.compat, pytest.mark.timeout(180)]

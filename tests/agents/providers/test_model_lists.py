@@ -2,10 +2,10 @@
 
 import pytest
 
-from openai_responses_mcp.agents.adapters import model_lists
-from openai_responses_mcp.agents.models import ProviderName
-from openai_responses_mcp.agents.providers import PROVIDERS
-from openai_responses_mcp.agents.toolbox import get_provider
+from openai_responses_mcp.agents.adapters.models import model_lists
+from openai_responses_mcp.agents.composition import get_provider
+from openai_responses_mcp.agents.providers.models import ProviderName
+from openai_responses_mcp.agents.providers.table import PROVIDERS
 from openai_responses_mcp.rehearsal.http_wire import Reply
 from tests.agents.fakes import within
 from tests.agents.providers.conftest import Play

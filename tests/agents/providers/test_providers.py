@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.compat_providers import CompatModelProvider
+from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider
+from openai_responses_mcp.agents.composition import get_provider, list_providers
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.providers import (
-    PROVIDERS,
+from openai_responses_mcp.agents.providers.settings import (
     CompatModelConfig,
     ProviderSettings,
     chosen_provider,
@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.providers import (
     settings_from,
     timeout_ms_from,
 )
-from openai_responses_mcp.agents.toolbox import get_provider, list_providers
+from openai_responses_mcp.agents.providers.table import PROVIDERS
 
 # Every variable and default of the seed's section 6.
 SEED: Mapping[str, tuple[str, str, str, str | None, str, str | None]] = {

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openai_responses_mcp.agents.adapters import skill_files
-from openai_responses_mcp.agents.adapters.skill_files import SkillFiles
+from openai_responses_mcp.agents.adapters.skills import skill_files
+from openai_responses_mcp.agents.adapters.skills.skill_files import SkillFiles
+from openai_responses_mcp.agents.composition import load_skills, skill_registry
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.skills import FoundSkill
-from openai_responses_mcp.agents.toolbox import load_skills, skill_registry
+from openai_responses_mcp.agents.skills.models import FoundSkill
 from tests.agents.fakes import within
 from tests.agents.skills.places import BAD, write_skill
 

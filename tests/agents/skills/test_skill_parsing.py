@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses_mcp.agents.skill_parsing import (
+from openai_responses_mcp.agents.skills.parsing import (
     CONSTRAINT_HEADINGS,
     EXAMPLE_HEADINGS,
     INPUT_HEADINGS,

@@ -13,11 +13,11 @@ from openai_responses_mcp.agents import (
     RunOptions,
     create_runner,
 )
-from openai_responses_mcp.agents.adapters.json_schemas import LARGEST_SCHEMA_NODES, JsonSchemas
+from openai_responses_mcp.agents.adapters.skills.json_schemas import LARGEST_SCHEMA_NODES, JsonSchemas
+from openai_responses_mcp.agents.composition import load_skills, to_introspection_tools, to_tools
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.models import PolicyProfile
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.agents.toolbox import load_skills, to_introspection_tools, to_tools
 from tests.agents.fakes import FakeJudge, within
 from tests.agents.skills.places import GOOD, write_skill
 

@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.models import Skill, SkillDescriptor, SkillExample, SkillManifest
-from openai_responses_mcp.agents.skills import DEFAULT_INPUT_SCHEMA
-from openai_responses_mcp.agents.toolbox import (
+from openai_responses_mcp.agents.composition import (
     describe_skill,
     list_skills,
     load_skills,
@@ -16,6 +13,9 @@ from openai_responses_mcp.agents.toolbox import (
     to_introspection_tools,
     to_tools,
 )
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA
+from openai_responses_mcp.agents.skills.models import Skill, SkillDescriptor, SkillExample, SkillManifest
 from tests.agents.fakes import code_of
 from tests.agents.skills.places import BAD, GOOD, write_skill
 
