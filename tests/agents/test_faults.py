@@ -23,7 +23,7 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents import soak_kill
 from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
-from tests.agents.test_gate import BROKEN_JUDGES
+from tests.agents.gate.test_gate import BROKEN_JUDGES
 
 HERE = Path(__file__).parent
 KEY = "sk-live-0123456789abcdef"

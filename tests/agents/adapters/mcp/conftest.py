@@ -13,7 +13,7 @@ import uvicorn
 
 from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
-from tests.agents.mcp.sdk_server import build
+from tests.agents.adapters.mcp.sdk_server import build
 
 HERE = Path(__file__).parent
 

@@ -22,9 +22,9 @@ from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.policy.profiles import PROFILES
 from openai_responses_mcp.agents.providers.models import ModelList
 from openai_responses_mcp.agents.terminal import doctor as doctor_command
+from tests.agents.adapters.mcp.conftest import wild
+from tests.agents.adapters.models.stand_in import KEY, ChatStandIn
 from tests.agents.fakes import code_of, within
-from tests.agents.mcp.conftest import wild
-from tests.agents.providers.stand_in import KEY, ChatStandIn
 from tests.agents.skills.places import BAD, GOOD
 
 OLLAMA = {"AGENTS_MODEL_PROVIDER": "ollama", "AGENTS_OLLAMA_MODEL": "llama"}

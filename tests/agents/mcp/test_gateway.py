@@ -1,49 +1,17 @@
 """Registering, introspecting and calling; how servers are written down; retries without a server."""
 
 from collections import deque
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, server_for
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.capabilities import MOST_TOOLS
 from openai_responses_mcp.agents.mcp.gateway import McpGateway
 from openai_responses_mcp.agents.mcp.models import McpRules, McpServerConfig
-from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.mcp.server_config import config_from
-from tests.agents.fakes import code_of, within
-from tests.agents.mcp.conftest import Host, wild
-
-ENTRY = {"name": "echo", "title": "Echo", "inputSchema": {"type": "object"}}
-BROKEN = AgentsError("AGENTS-E-MCP-EXEC", "broke", details={"reason": "broken"})
-REJECTED = AgentsError("AGENTS-E-MCP-EXEC", "no", details={"reason": "rejected"})
-
-
-class FakeMcpClient(McpClient):
-    """Lists what it was given, and answers calls with what was enqueued."""
-
-    def __init__(self, entries: Any = (ENTRY,)) -> None:
-        self.entries = list(entries)
-        self.outcomes: deque[Any] = deque()
-        self.calls: list[tuple[str, Mapping[str, Any]]] = []
-        self.is_closed = False
-
-    async def list_tools(self) -> list[Mapping[str, Any]]:
-        return self.entries
-
-    async def call_tool(self, name: str, args: Mapping[str, Any]) -> Any:
-        self.calls.append((name, args))
-        outcome = self.outcomes.popleft()
-        if isinstance(outcome, AgentsError):
-            raise outcome
-        return outcome
-
-    async def close(self) -> None:
-        self.is_closed = True
+from tests.agents.fakes import BROKEN, ENTRY, REJECTED, FakeMcpClient, code_of
 
 
 def gateway_to(*clients: FakeMcpClient) -> tuple[McpGateway, list[float]]:
@@ -132,15 +100,6 @@ async def test_a_call_is_repeated_only_where_that_is_safe(
     assert (len(client.calls), slept) == (calls, pauses)
 
 
-async def test_the_gateway_talks_to_a_real_server() -> None:
-    gateway = McpGateway(lambda config: SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds))
-    handle = await within(gateway.register(McpServerConfig("wild", tuple(wild()))))
-    assert [one.name for one in handle.capabilities] == ["echo"]
-    result = await within(gateway.call("wild", "echo", {"text": "hi"}))
-    assert result.content[0].text == "hi"
-    await gateway.close()
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Writing a server down
 
@@ -197,37 +156,3 @@ def test_nothing_that_is_shown_holds_headers_or_variables() -> None:
     server = {"url": "https://h/mcp?key=secret-1", "headers": {"Authorization": "Bearer secret-2"}, "env": {}}
     config = config_from(server, None, 60_000)
     assert "secret" not in f"{config} {hosted_mcp_tool(server)}"
-
-
-async def test_variables_reach_a_server_and_the_rest_of_the_environment_does_not(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "made-up-key")
-    command = wild()
-    script = tmp_path / "show.py"
-    script.write_text(
-        f"import os, runpy, sys\nopen({str(tmp_path / 'env')!r}, 'w').write(repr(dict(os.environ)))\nsys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
-    )
-    server = {
-        "command": command[0],
-        "args": [str(script), *command[1:]],
-        "env": {"ONLY_THIS": "1"},
-        "cwd": str(tmp_path),
-    }
-    await within(host(server, name="wild").connect())
-    seen = (tmp_path / "env").read_text()
-    assert "ONLY_THIS" in seen
-    assert "made-up-key" not in seen
-
-
-async def test_prompts_are_not_offered(host: Host) -> None:
-    server = host(wild(), name="wild")
-    assert await code_of(server.list_prompts()) == "AGENTS-E-MCP-SCHEMA"
-    assert await code_of(server.get_prompt("a")) == "AGENTS-E-MCP-SCHEMA"
-
-
-async def test_a_server_can_be_opened_and_closed_by_hand() -> None:
-    async with hosted_mcp_tool(wild(), name="wild") as server:
-        await within(server.connect())
-        assert [tool.name for tool in await within(server.list_tools())] == ["echo"]
-    await server.cleanup()

@@ -15,9 +15,9 @@ from agents.mcp import MCPServerStdio
 from openai_responses_mcp.agents import Agent, AgentsError, create_runner
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.adapters.mcp.conftest import Host, wild
+from tests.agents.adapters.mcp.test_hosted_server import call
 from tests.agents.fakes import DENY, FakeJudge, code_of, within
-from tests.agents.mcp.conftest import Host, wild
-from tests.agents.mcp.test_hosted_mcp_tool import call
 
 UNREACHABLE, SCHEMA, EXEC = "AGENTS-E-MCP-UNREACHABLE", "AGENTS-E-MCP-SCHEMA", "AGENTS-E-MCP-EXEC"
 KEY = "made-up-key-in-an-address"

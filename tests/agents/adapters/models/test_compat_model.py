@@ -21,9 +21,9 @@ from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import PROVIDERS
 from openai_responses_mcp.rehearsal.http_wire import Ending, Reply
 from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.agents.adapters.models.conftest import Ask, Play
+from tests.agents.adapters.models.stand_in import HANG_UP, KEY, calls, refusal
 from tests.agents.fakes import FakeJudge, collected, within
-from tests.agents.providers.conftest import Ask, Play
-from tests.agents.providers.stand_in import HANG_UP, KEY, calls, refusal
 
 ALL: list[ProviderName] = list(PROVIDERS)
 
@@ -356,7 +356,7 @@ async def test_closing_twice_or_unused_is_fine(play: Play, model_of: Ask) -> Non
 
 
 def test_one_model_serves_one_event_loop_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.agents.providers.stand_in import ChatStandIn
+    from tests.agents.adapters.models.stand_in import ChatStandIn
 
     async def once(model: CompatModel | None) -> CompatModel:
         async with ChatStandIn("ollama") as stand_in:

@@ -9,10 +9,9 @@ from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, s
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.models import McpServerConfig
 from openai_responses_mcp.agents.mcp.ports import McpClient
-from tests.agents.fakes import within
-from tests.agents.mcp.conftest import wild
-from tests.agents.mcp.test_mcp_gateway import BROKEN, REJECTED, FakeMcpClient
-from tests.agents.mcp.wild_server import ECHO
+from tests.agents.adapters.mcp.conftest import wild
+from tests.agents.adapters.mcp.wild_server import ECHO
+from tests.agents.fakes import BROKEN, REJECTED, FakeMcpClient, within
 
 Make = Callable[[str], McpClient]
 OUTCOMES: dict[str, Any] = {"good": "hi", "refuses": REJECTED, "dies": BROKEN}

@@ -7,9 +7,9 @@ from openai_responses_mcp.agents.composition import get_provider
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.table import PROVIDERS
 from openai_responses_mcp.rehearsal.http_wire import Reply
+from tests.agents.adapters.models.conftest import Play
+from tests.agents.adapters.models.stand_in import HANG_UP, as_json, refusal
 from tests.agents.fakes import within
-from tests.agents.providers.conftest import Play
-from tests.agents.providers.stand_in import HANG_UP, as_json, refusal
 
 
 @pytest.mark.parametrize("name", list(PROVIDERS))
