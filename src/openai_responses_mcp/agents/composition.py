@@ -29,10 +29,19 @@ from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
+from openai_responses_mcp.agents.runs.book import RunBook
+from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import RunOptions
+from openai_responses_mcp.agents.runs.pausing import PauseRun
 from openai_responses_mcp.agents.runs.ports import RunStateStore
+from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
 from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.resuming import ResumeRun
+from openai_responses_mcp.agents.runs.saved_state import SavedStates
+from openai_responses_mcp.agents.runs.starting import StartRun
 from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.withholding import Withholding
 from openai_responses_mcp.agents.skills.models import Skill, SkillList, SkillManifest, SkillMode, SkillSummary
 from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegistry
 
@@ -70,16 +79,20 @@ def create_runner(
     # A head tells about our own log only; a store that was given keeps its own.
     head = stores.head if log_store is None else None
     log = AuditLog(log_store or stores.logs, time, masking, audit, head)
+    approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
+    engine, book = OpenAIAgentsEngine(), RunBook(run_state_store or stores.runs, time)
+    guards, states = Guards(SafetyGate(safety_agent, policies), log, masking), SavedStates(Withholding(masking))
+    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
+    read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
-            engine=OpenAIAgentsEngine(),
-            gate=SafetyGate(safety_agent, policies),
-            approvals=ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime),
+            start=StartRun(engine, book, guards, finish),
+            resume=ResumeRun(read_back, approvals, log, book, finish),
+            approvals=approvals,
             audit=log,
             policies=policies,
-            runs=run_state_store or stores.runs,
-            clock=time,
-            masking=masking,
+            book=book,
+            engine=engine,
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
         )
     )

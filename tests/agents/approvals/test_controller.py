@@ -8,12 +8,13 @@ from sqlalchemy import text
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore, SqlExecutionLogStore
-from openai_responses_mcp.agents.approvals.controller import ApprovalController, new_pause_id
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.models import CallToApprove, GateDecision
+from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import ASK, FakeClock, code_of
 
@@ -35,8 +36,11 @@ class Desk:
         return ApprovalController(self.store, AuditLog(self.logs, self.clock, masking), self.clock, masking, 900)
 
     async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
-        waiting = [CallToApprove(replace(CALL, call_id=call_id), ASK) for call_id in call_ids or ("c1",)]
-        return await self.controller.create_approval_requests("r1", waiting, pause_id=new_pause_id(), state_hash="s1")
+        pause = Pause(state_hash="s1")
+        for call_id in call_ids or ("c1",):
+            call = replace(CALL, call_id=call_id)
+            await self.controller.create_approval_request("r1", ASK, call=call, pause=pause)
+        return await self.controller.open_pause(pause)
 
 
 @pytest.fixture
@@ -56,7 +60,8 @@ async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
 
 
 async def test_a_long_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
-    request = desk.controller.request_for("r1", CallToApprove(CALL, GateDecision("needs_human", 3, "x" * 3000)))
+    decision = GateDecision("needs_human", 3, "x" * 3000)
+    request = await desk.controller.create_approval_request("r1", decision, call=CALL)
     assert len(request.prompt) == 2000
 
 
@@ -79,6 +84,14 @@ async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None
     request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
     assert request.prompt == "Pay five with ***?"
     assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_nothing_of_a_pause_is_stored_before_it_is_opened(desk: Desk) -> None:
+    pause = Pause(state_hash="s1")
+    await desk.controller.create_approval_request("r1", ASK, call=CALL, pause=pause)
+    assert await desk.controller.pending() == []
+    requests = await desk.controller.open_pause(pause)
+    assert await desk.controller.pending() == requests
 
 
 async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sqlite_url: str, tmp_path: Path) -> None:

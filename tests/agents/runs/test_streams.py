@@ -1,13 +1,12 @@
 """Runs that are watched while they go on."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents import (
-    Agent,
-)
+from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunEvent, RunOptions
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import ASK, DENY, collected, within
@@ -46,6 +45,52 @@ async def test_a_streamed_handoff_waits_for_a_human() -> None:
     assert [one.tool_name for one in paused.interruptions] == ["Second"]
     result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert result.output_text == "second here"
+
+
+async def resumed(scene: Scene, paused: Any, human_response: str | None = None) -> list[RunEvent]:
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    resume = Extensions(resume=ResumeOptions(token.token, human_response))
+    return await within(collected(scene.runner.run_stream(scene.agent, "", RunOptions(extensions=resume))))
+
+
+async def test_a_stream_resumes_a_paused_run() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    events = await resumed(scene, paused, "but not again this month")
+    assert [event.type for event in events] == ["tool_output", "text_delta", "final_output"]
+    assert (events[-1].result.run_id, events[-1].final_output) == (paused.run_id, "all good")
+    assert scene.ran == ["pay 5"]
+    assert "but not again this month" in json.dumps(scene.model.calls[-1].input, default=str)
+    assert events[-1].result.usage.requests == 2
+
+
+async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"))
+    events = await resumed(scene, await scene.paused())
+    assert events[-1].type == "interrupted"
+    assert [one.tool_call_id for one in events[-1].result.interruptions] == ["p-2"]
+    assert scene.ran == ["pay 5"]
+
+
+async def test_a_stream_resumes_a_run_that_waited_at_a_handoff() -> None:
+    scene = Scene(ScriptedCall("transfer_to_second"))
+    second = Agent(name="Second", model=ScriptedModel("second here"))
+    scene.agent.handoffs = [second]
+    scene.judge.on("Second", ASK)
+    events = await resumed(scene, await scene.paused(), "go ahead")
+    assert (events[-1].final_output, events[-1].result.last_agent) == ("second here", second)
+    assert events[-1].result.usage.requests == 2
+
+
+async def test_a_stream_cannot_resume_with_a_used_token() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    await within(scene.runner.resume_run(paused.run_id, token.token))
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)))
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN"):
+        await within(collected(scene.runner.run_stream(scene.agent, "", options)))
+    assert scene.ran == ["pay 5"]
 
 
 async def test_a_denied_call_in_a_stream_runs_nothing() -> None:

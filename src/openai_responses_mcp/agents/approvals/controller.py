@@ -9,7 +9,7 @@ together, in one statement of the store. An approval that expires opens a new re
 import logging
 import secrets
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -21,6 +21,7 @@ from openai_responses_mcp.agents.approvals.models import (
     HumanDecision,
     ResumeToken,
 )
+from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
@@ -28,16 +29,12 @@ from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
 from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.models import CallToApprove, GateDecision
+from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
 _STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny": "denied"}
-
-
-def new_pause_id() -> str:
-    return f"pause_{uuid.uuid4().hex}"
 
 
 class ApprovalController:
@@ -54,9 +51,45 @@ class ApprovalController:
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
 
-    def request_for(self, run_id: str, waiting: CallToApprove, prompt: str | None = None) -> HumanApprovalRequest:
-        """The request as a person will see it; nothing is stored yet."""
-        call, decision = waiting.call, waiting.decision
+    async def create_approval_request(
+        self,
+        run_id: str,
+        gate_decision: GateDecision,
+        prompt: str | None = None,
+        *,
+        call: PlannedCall,
+        pause: Pause | None = None,
+    ) -> HumanApprovalRequest:
+        """Ask about one call, in words of the caller's own or in ours.
+
+        A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
+        """
+        opened = pause or Pause()
+        request = self._request(run_id, gate_decision, prompt, call)
+        opened.records.append(
+            ApprovalRecord(
+                request=request,
+                pause_id=opened.pause_id,
+                arguments_hash=arguments_hash(call.args),
+                definition_hash=call.tool.definition_hash,
+                state_hash=opened.state_hash,
+            )
+        )
+        if pause is None:
+            await self.open_pause(opened)
+        return request
+
+    async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
+        """Store the requests of the pause, all or none."""
+        await self._store.create(pause.records)
+        for record in pause.records:
+            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
+            await self._record(record, "approval_requested", "pending")
+        return [record.request for record in pause.records]
+
+    def _request(
+        self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
+    ) -> HumanApprovalRequest:
         if decision.decision != "needs_human":
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
         if not 1 <= len(run_id) <= LONGEST_ID:
@@ -79,42 +112,6 @@ class ApprovalController:
             reason=reason,
             created_at=timestamp(self._now()),
         )
-
-    async def create_approval_requests(
-        self, run_id: str, waiting: Sequence[CallToApprove], *, pause_id: str, state_hash: str
-    ) -> list[HumanApprovalRequest]:
-        """Store one request per waiting call, all or none."""
-        records = [
-            ApprovalRecord(
-                request=self.request_for(run_id, one),
-                pause_id=pause_id,
-                arguments_hash=arguments_hash(one.call.args),
-                definition_hash=one.call.tool.definition_hash,
-                state_hash=state_hash,
-            )
-            for one in waiting
-        ]
-        await self._store.create(records)
-        for record in records:
-            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, run_id)
-            await self._record(record, "approval_requested", "pending")
-        return [record.request for record in records]
-
-    async def create_approval_request(
-        self, run_id: str, gate_decision: GateDecision, prompt: str, *, call: PlannedCall
-    ) -> HumanApprovalRequest:
-        """Ask about one call in words of the caller's own."""
-        request = self.request_for(run_id, CallToApprove(call, gate_decision), prompt)
-        record = ApprovalRecord(
-            request=request,
-            pause_id=new_pause_id(),
-            arguments_hash=arguments_hash(call.args),
-            definition_hash=call.tool.definition_hash,
-            state_hash="",
-        )
-        await self._store.create([record])
-        await self._record(record, "approval_requested", "pending")
-        return request
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
         """What has to be decided, with a new request for each approval that nobody used in time."""

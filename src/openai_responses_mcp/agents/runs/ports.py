@@ -88,3 +88,7 @@ class PausedRun(Protocol):
     async def resume(self, human_response: str | None = None) -> EngineOutcome:
         """Run on, with every call of the pause let through."""
         ...
+
+    def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
+        """The same, step by step; the last step has the outcome."""
+        ...

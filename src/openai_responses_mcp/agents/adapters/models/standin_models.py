@@ -34,17 +34,19 @@ def function_call(call_id: str, name: str, args: Any) -> ResponseFunctionToolCal
     return ResponseFunctionToolCall(call_id=call_id, name=name, arguments=arguments, type="function_call", id=call_id)
 
 
-def completed(output: Sequence[Any], model: str = "standin") -> ResponseCompletedEvent:
+def completed(
+    output: Sequence[Any], response_id: str = "resp_standin", usage: ResponseUsage | None = NO_TOKENS
+) -> ResponseCompletedEvent:
     response = Response(
-        id="resp_standin",
+        id=response_id,
         created_at=0,
-        model=model,
+        model="standin",
         object="response",
         output=list(output),
         tool_choice="auto",
         tools=[],
         parallel_tool_calls=True,
-        usage=NO_TOKENS,
+        usage=usage,
     )
     return ResponseCompletedEvent(response=response, sequence_number=0, type="response.completed")
 
@@ -85,8 +87,14 @@ class RepeatedModel(Model):
             return reply
         return await self._rest().get_response(*args, **options)
 
-    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        return self._rest().stream_response(*args, **options)
+    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            # Its usage was counted when it was first given.
+            yield completed(reply.output, reply.response_id or "resp_standin", usage=None)
+            return
+        async for event in self._rest().stream_response(*args, **options):
+            yield event
 
 
 def _as_text(output: Any) -> str:
