@@ -71,6 +71,7 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
+    from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
 
     apply_log_level(os.environ)
@@ -80,7 +81,7 @@ def create_runner(
     head = stores.head if log_store is None else None
     log = AuditLog(log_store or stores.logs, time, masking, audit, head)
     approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
-    engine, book = OpenAIAgentsEngine(), RunBook(run_state_store or stores.runs, time)
+    engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
     guards, states = Guards(SafetyGate(safety_agent, policies), log, masking), SavedStates(Withholding(masking))
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
@@ -242,11 +243,10 @@ def hosted_mcp_tool(
     """
     from openai_responses_mcp.agents.adapters.mcp.hosted_server import hosted_server
     from openai_responses_mcp.agents.adapters.mcp.pin_file import PinFile
-    from openai_responses_mcp.agents.adapters.sdk.takeover import is_guarded
 
     rules = McpRules(require_approval, risk_levels or {}, repeatable)
     file = None if pins is None else PinFile(pins)
-    return hosted_server(server, name, rules, file, timeout_ms_from(os.environ), is_guarded)
+    return hosted_server(server, name, rules, file, timeout_ms_from(os.environ))
 
 
 def answer_tool(profile: str = "answer") -> Any:

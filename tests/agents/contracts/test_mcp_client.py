@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, server_for
+from openai_responses_mcp.agents.adapters.mcp.connections import open_client
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.models import McpServerConfig
 from openai_responses_mcp.agents.mcp.ports import McpClient
@@ -25,7 +25,7 @@ def fake(behaviour: str) -> McpClient:
 
 def real(behaviour: str) -> McpClient:
     config = McpServerConfig("wild", tuple(wild(behaviour)), timeout_ms=5_000)
-    return SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds)
+    return open_client(config)
 
 
 @pytest.fixture(params=[pytest.param(fake, id="fake"), pytest.param(real, id="sdk")])

@@ -5,6 +5,7 @@ from typing import Any
 import agents as sdk
 import pytest
 
+from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
@@ -66,6 +67,6 @@ async def test_an_id_that_is_used_twice_is_refused(guard: RunGuard, calls: list[
 
 async def test_after_a_refusal_no_model_is_asked_any_more(guard: RunGuard) -> None:
     guard.refuse(AgentsError("AGENTS-E-GATE-DENIED", "no"))
-    hooks = GuardHooks(Takeover(guard), None)
+    hooks = GuardHooks(Takeover(guard, guarded_mcp_tools), None)
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
         await hooks.on_llm_start(sdk.RunContextWrapper(context=None), sdk.Agent(name="A"), None, [])

@@ -52,17 +52,35 @@ class McpGateway:
             await client.close()
             raise
         await self._forget(config.name)
-        self._clients[config.name] = client
+        self.attach(config.name, client)
         return McpServerHandle(config.name, tuple(capabilities))
+
+    def attach(self, server_id: str, client: McpClient) -> None:
+        """Take in a server without looking; its client connects when it is first asked."""
+        self._clients[server_id] = client
 
     async def introspect(self, server_id: str) -> list[McpCapability]:
         return checked_capabilities(server_id, await self._client(server_id).list_tools())
 
     async def call(self, server_id: str, tool: str, args: Mapping[str, Any], *, is_repeatable: bool = False) -> Any:
-        """What the tool gave back. Only below the gate: nothing is asked here before the call is made."""
-        return await call_with_repetitions(
-            self._client(server_id), (server_id, tool), args, is_repeatable=is_repeatable, sleep=self._sleep
-        )
+        """What the tool gave back. Only below the gate: nothing is asked here before the call is made.
+
+        Made once, or up to twice more where the tool may be repeated and nobody knows what came of the call.
+        """
+        client, shown = self._client(server_id), f"{server_id}/{tool}"
+        for repetition in range(MOST_REPETITIONS + 1):
+            began = time.monotonic()
+            try:
+                result = await client.call_tool(tool, args)
+            except AgentsError as exc:
+                _logger.debug("mcp call %s failed after %.0f ms", shown, (time.monotonic() - began) * 1000)
+                if not (is_repeatable and _is_unknown(exc)) or repetition == MOST_REPETITIONS:
+                    raise
+                await self._sleep(FIRST_PAUSE_SECONDS * 2**repetition)
+            else:
+                _logger.debug("mcp call %s took %.0f ms", shown, (time.monotonic() - began) * 1000)
+                return result
+        raise AssertionError("the loop above returns or raises")  # pragma: no cover
 
     async def close(self) -> None:
         for server_id in list(self._clients):
@@ -79,26 +97,6 @@ class McpGateway:
         return self._clients[server_id]
 
 
-async def call_with_repetitions(
-    client: McpClient,
-    tool: tuple[str, str],
-    args: Mapping[str, Any],
-    *,
-    is_repeatable: bool,
-    sleep: Sleep = asyncio.sleep,
-) -> Any:
-    """Once, or up to twice more where the tool may be repeated and nobody knows what came of the call."""
-    for repetition in range(MOST_REPETITIONS + 1):
-        began = time.monotonic()
-        try:
-            result = await client.call_tool(tool[1], args)
-        except AgentsError as exc:
-            _logger.debug("mcp call %s/%s failed after %.0f ms", *tool, (time.monotonic() - began) * 1000)
-            is_passing = exc.details.get("reason") != "rejected"
-            if not (is_repeatable and is_passing) or repetition == MOST_REPETITIONS:
-                raise
-            await sleep(FIRST_PAUSE_SECONDS * 2**repetition)
-        else:
-            _logger.debug("mcp call %s/%s took %.0f ms", *tool, (time.monotonic() - began) * 1000)
-            return result
-    raise AssertionError("the loop above returns or raises")  # pragma: no cover
+def _is_unknown(failure: AgentsError) -> bool:
+    """Whether nobody knows what came of the call; a server that answered with an error is known."""
+    return failure.details.get("reason") != "rejected"

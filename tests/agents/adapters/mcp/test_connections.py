@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.mcp.connections import SdkMcpClient, server_for
+from openai_responses_mcp.agents.adapters.mcp.connections import open_client
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.mcp.gateway import McpGateway
 from openai_responses_mcp.agents.mcp.models import McpServerConfig
@@ -13,7 +13,7 @@ from tests.agents.fakes import code_of, within
 
 
 async def test_the_gateway_talks_to_a_real_server() -> None:
-    gateway = McpGateway(lambda config: SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds))
+    gateway = McpGateway(open_client)
     handle = await within(gateway.register(McpServerConfig("wild", tuple(wild()))))
     assert [one.name for one in handle.capabilities] == ["echo"]
     result = await within(gateway.call("wild", "echo", {"text": "hi"}))

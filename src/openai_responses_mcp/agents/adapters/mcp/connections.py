@@ -160,6 +160,10 @@ class SdkMcpClient(McpClient):
         return AgentsError("AGENTS-E-MCP-UNREACHABLE", message, details={"server": self._name, "reason": "unreachable"})
 
 
+def open_client(config: McpServerConfig) -> SdkMcpClient:
+    return SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds)
+
+
 class ConnectedMcpClient(SdkMcpClient):
     """A server that the user has connected and will close."""
 

@@ -1,16 +1,17 @@
 """What `hosted_mcp_tool` gives: a server of the SDK that connects by itself and is called inside guarded runs only."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from agents.mcp import MCPServer
 from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 
-from openai_responses_mcp.agents.adapters.mcp.connections import ConnectedMcpClient, SdkMcpClient, server_for
+from openai_responses_mcp.agents.adapters.mcp.connections import ConnectedMcpClient, SdkMcpClient, open_client
+from openai_responses_mcp.agents.adapters.sdk.internals import shown_name
+from openai_responses_mcp.agents.adapters.sdk.takeover import is_guarded
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.gateway import MemoryPins, call_with_repetitions
+from openai_responses_mcp.agents.mcp.gateway import McpGateway, MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpRules, schema_error
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.mcp.server_config import checked_name, config_from
@@ -19,21 +20,14 @@ from openai_responses_mcp.agents.mcp.server_config import checked_name, config_f
 class HostedMcpServer(MCPServer):
     """A server of the SDK that connects by itself; put it into an agent's `mcp_servers` or `tools`."""
 
-    def __init__(
-        self,
-        name: str,
-        client: SdkMcpClient,
-        rules: McpRules,
-        pins: DefinitionPins | None,
-        is_guarded: Callable[[], bool],
-    ) -> None:
-        """`is_guarded` tells whether the code that runs right now belongs to a guarded run."""
+    def __init__(self, name: str, client: SdkMcpClient, rules: McpRules, pins: DefinitionPins | None = None) -> None:
         super().__init__(require_approval=rules.require_approval, failure_error_function=None)
         self.client = client
         self.rules = rules
         self.pins = pins or MemoryPins()
         self._name = checked_name(name)
-        self._is_guarded = is_guarded
+        self._gateway = McpGateway(open_client)
+        self._gateway.attach(self._name, client)
 
     @property
     def name(self) -> str:
@@ -60,12 +54,11 @@ class HostedMcpServer(MCPServer):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
-        if not self._is_guarded():
+        if not is_guarded():
             raise AgentsError("AGENTS-E-GATE-DENIED", f"{self._name} is only called from inside a guarded run")
         is_repeatable = tool_name in self.rules.repeatable
-        call = (self._name, tool_name)
-        result: CallToolResult = await call_with_repetitions(
-            self.client, call, arguments or {}, is_repeatable=is_repeatable
+        result: CallToolResult = await self._gateway.call(
+            self._name, tool_name, arguments or {}, is_repeatable=is_repeatable
         )
         return result
 
@@ -80,24 +73,18 @@ class HostedMcpServer(MCPServer):
 
 
 def hosted_server(
-    server: Any,
-    name: str | None,
-    rules: McpRules,
-    pins: DefinitionPins | None,
-    timeout_ms: int,
-    is_guarded: Callable[[], bool],
+    server: Any, name: str | None, rules: McpRules, pins: DefinitionPins | None, timeout_ms: int
 ) -> HostedMcpServer:
     """From what a user writes to describe a server, or from a server object of the SDK."""
     if not isinstance(server, MCPServer):
         config = config_from(server, name, timeout_ms)
-        client = SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds)
-        return HostedMcpServer(config.name, client, rules, pins, is_guarded)
+        return HostedMcpServer(config.name, open_client(config), rules, pins)
     given: Any = server
-    shown = name or re.sub(r"[/\s]+", "-", server._error_name)
+    shown = name or re.sub(r"[/\s]+", "-", shown_name(server))
     seconds = float(getattr(given, "client_session_timeout_seconds", None) or timeout_ms / 1000)
     if getattr(given, "max_retry_attempts", 0):
         # Only the tools that the user lists may be repeated.
         given.max_retry_attempts = 0
     is_connected = getattr(given, "session", None) is not None
     make = ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
-    return HostedMcpServer(shown, make, rules, pins, is_guarded)
+    return HostedMcpServer(shown, make, rules, pins)

@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.adapters.models.standin_models import Requested
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff, PausedAtTools
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session
-from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
+from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
@@ -24,19 +24,24 @@ _NO_INPUT = "Make the calls."
 
 
 class OpenAIAgentsEngine(AgentEngine):
+    """`mcp_tools` lists the tools of an agent's MCP servers with all that the gate has to know about each."""
+
+    def __init__(self, mcp_tools: McpTools) -> None:
+        self._mcp_tools = mcp_tools
+
     async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
-        takeover = Takeover(guard)
+        takeover = Takeover(guard, self._mcp_tools)
         double = takeover.double_of(agent)
         await double.get_all_tools(RunContextWrapper(context=None))
         return takeover.catalogue_of(double).descriptions
 
     async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
-        return await (await _session(agent, guard, options)).run(input or _NO_INPUT)
+        return await (await self._session(agent, guard, options)).run(input or _NO_INPUT)
 
     async def stream(
         self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
-        session = await _session(agent, guard, options)
+        session = await self._session(agent, guard, options)
         async with aclosing(session.stream(input or _NO_INPUT)) as steps:
             async for step in steps:
                 yield step
@@ -44,7 +49,7 @@ class OpenAIAgentsEngine(AgentEngine):
     async def restore(
         self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
     ) -> PausedRun:
-        session = await _session(agent, guard, options)
+        session = await self._session(agent, guard, options)
         if saved.get("requested"):
             session.start.model = RequestedCallsModel(())
         try:
@@ -60,22 +65,21 @@ class OpenAIAgentsEngine(AgentEngine):
                 details={"reason": "state_unreadable", "saved_by": str(saved.get("sdk"))},
             ) from exc
 
-
-async def _session(agent: Any, guard: TurnGuard, options: EngineOptions) -> Session:
-    takeover = Takeover(guard)
-    start = takeover.double_of(agent)
-    given = dict(options.sdk)
-    config: Any = given.get("run_config")
-    if config is None:
-        config = RunConfig(tracing_disabled=True)
-    given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
-    given["hooks"] = GuardHooks(takeover, given.get("hooks"))
-    if options.max_turns is not None:
-        given["max_turns"] = options.max_turns
-    session = Session(takeover, start, given, is_requested=bool(options.requested_calls))
-    if options.requested_calls:
-        await _make_requested_calls(session, options.requested_calls)
-    return session
+    async def _session(self, agent: Any, guard: TurnGuard, options: EngineOptions) -> Session:
+        takeover = Takeover(guard, self._mcp_tools)
+        start = takeover.double_of(agent)
+        given = dict(options.sdk)
+        config: Any = given.get("run_config")
+        if config is None:
+            config = RunConfig(tracing_disabled=True)
+        given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
+        given["hooks"] = GuardHooks(takeover, given.get("hooks"))
+        if options.max_turns is not None:
+            given["max_turns"] = options.max_turns
+        session = Session(takeover, start, given, is_requested=bool(options.requested_calls))
+        if options.requested_calls:
+            await _make_requested_calls(session, options.requested_calls)
+        return session
 
 
 async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:

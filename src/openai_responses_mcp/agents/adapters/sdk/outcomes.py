@@ -7,6 +7,7 @@ from typing import Any
 from agents import Agent, RunContextWrapper, Usage
 from agents import RunResult as SdkResult
 
+from openai_responses_mcp.agents.adapters.sdk.internals import unfinished_result
 from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover
 from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineOutcome
@@ -42,18 +43,7 @@ def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: 
 def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> EngineOutcome:
     said = takeover.turn_inputs[id(pause.double)]
     usage = _usage_from(pause.context.usage, before)
-    result = SdkResult(
-        input=said,
-        new_items=[],
-        raw_responses=[pause.response],
-        final_output=None,
-        input_guardrail_results=[],
-        output_guardrail_results=[],
-        tool_input_guardrail_results=[],
-        tool_output_guardrail_results=[],
-        context_wrapper=pause.context,
-        _last_agent=pause.double,
-    )
+    result = unfinished_result(said, pause.response, pause.context, pause.double)
     saved = {
         "kind": "handoff",
         "sdk": version("openai-agents"),

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedModel
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
+from openai_responses_mcp.agents.adapters.sdk.internals import pending_handoffs
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
@@ -40,10 +41,9 @@ class PausedAtTools(PausedRun):
         for item in state.get_interruptions():
             await item.agent.get_all_tools(bare)
             calls += await takeover.planned(item.agent, [item.raw_item], bare)
-        processed = state._last_processed_response
-        handoffs = [run.tool_call for run in processed.handoffs] if processed else []
-        if handoffs and state._current_agent is not None:
-            transfers = await takeover.planned(state._current_agent, handoffs, bare)
+        speaker, handoffs = pending_handoffs(state)
+        if handoffs and speaker is not None:
+            transfers = await takeover.planned(speaker, handoffs, bare)
             takeover.expect_handoffs(transfers)
             calls += transfers
         return cls(session, state, calls)

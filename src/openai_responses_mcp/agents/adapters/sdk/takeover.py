@@ -8,8 +8,7 @@ starts by itself is found through the SDK's default runner (`nested_runs`) and t
 
 import asyncio
 import copy
-import weakref
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -27,7 +26,14 @@ from agents import (
 from agents.exceptions import AgentsException
 from agents.tool_context import ToolContext
 
-from openai_responses_mcp.agents.adapters.sdk.mcp_tools import guarded_mcp_tools
+from openai_responses_mcp.agents.adapters.sdk.internals import (
+    agent_inside,
+    handoff_target,
+    is_agent_tool,
+    namespace_of,
+    put_agent_inside,
+    put_handoff_target,
+)
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
     describe_function,
     describe_handoff,
@@ -40,6 +46,8 @@ from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
+
+McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +92,9 @@ class Catalogue:
 
 
 class Takeover:
-    def __init__(self, guard: TurnGuard) -> None:
+    def __init__(self, guard: TurnGuard, mcp_tools: McpTools) -> None:
         self.guard = guard
+        self.mcp_tools = mcp_tools
         self.turn_inputs: dict[int, list[Any]] = {}
         self._doubles: dict[int, Agent[Any]] = {}
         self._originals: dict[int, Agent[Any]] = {}
@@ -127,7 +136,7 @@ class Takeover:
         catalogue = self._catalogues[id(double)] = Catalogue()
         for tool in guarded:
             if isinstance(tool, FunctionTool):
-                catalogue.tools[tool._tool_namespace, tool.name] = tool
+                catalogue.tools[namespace_of(tool), tool.name] = tool
                 continue
             await self.guard.offer_hosted(describe_hosted(tool))
             if isinstance(tool, HostedMCPTool):
@@ -217,8 +226,8 @@ class Takeover:
             return tool
         guarded = copy.copy(tool)
         guarded._guarded_original = tool  # type: ignore[attr-defined]
-        if tool._is_agent_tool:
-            guarded._agent_instance = self.double_of(tool._agent_instance)
+        if is_agent_tool(tool):
+            put_agent_inside(guarded, self.double_of(agent_inside(tool)))
         guarded.on_invoke_tool = _Gate(self, tool)
         guarded.needs_approval = self._needs_approval
         return guarded
@@ -228,9 +237,9 @@ class Takeover:
 
     def _handoff_to_double(self, one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
         guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
-        target = guarded._agent_ref() if guarded._agent_ref else None
+        target = handoff_target(guarded)
         if isinstance(target, Agent):
-            guarded._agent_ref = weakref.ref(self.double_of(target))
+            put_handoff_target(guarded, self.double_of(target))
         invoke = guarded.on_invoke_handoff
 
         async def gated(context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
@@ -255,7 +264,7 @@ class _Gate:
     async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
         guard, call_id = self._takeover.guard, context.tool_call_id
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
-        inside = frames.set((*frames.get(), Frame(call_id, self._tool._is_agent_tool)))
+        inside = frames.set((*frames.get(), Frame(call_id, is_agent_tool(self._tool))))
         try:
             output = await self._tool.on_invoke_tool(context, arguments)
         except (Exception, asyncio.CancelledError) as exc:
@@ -277,7 +286,7 @@ class _GuardedAgent:
     takeover: Takeover
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        return await guarded_mcp_tools(self, run_context)  # type: ignore[arg-type]
+        return await self.takeover.mcp_tools(self, run_context)  # type: ignore[arg-type]
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         tools: list[Tool] = await super().get_all_tools(run_context)  # type: ignore[misc]

@@ -18,6 +18,7 @@ from agents import (
     WebSearchTool,
 )
 
+from openai_responses_mcp.agents.adapters.sdk.internals import mcp_binding
 from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription, ToolKind
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.hashing import digest
@@ -50,7 +51,7 @@ def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
 
 def describe_function(tool: FunctionTool) -> ToolDescription:
     traits: ToolTraits = getattr(tool, _ATTRIBUTE, ToolTraits())
-    binding = tool._mcp_tool_binding
+    binding = mcp_binding(tool)
     kind: ToolKind = traits.kind or ("mcp" if binding else "function")
     name = traits.name or (f"{binding[0]}/{binding[1]}" if binding else tool.qualified_name)
     annotations = tool.mcp_annotations

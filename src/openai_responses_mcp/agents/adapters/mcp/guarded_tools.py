@@ -22,6 +22,12 @@ from openai_responses_mcp.agents.adapters.mcp.connections import (
     entry_of,
 )
 from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.adapters.sdk.internals import (
+    prefixed_names,
+    put_annotations,
+    put_mcp_binding,
+    shown_name,
+)
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
@@ -54,17 +60,13 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {_shown(server)} cannot be used: {type(exc).__name__}"
+            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
-        message = f"The MCP server {_shown(server)} does not list its tools ({cause_in(exc)})"
+        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)})"
         raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from None
-    checked_capabilities(_shown(server), [entry_of(tool) for tool in tools])
+    checked_capabilities(shown_name(server), [entry_of(tool) for tool in tools])
     return tools
-
-
-def _shown(server: MCPServer) -> str:
-    return server._error_name
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
@@ -73,10 +75,10 @@ def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpToo
     taken += [one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one) for one in agent.handoffs]
     batches = [(number, server, tools) for number, (server, tools) in enumerate(listed)]
     if agent.mcp_config.get("include_server_in_tool_names", False):
-        return MCPUtil._build_prefixed_tool_name_overrides(batches, reserved_names=set(taken))
+        return prefixed_names(batches, set(taken))
     plain = {(number, place): _fit(tool.name) for number, _, tools in batches for place, tool in enumerate(tools)}
     taken += plain.values()
-    prefixed = MCPUtil._build_prefixed_tool_name_overrides(batches, reserved_names=set(taken))
+    prefixed = prefixed_names(batches, set(taken))
     return {key: name if taken.count(name) == 1 else prefixed[key] for key, name in plain.items()}
 
 
@@ -91,16 +93,16 @@ def _fit(name: str) -> str:
 
 def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_name: str, number: int) -> FunctionTool:
     entry = entry_of(tool)
-    capability = checked_capabilities(_shown(server), [entry])[0]
+    capability = checked_capabilities(shown_name(server), [entry])[0]
     if isinstance(server, HostedMcpServer):
         made, rules, pins = _hosted_tool(server, capability, wire_name), server.rules, server.pins
-        made._mcp_annotations = copy.deepcopy(tool.annotations)
+        put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
         made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
         rules, pins = McpRules(require_approval=False), _pins_of_plain.setdefault(server, MemoryPins())
-    made._mcp_tool_binding = (_shown(server), tool.name, number)
-    key = f"{_shown(server)}/{tool.name}"
+    put_mcp_binding(made, shown_name(server), tool.name, number)
+    key = f"{shown_name(server)}/{tool.name}"
     traits = ToolTraits(
         kind="mcp",
         name=key,
