@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+from openai_responses_mcp.agents.adapters.private_files import replace_private
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 
@@ -19,12 +20,8 @@ class PinFile(DefinitionPins):
         pins = self._read()
         if pins.get(tool) == pin:
             return
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                json.dump({**pins, tool: pin}, file, indent=0, sort_keys=True)
-            os.replace(beside, self._path)
+            replace_private(self._path, json.dumps({**pins, tool: pin}, indent=0, sort_keys=True))
         except OSError as exc:
             message = f"The pinned definitions cannot be written ({type(exc).__name__}); nothing was run"
             raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc

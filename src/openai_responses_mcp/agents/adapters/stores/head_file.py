@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from openai_responses_mcp.agents.adapters.private_files import replace_private
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import AuditHead
 from openai_responses_mcp.agents.errors import StoreUnavailable
@@ -66,11 +67,7 @@ class HeadFile(AuditHead):
             "previous_hash": record.previous_hash,
             "confirmed": is_confirmed,
         }
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(head, file)
-        os.replace(beside, self._path)
+        replace_private(self._path, json.dumps(head))
 
     def _read(self) -> dict[str, Any] | None:
         try:

@@ -5,7 +5,6 @@ taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3 on: earl
 """
 
 import asyncio
-import os
 import sqlite3
 import threading
 import weakref
@@ -20,6 +19,7 @@ from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, ins
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
+from openai_responses_mcp.agents.adapters.private_files import make_private
 from openai_responses_mcp.agents.adapters.stores import sql_tables as tables
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 
@@ -91,7 +91,7 @@ class SqlDatabase:
             if self._is_ready:
                 return
             if self.file is not None and "mode" not in self._url.query:
-                _make_private(self.file)
+                make_private(self.file)
             self._make_tables()
             self._is_ready = True
 
@@ -106,18 +106,6 @@ class SqlDatabase:
             tables.metadata.create_all(connection)
             if connection.execute(select(tables.log_turns.c.id)).first() is None:
                 connection.execute(insert(tables.log_turns).values(id=1, taken=0))
-
-
-def _make_private(file: Path) -> None:
-    """Made by us where it is not there yet, so that nobody else can read it even for a moment."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)
-    except PermissionError:
-        # Somebody else's file, who has let us in.
-        pass
-    finally:
-        os.close(descriptor)
 
 
 def _understood(url: str) -> URL:
