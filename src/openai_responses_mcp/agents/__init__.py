@@ -187,7 +187,7 @@ def __dir__() -> list[str]:
 def _resolve(name: str) -> Any:
     if name in _MODULE_OF:
         if _MODULE_OF[name] == "composition" and find_spec("agents") is None:
-            # It imports the SDK when it is called. Whoever lacks the SDK should hear of it at their import.
+            # It imports the SDK only when it is called. A missing SDK should be told at the import already.
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
         return getattr(import_module(f"{_HERE}.{_MODULE_OF[name]}"), name)
     sdk = import_module("agents")

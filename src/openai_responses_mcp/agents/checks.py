@@ -1,4 +1,4 @@
-"""Checks of values that come from outside, whatever their annotations say."""
+"""Checks of values that come from outside; type annotations do not hold there."""
 
 from openai_responses_mcp.agents.errors import AgentsError
 

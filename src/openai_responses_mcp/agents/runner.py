@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.doctor.findings import AgentsStatus, DoctorReport
-from openai_responses_mcp.agents.doctor.onlooker import Onlooker
+from openai_responses_mcp.agents.doctor.read_only_guard import ReadOnlyGuard
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
@@ -108,7 +108,7 @@ class AgentRunner:
     async def status(self, agent: Any = None) -> AgentsStatus:
         """How this runner is set up, with the tools of the agent given, else of all whose runs are not over."""
         agents = [agent] if agent is not None else self._parts.book.agents
-        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, Onlooker())]
+        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyGuard())]
         return await self._parts.diagnosis.status(tools)
 
     async def doctor(self, agent: Any = None, *, skills: Sequence[str] = ()) -> DoctorReport:

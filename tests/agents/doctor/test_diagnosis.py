@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.audit.models import LogVerification
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.doctor.findings import DoctorReport, Finding
-from openai_responses_mcp.agents.doctor.onlooker import Onlooker
+from openai_responses_mcp.agents.doctor.read_only_guard import ReadOnlyGuard
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.policy.profiles import PROFILES
 from openai_responses_mcp.agents.providers.models import ModelList
@@ -202,7 +202,7 @@ async def test_a_runner_looks_at_its_store_and_the_servers_of_an_agent(
 
 
 async def test_nothing_runs_while_an_agent_is_only_looked_at() -> None:
-    onlooker = Onlooker()
+    onlooker = ReadOnlyGuard()
     tool = ToolDescription("a", "function")
     assert onlooker.is_waiting("1")
     assert (onlooker.refusal, onlooker.result_of("1")) == (None, None)

@@ -10,7 +10,7 @@ _OWNER_ONLY = 0o600
 
 
 def make_private(file: Path) -> None:
-    """Made here where it is not there yet, so that nobody else can read it even for a moment."""
+    """A missing file is created with its mode, so that others cannot read it even for a moment."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
     try:
         # Through the open file where the system can do that: the name may lead elsewhere by now.

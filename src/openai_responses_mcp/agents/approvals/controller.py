@@ -114,7 +114,7 @@ class ApprovalController:
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
-        """What has to be decided, with a new request for each approval that nobody used in time."""
+        """What has to be decided, with a new request for each approval that expired before it was used."""
         for record in await self._store.list_expired(timestamp(self._now()), run_id):
             await self._reopen(record)
         return [record.request for record in await self._store.list_pending(run_id)]

@@ -9,7 +9,7 @@ from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanAp
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """An approval at rest: what a person sees, what the token is bound to, and never the token itself.
+    """An approval as it is stored: what a person sees, what the token is bound to, and never the token itself.
 
     All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one.
     """

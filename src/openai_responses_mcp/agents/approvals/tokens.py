@@ -1,4 +1,4 @@
-"""Tokens: how long one lives, what is stored of it, what it is bound to, and the error for one that is no good."""
+"""Tokens: how long one lives, what is stored of it, what it is bound to, and the error for one that cannot be used."""
 
 from collections.abc import Mapping
 

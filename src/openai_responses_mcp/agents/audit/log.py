@@ -84,7 +84,7 @@ class AuditLog:
             _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", exc.message, facts)
 
     async def flush(self) -> None:
-        """Try once more to write what is left; still unreachable is no news."""
+        """Try again to write what is left. A store that is still unreachable is not reported again."""
         try:
             await self._write_backlog()
         except StoreUnavailable:

@@ -13,7 +13,7 @@ class Judge(Protocol):
     """Anything with this method can be given as `safety_agent`."""
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
-        """May raise anything: whatever is no valid verdict counts as a refusal."""
+        """May raise anything. Only a valid verdict counts; anything else is a refusal."""
         ...
 
 
@@ -34,7 +34,7 @@ class TurnGuard(Protocol):
         ...
 
     def is_waiting(self, call_id: str) -> bool:
-        """Whether the call may not run yet; true as well for a call that nobody judged."""
+        """Whether the call may not run yet; also true for a call that was never judged."""
         ...
 
     async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The judge: a callable of the user's, and what counts as a verdict. Whatever does not is an error, never a yes."""
+"""The judge: a callable of the user's, and what counts as a verdict. Anything else is an error and refuses the call."""
 
 import asyncio
 import contextvars
@@ -18,7 +18,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 class SafetyAgent(Judge):
     """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
-    `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one blocks nobody."""
+    `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
 
     def __init__(
         self, evaluate: Callable[[Any, ToolCallRequest, PolicyProfile], Any], *, timeout_seconds: float | None = None
@@ -63,7 +63,7 @@ async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
             result = judge(*args)
         except BaseException as exc:  # foreign code; what it raised is told by its name alone
             failure = RuntimeError(type(exc).__name__)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(give, result, failure)
 
     context = contextvars.copy_context()

@@ -43,7 +43,7 @@ class SafetyGate:
         profile = await self.profile(context.policy_profile)
         await context.guardrails.check_call(request)
         if not is_in_scope(tool, profile):
-            # Nobody needs to be asked, so nobody is shown the arguments.
+            # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
         verdict = await self._verdict(agent, request, profile)
         return decide(tool, verdict, profile, require_human_approval=context.require_human_approval)
@@ -65,7 +65,7 @@ class SafetyGate:
             failure = exc.message
         except TimeoutError:
             failure = "The judge took too long"
-        except Exception as exc:  # a judge is foreign code: whatever happens in it is a refusal
+        except Exception as exc:  # a judge is foreign code: any failure of it is a refusal
             failure = f"The judge failed with {type(exc).__name__}"
         # Raised out here so that the text of the judge's own error, which may hold arguments, does not travel along.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)

@@ -65,7 +65,7 @@ class McpGateway:
     async def call(self, server_id: str, tool: str, args: Mapping[str, Any], *, is_repeatable: bool = False) -> Any:
         """What the tool gave back. Only below the gate: nothing is asked here before the call is made.
 
-        Made once, or up to twice more where the tool may be repeated and nobody knows what came of the call.
+        Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran.
         """
         client, shown = self._client(server_id), f"{server_id}/{tool}"
         for repetition in range(MOST_REPETITIONS + 1):
@@ -98,5 +98,5 @@ class McpGateway:
 
 
 def _is_unknown(failure: AgentsError) -> bool:
-    """Whether nobody knows what came of the call; a server that answered with an error is known."""
+    """False when the server answered with an error; otherwise the call may or may not have run."""
     return failure.details.get("reason") != "rejected"

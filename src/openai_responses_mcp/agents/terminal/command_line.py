@@ -23,6 +23,7 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.agents.audit.log import unfinished
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
+from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.terminal import doctor
 from openai_responses_mcp.agents.terminal.tables import table
@@ -63,8 +64,6 @@ def _complain(message: str, code: int) -> int:
 
 
 def _desk(store: str, arguments: argparse.Namespace) -> Desk:
-    from openai_responses_mcp.agents.composition import open_desk
-
     approvals, audit = open_desk(store, arguments.audit_head)
     is_json = arguments.json or not sys.stdout.isatty()
     return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns)
@@ -127,7 +126,7 @@ async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
 async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
     decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
     token = await desk.approvals.submit_decision(arguments.approval_id, decision, arguments.comment)
-    # The one place where a token is written at all: whoever decides here has to hand it on.
+    # The one place where a token is shown: the person who decides has to pass it on.
     rows = [(name, str(value)) for name, value in asdict(token).items()]
     _show(desk, asdict(token), ("FIELD", "VALUE"), rows)
     return 0

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from openai_responses_mcp.agents.composition import hosted_mcp_tool, open_diagnosis
 from openai_responses_mcp.agents.doctor.findings import DoctorReport
 from openai_responses_mcp.agents.errors import AgentsError
 
@@ -46,9 +47,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _report(arguments: argparse.Namespace) -> DoctorReport:
-    # Imported here: it brings in much that `--help` does without.
-    from openai_responses_mcp.agents.composition import hosted_mcp_tool, open_diagnosis
-
     servers = [hosted_mcp_tool(server) for server in arguments.mcp]
     diagnosis = open_diagnosis(arguments.store or os.environ.get("AGENTS_STORE"), arguments.audit_head)
     try:

@@ -55,7 +55,7 @@ class _Connection:
         self._timeout_seconds = timeout_seconds
         self._is_over = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # It may fail when nobody waits for it any more.
+        # Read here, because asyncio warns of a failure that is never read.
         self._ready.add_done_callback(lambda ready: ready.exception())
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
@@ -77,7 +77,7 @@ class _Connection:
             self._ready.set_exception(_Unreachable("it was closed"))
             await self._clean_up()
             raise
-        except BaseException as exc:  # transports raise groups of whatever went wrong
+        except BaseException as exc:  # transports raise groups of several errors
             self._ready.set_exception(_Unreachable(cause_in(exc)))
             await self._clean_up()
             return

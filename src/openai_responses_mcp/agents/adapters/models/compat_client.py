@@ -46,7 +46,7 @@ def client_for(config: CompatModelConfig) -> AsyncOpenAI:
         http_client=httpx2.AsyncClient(
             follow_redirects=False,
             timeout=config.timeout_seconds,
-            # Nobody closes a model: a connection that stayed open would be left behind by every event loop that ends.
+            # Models are never closed, so a connection kept open would leak with every event loop that ends.
             limits=httpx2.Limits(max_keepalive_connections=0),
         ),
     )

@@ -1,4 +1,4 @@
-"""Models that are none: one makes the calls that a caller asked for, one says a reply of before once more."""
+"""Models without an API behind them: one makes the calls that a caller asked for, one repeats a saved reply."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -75,7 +75,7 @@ class RequestedCallsModel(Model):
 
 
 class RepeatedModel(Model):
-    """Says one reply that was given before the run was saved, then steps aside."""
+    """Repeats the reply that was given before the run was saved. After that the real model is asked."""
 
     def __init__(self, reply: ModelResponse, rest: Callable[[], Model]) -> None:
         self._reply: ModelResponse | None = reply

@@ -10,7 +10,7 @@ from agents import Agent, RunResult, RunResultStreaming
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
-from openai_responses_mcp.agents.adapters.sdk.takeover import current
+from openai_responses_mcp.agents.adapters.sdk.takeover import current_takeover
 
 
 class NestedRunner(AgentRunner):
@@ -40,7 +40,7 @@ def plain_runner() -> AgentRunner:
 
 
 def _taken_over(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], dict[str, Any]]:
-    takeover = current.get()
+    takeover = current_takeover.get()
     if takeover is None:
         return agent, options
     return takeover.double_of(agent), {**options, "hooks": GuardHooks(takeover, options.get("hooks"))}

@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineOutcome
 from openai_responses_mcp.agents.runs.results import RunResult
 
-# Our result answers to everything that the SDK's does, so that `isinstance` may say so too.
+# Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
 SdkResult.register(RunResult)
 
 

@@ -15,7 +15,7 @@ from agents import Agent, RunContextWrapper, RunState, Usage
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.nested_runs import plain_runner
 from openai_responses_mcp.agents.adapters.sdk.outcomes import event_from, handoff_outcome, outcome_of
-from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current, frames
+from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
 
@@ -34,7 +34,7 @@ class Session:
         result: Any = None
         try:
             with translated(self.takeover.guard, "AGENTS-E-RUNNER"):
-                while result is None or self._lets_itself_through(result):
+                while result is None or self._needs_nobody(result):
                     carry_on = input if result is None else await self._approved(result)
                     with _inside(self.takeover):
                         result = await plain_runner().run(self.start, carry_on, **self.options)
@@ -45,7 +45,7 @@ class Session:
     async def stream(self, input: Any) -> AsyncGenerator[EngineEvent, None]:
         result: Any = None
         paused: EngineOutcome | None = None
-        while result is None or self._lets_itself_through(result):
+        while result is None or self._needs_nobody(result):
             carry_on = input if result is None else await self._approved(result)
             with _inside(self.takeover):
                 result = plain_runner().run_streamed(self.start, carry_on, **self.options)
@@ -65,8 +65,8 @@ class Session:
     def _outcome(self, result: Any) -> EngineOutcome:
         return outcome_of(result, self.takeover, self.usage_before, is_requested=self.is_requested)
 
-    def _lets_itself_through(self, result: Any) -> bool:
-        """The SDK paused although nobody has to be asked: for a hosted call, or where it cannot tell by itself."""
+    def _needs_nobody(self, result: Any) -> bool:
+        """The SDK paused, but no call waits for a human: it does so for hosted MCP calls, and where it cannot tell beforehand."""
         ids = [item.call_id for item in result.interruptions]
         return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
 
@@ -81,7 +81,7 @@ async def approve_all(state: RunState[Any, Any], takeover: Takeover) -> None:
     for item in state.get_interruptions():
         for call in await takeover.planned(item.agent, [item.raw_item], RunContextWrapper(context=None)):
             if field_of(item.raw_item, "type") == "mcp_approval_request":
-                # The provider runs it; our leave is the last that is seen of it here.
+                # The provider runs it. Nothing more of it is seen here.
                 await guard.starting(call.call_id, call.tool, call.args)
                 await guard.finished(call.call_id, "run by the provider")
         state.approve(item)
@@ -89,9 +89,9 @@ async def approve_all(state: RunState[Any, Any], takeover: Takeover) -> None:
 
 @contextmanager
 def _inside(takeover: Takeover) -> Iterator[None]:
-    taken, outermost = current.set(takeover), frames.set(())
+    taken, outermost = current_takeover.set(takeover), running_calls.set(())
     try:
         yield
     finally:
-        frames.reset(outermost)
-        current.reset(taken)
+        running_calls.reset(outermost)
+        current_takeover.reset(taken)

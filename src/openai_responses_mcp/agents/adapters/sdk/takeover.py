@@ -51,20 +51,20 @@ McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RunningCall:
     """A tool call that is running right now; a run started inside it belongs to it."""
 
     call_id: str
     is_agent_tool: bool
 
 
-current: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
-frames: ContextVar[tuple[Frame, ...]] = ContextVar("guarded_frames", default=())
+current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
+running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
 
 
 def is_guarded() -> bool:
     """Whether the code that runs right now belongs to a guarded run."""
-    return current.get() is not None
+    return current_takeover.get() is not None
 
 
 class HandoffPause(AgentsException):
@@ -161,7 +161,7 @@ class Takeover:
             return
         self._suspend_callers()
         if len(handoffs) == len(calls):
-            if frames.get():
+            if running_calls.get():
                 raise self._cannot_pause("a handoff inside a tool call")
             raise HandoffPause(double, response, context)
 
@@ -200,10 +200,10 @@ class Takeover:
         return key is not None and key not in catalogue.tools and key[1] in catalogue.handoffs
 
     def _suspend_callers(self) -> None:
-        for frame in frames.get():
-            if not frame.is_agent_tool:
+        for call in running_calls.get():
+            if not call.is_agent_tool:
                 raise self._cannot_pause("a run that a function tool started by itself")
-            self.guard.suspend(frame.call_id)
+            self.guard.suspend(call.call_id)
 
     def _cannot_pause(self, where: str) -> AgentsError:
         return self.guard.refuse(
@@ -218,7 +218,7 @@ class Takeover:
 
     def _guarded(self, tool: Tool) -> Tool:
         if isinstance(tool, HostedMCPTool):
-            # Whoever answers the provider's question must be the gate.
+            # The provider asks before the call; only the gate may answer.
             hosted = copy.copy(tool)
             hosted.on_approval_request = None
             return hosted
@@ -228,7 +228,7 @@ class Takeover:
         guarded._guarded_original = tool  # type: ignore[attr-defined]
         if is_agent_tool(tool):
             put_agent_inside(guarded, self.double_of(agent_inside(tool)))
-        guarded.on_invoke_tool = _Gate(self, tool)
+        guarded.on_invoke_tool = _GuardedCall(self, tool)
         guarded.needs_approval = self._needs_approval
         return guarded
 
@@ -254,8 +254,8 @@ class Takeover:
         return guarded
 
 
-class _Gate:
-    """Stands in front of one tool: nothing gets past it that the guard has not let through."""
+class _GuardedCall:
+    """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
 
     def __init__(self, takeover: Takeover, tool: FunctionTool) -> None:
         self._takeover = takeover
@@ -264,14 +264,14 @@ class _Gate:
     async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
         guard, call_id = self._takeover.guard, context.tool_call_id
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
-        inside = frames.set((*frames.get(), Frame(call_id, is_agent_tool(self._tool))))
+        inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
         try:
             output = await self._tool.on_invoke_tool(context, arguments)
         except (Exception, asyncio.CancelledError) as exc:
             await guard.finished(call_id, None, error=f"{type(exc).__name__}: {exc}")
             raise
         finally:
-            frames.reset(inside)
+            running_calls.reset(inside)
         if guard.refusal is not None:
             # Something inside the tool was refused, and the SDK made an answer for the model out of it.
             await guard.finished(call_id, None, error="refused inside")

@@ -1,4 +1,4 @@
-"""Skills on disk. Nothing outside the folder is read, whatever links and names say, and nothing without a bound.
+"""Skills on disk. Nothing outside the folder is read, not even through links, and depth, number and size are limited.
 
 A link that leads to another place in the same folder is not followed, because that place is searched anyway; one that
 leads out is a problem. Files are opened without following a link and looked at before they are read, so that a pipe or
@@ -23,7 +23,7 @@ MAX_SKILL_BYTES = 512 * 1024
 MAX_FILES_PER_SKILL = 200
 MAX_FILE_BYTES = 1024 * 1024
 
-# Not to be had from every system; there the check of the path alone must do.
+# Some systems lack these flags; there only the path is checked.
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

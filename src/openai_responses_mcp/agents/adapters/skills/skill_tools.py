@@ -38,7 +38,7 @@ class SdkSkillTools(SkillToolMaker):
         if FILE_ARGUMENT in schema.get("properties", {}):
             raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"{FILE_ARGUMENT} is no name for an argument of a skill")
         make = self._child_agent if skill.descriptor.mode == "child_agent" else self._instructions
-        # Whoever approves a call approves these instructions and no others.
+        # Part of the definition: a changed instruction has to be approved again.
         return with_traits(make(skill), ToolTraits(kind="skill", name=skill.descriptor.skill_id, definition=skill.body))
 
     def introspection_tools(
@@ -126,7 +126,7 @@ class SdkSkillTools(SkillToolMaker):
 
 
 class _CallersModel(Model):
-    """Whatever model the agent has that called the skill."""
+    """The model of the agent that called the skill."""
 
     async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
         return await _callers_model.get().get_response(*args, **options)
