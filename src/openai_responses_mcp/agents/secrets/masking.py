@@ -1,4 +1,7 @@
-"""Secrets out of everything that the guarded half keeps or shows, for good; `withholding` can put them back."""
+"""Secrets out of everything that the guarded half keeps or shows, for good.
+
+Where they must come back when a run goes on, `withholding` does it.
+"""
 
 import os
 import re
