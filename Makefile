@@ -70,7 +70,7 @@ mutants: $(VENV)/.dev ## Change the code in small ways and see that its tests no
 
 compat: $(VENV)/.dev ## Ask a llama.cpp server through the guarded half's providers; compiles it first, which takes a while
 	@$(PIP) install gguf==0.19.0 "llama-cpp-python[server]==0.3.36"
-	@$(RUN) -m pytest -m compat tests/agents/providers/test_llama_cpp.py
+	@$(RUN) -m pytest -m compat tests/agents/adapters/models/test_llama_cpp.py
 
 check: test lint smoke ## Run test, lint and smoke
 

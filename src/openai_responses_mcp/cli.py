@@ -103,7 +103,7 @@ def _next_value(name: str, rest: list[str]) -> str:
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
     if arguments[:1] == ["agents"]:
-        from openai_responses_mcp.agents.terminal import main as operate_agents
+        from openai_responses_mcp.agents.terminal.command_line import main as operate_agents
 
         return operate_agents(list(arguments[1:]))
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from tests.agents.fakes import FakeClock
 
 

@@ -2,13 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.agents.models import ExecutionLog, GateDecision, PolicyProfile, ToolCallRequest
-from openai_responses_mcp.agents.ports import Clock, ExecutionLogStore, Judge
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.mcp.ports import McpClient
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 
 WAIT_SECONDS = 5.0
 
@@ -89,3 +94,31 @@ class BreakableLogStore(ExecutionLogStore):
 
 DENY = GateDecision("deny", 1, "not today")
 ASK = GateDecision("needs_human", 1, "ask somebody")
+
+
+ENTRY = {"name": "echo", "title": "Echo", "inputSchema": {"type": "object"}}
+BROKEN = AgentsError("AGENTS-E-MCP-EXEC", "broke", details={"reason": "broken"})
+REJECTED = AgentsError("AGENTS-E-MCP-EXEC", "no", details={"reason": "rejected"})
+
+
+class FakeMcpClient(McpClient):
+    """Lists what it was given, and answers calls with what was enqueued."""
+
+    def __init__(self, entries: Any = (ENTRY,)) -> None:
+        self.entries = list(entries)
+        self.outcomes: deque[Any] = deque()
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
+        self.is_closed = False
+
+    async def list_tools(self) -> list[Mapping[str, Any]]:
+        return self.entries
+
+    async def call_tool(self, name: str, args: Mapping[str, Any]) -> Any:
+        self.calls.append((name, args))
+        outcome = self.outcomes.popleft()
+        if isinstance(outcome, AgentsError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        self.is_closed = True

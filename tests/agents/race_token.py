@@ -9,7 +9,7 @@ import asyncio
 import os
 import sys
 
-from openai_responses_mcp.agents.approval_desk import open_desk
+from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
 
 

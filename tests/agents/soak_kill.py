@@ -20,8 +20,8 @@ from typing import Any
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.models import RunOptions
 from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 
 LONGEST_LIFE_SECONDS = 0.6

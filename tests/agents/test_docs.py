@@ -9,8 +9,8 @@ import pytest
 
 from openai_responses_mcp.agents import configure
 from openai_responses_mcp.agents.errors import CODES
-from openai_responses_mcp.agents.models import PROFILES
-from openai_responses_mcp.agents.terminal import main
+from openai_responses_mcp.agents.policy.profiles import PROFILES
+from openai_responses_mcp.agents.terminal.command_line import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 

@@ -14,16 +14,16 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase, journal_mode
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase, journal_mode
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.hashing import digest
-from openai_responses_mcp.agents.models import GateDecision
+from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents import soak_kill
 from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
-from tests.agents.test_gate import BROKEN_JUDGES
+from tests.agents.gate.test_gate import BROKEN_JUDGES
 
 HERE = Path(__file__).parent
 KEY = "sk-live-0123456789abcdef"
@@ -436,7 +436,7 @@ def troubled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlExec
 
 
 def a_log(number: int, arguments: dict[str, str]) -> Any:
-    from openai_responses_mcp.agents.models import ExecutionLog
+    from openai_responses_mcp.agents.audit.models import ExecutionLog
 
     return ExecutionLog("filler", f"c{number}", "decision", "allow", "2026", arguments=arguments)
 

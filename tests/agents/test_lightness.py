@@ -23,9 +23,9 @@ def run(code: str) -> str:
     [
         "openai_responses_mcp",
         "openai_responses_mcp.agents",
-        "openai_responses_mcp.agents.models",
+        "openai_responses_mcp.agents.composition",
         "openai_responses_mcp.agents.runner",
-        "openai_responses_mcp.agents.terminal",
+        "openai_responses_mcp.agents.terminal.command_line",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
@@ -35,7 +35,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
 
 def test_the_terminal_does_not_need_the_sdk() -> None:
     code = (
-        "import sys; from openai_responses_mcp.agents.approval_desk import open_desk; open_desk('sqlite://');"
+        "import sys; from openai_responses_mcp.agents.composition import open_desk; open_desk('sqlite://');"
         "print('agents' in sys.modules)"
     )
     assert run(code) == "False"
@@ -53,7 +53,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named(name: str) -> N
 
 def test_another_missing_package_is_not_taken_for_the_extra() -> None:
     code = (
-        "import sys; sys.modules['openai_responses_mcp.agents.stores'] = None\n"
+        "import sys; sys.modules['openai_responses_mcp.agents.runs.models'] = None\n"
         "try:\n    from openai_responses_mcp.agents import create_runner\n"
         "except ImportError as exc:\n    print(exc)"
     )
@@ -63,7 +63,7 @@ def test_another_missing_package_is_not_taken_for_the_extra() -> None:
 def test_the_terminal_names_the_command_too() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
-        "from openai_responses_mcp.agents.terminal import main\n"
+        "from openai_responses_mcp.agents.terminal.command_line import main\n"
         "sys.stderr = sys.stdout; print(main(['approvals', 'list', '--store', 'sqlite://']))"
     )
     shown = run(code)

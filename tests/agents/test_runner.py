@@ -301,12 +301,3 @@ async def test_a_sqlite_file_has_its_head_beside_it(tmp_path: Path, sqlite_url: 
 async def test_run_takes_a_runner() -> None:
     scene = Scene("all good")
     assert (await within(run(scene.agent, "go", runner=scene.runner))).output_text == "all good"
-
-
-async def test_only_so_many_paused_runs_are_remembered() -> None:
-    scene = Scene(PAY)
-    paused = await scene.paused()
-    for number in range(1000):
-        scene.runner._remember(f"run_{number}", scene.agent, {})
-    work = scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id)
-    assert await code_of(work) == "AGENTS-E-RUNNER-CONFIG"

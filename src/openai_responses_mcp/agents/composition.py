@@ -1,30 +1,56 @@
-"""This half's composition root: the one place where its adapters meet its use cases."""
+"""The composition root of this half: the one place where its adapters meet its use cases.
+
+Adapters are imported inside the functions that need them. The SDK takes seconds to import, and a terminal that lists
+approvals does without it.
+"""
 
 import os
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from openai_responses_mcp.agents.adapters.openai_agents_engine import OpenAIAgentsEngine
-from openai_responses_mcp.agents.approvals import ApprovalController
-from openai_responses_mcp.agents.audit import AuditLog, AuditMode
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore
+from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
+from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.configured import configured_runner
-from openai_responses_mcp.agents.diagnosis import Diagnosis
+from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate import SafetyGate
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
-from openai_responses_mcp.agents.masking import Masking
-from openai_responses_mcp.agents.models import RunOptions
-from openai_responses_mcp.agents.ports import (
-    ApprovalStore,
-    Clock,
-    ExecutionLogStore,
-    Judge,
-    PolicyStore,
-    RunStateStore,
-)
-from openai_responses_mcp.agents.results import RunResult
+from openai_responses_mcp.agents.mcp.models import McpRules
+from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.providers.models import ProviderName
+from openai_responses_mcp.agents.providers.ports import ProviderHandle
+from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.stores import open_stores, ttl_seconds
-from openai_responses_mcp.agents.toolbox import get_provider, load_skills
+from openai_responses_mcp.agents.runs.book import RunBook
+from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.guards import Guards
+from openai_responses_mcp.agents.runs.models import RunOptions
+from openai_responses_mcp.agents.runs.pausing import PauseRun
+from openai_responses_mcp.agents.runs.ports import RunStateStore
+from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
+from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.resuming import ResumeRun
+from openai_responses_mcp.agents.runs.saved_state import SavedStates
+from openai_responses_mcp.agents.runs.starting import StartRun
+from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.withholding import Withholding
+from openai_responses_mcp.agents.skills.models import Skill, SkillList, SkillManifest, SkillMode, SkillSummary
+from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegistry
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+    from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Runners
 
 
 def create_runner(
@@ -45,23 +71,29 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
+    from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
+    from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
+
     apply_log_level(os.environ)
-    lifetime, stores, masking = ttl_seconds(resume_token_ttl_sec), open_stores(store, audit_head), Masking()
-    time = clock or stores.clock
-    policies = policy_store or stores.policies
+    lifetime, stores = lifetime_seconds(resume_token_ttl_sec, os.environ), open_stores(store, audit_head)
+    masking, time, policies = Masking(), clock or stores.clock, policy_store or stores.policies
     # A head tells about our own log only; a store that was given keeps its own.
     head = stores.head if log_store is None else None
     log = AuditLog(log_store or stores.logs, time, masking, audit, head)
+    approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
+    engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
+    guards, states = Guards(SafetyGate(safety_agent, policies), log, masking), SavedStates(Withholding(masking))
+    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
+    read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
-            engine=OpenAIAgentsEngine(),
-            gate=SafetyGate(safety_agent, policies),
-            approvals=ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime),
+            start=StartRun(engine, book, guards, finish),
+            resume=ResumeRun(read_back, approvals, log, book, finish),
+            approvals=approvals,
             audit=log,
             policies=policies,
-            runs=run_state_store or stores.runs,
-            clock=time,
-            masking=masking,
+            book=book,
+            engine=engine,
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
         )
     )
@@ -72,3 +104,153 @@ async def run(
 ) -> RunResult:
     """`runner.run(agent, input, options)`, with the configured runner where none is given."""
     return await (runner or configured_runner()).run(agent, input, options)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Stores, and what a terminal needs of them
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """One database, four stores, and the head of the log."""
+
+    policies: PolicyStore
+    approvals: ApprovalStore
+    runs: RunStateStore
+    logs: ExecutionLogStore
+    head: AuditHead | None
+    clock: Clock
+
+
+def open_stores(url: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Stores:
+    """Nothing is connected to yet. Without a URL the database is in memory."""
+    from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
+    from openai_responses_mcp.agents.adapters.stores.sql_stores import (
+        SqlApprovalStore,
+        SqlExecutionLogStore,
+        SqlPolicyStore,
+        SqlRunStateStore,
+    )
+    from openai_responses_mcp.agents.adapters.system_clock import SystemClock
+
+    database = SqlDatabase(IN_MEMORY if url is None else url)
+    head = _head_for(database, audit_head)
+    return Stores(
+        policies=SqlPolicyStore(database),
+        approvals=SqlApprovalStore(database),
+        runs=SqlRunStateStore(database),
+        logs=SqlExecutionLogStore(database, head),
+        head=head,
+        clock=SystemClock(),
+    )
+
+
+def _head_for(database: "SqlDatabase", path: str | os.PathLike[str] | None) -> AuditHead | None:
+    from openai_responses_mcp.agents.adapters.stores.head_file import HeadFile
+
+    file = database.file
+    if path is not None:
+        return HeadFile(path, is_sole_writer=file is not None or database.is_in_memory)
+    return None if file is None else HeadFile(Path(f"{file}.head"))
+
+
+def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+    """Approvals and the log of a store, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
+    stores, masking = open_stores(store, audit_head), Masking()
+    # A decision that cannot be recorded must not count.
+    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
+    lifetime = lifetime_seconds(None, os.environ)
+    return ApprovalController(stores.approvals, audit, stores.clock, masking, lifetime), audit
+
+
+def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
+    """For a look without a runner; the log is checked where a store is named."""
+    log = open_desk(store, audit_head)[1] if store else None
+    return Diagnosis(os.environ, get_provider, load_skills, log=log)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Skills
+
+
+@cache
+def skill_registry() -> SkillRegistry:
+    from openai_responses_mcp.agents.adapters.skills.front_matter import YamlFrontMatter
+    from openai_responses_mcp.agents.adapters.skills.json_schemas import JsonSchemas
+    from openai_responses_mcp.agents.adapters.skills.skill_files import SkillFiles
+    from openai_responses_mcp.agents.adapters.skills.skill_tools import SdkSkillTools
+
+    folder, schemas = SkillFiles(), JsonSchemas()
+    return SkillRegistry(folder, YamlFrontMatter(), schemas, SdkSkillTools(folder, schemas))
+
+
+async def load_skills(dir: str | os.PathLike[str], mode: SkillMode = "function_tool") -> SkillList:
+    """Every skill below the folder; those that cannot be used are told in `.problems` of the list."""
+    return await skill_registry().load_from_directory(os.fspath(dir), mode)
+
+
+def list_skills(skills: Sequence[Skill]) -> list[SkillSummary]:
+    return skill_registry().list_skills(skills)
+
+
+def describe_skill(skills: Sequence[Skill], id: str, detail_level: DetailLevel = "summary") -> SkillManifest:
+    return skill_registry().describe_skill(skills, id, detail_level)
+
+
+def to_tools(skills: Sequence[Skill]) -> list[Any]:
+    """One tool of the SDK for each skill."""
+    return skill_registry().to_tools(skills)
+
+
+def to_introspection_tools(skills: Sequence[Skill]) -> list[Any]:
+    """`skill_list` and `skill_describe`, which tell a model about the skills."""
+    return skill_registry().to_introspection_tools(skills)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Models
+
+
+def get_provider(name: str | None = None) -> ProviderHandle:
+    """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, set up from the environment."""
+    settings = settings_from(chosen_provider(name, os.environ), os.environ)
+    from openai_responses_mcp.agents.adapters.models.compat_providers import EnvironmentProvider
+
+    return EnvironmentProvider(settings)
+
+
+def list_providers() -> list[ProviderName]:
+    return list(get_args(ProviderName))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MCP servers, and the answering server
+
+
+def hosted_mcp_tool(
+    server: Any,
+    *,
+    require_approval: bool = True,
+    risk_levels: Mapping[str, int] | None = None,
+    repeatable: Iterable[str] = (),
+    name: str | None = None,
+    pins: str | os.PathLike[str] | None = None,
+) -> "HostedMcpServer":
+    """An MCP server for an agent's `mcp_servers` or `tools`, each of its tools behind the gate.
+
+    `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is what scopes
+    call it. Definitions that were approved are remembered in the file `pins`, else for as long as the process lives.
+    """
+    from openai_responses_mcp.agents.adapters.mcp.hosted_server import hosted_server
+    from openai_responses_mcp.agents.adapters.mcp.pin_file import PinFile
+
+    rules = McpRules(require_approval, risk_levels or {}, repeatable)
+    file = None if pins is None else PinFile(pins)
+    return hosted_server(server, name, rules, file, timeout_ms_from(os.environ))
+
+
+def answer_tool(profile: str = "answer") -> Any:
+    """The answering server's use case as a tool; `profile` is the name of one of the server's tools."""
+    from openai_responses_mcp.agents.adapters.sdk.answering_tool import answering_tool
+
+    return answering_tool(profile)

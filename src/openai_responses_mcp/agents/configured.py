@@ -7,7 +7,7 @@ _configured: list[AgentRunner] = []
 
 
 def configure(runner: AgentRunner | None) -> None:
-    """From now on `Runner.run` and its kin go through this runner; None takes it away again."""
+    """From now on `Runner.run`, `run_sync` and `run_streamed` go through this runner; None takes it away again."""
     if runner is not None and not isinstance(runner, AgentRunner):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
     _configured[:] = [] if runner is None else [runner]

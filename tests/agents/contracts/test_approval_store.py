@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlApprovalStore
-from openai_responses_mcp.agents.models import HumanApprovalRequest
-from openai_responses_mcp.agents.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from tests.agents.fakes import within
 
 NOW = "2026-11-16T09:00:00.000000+00:00"

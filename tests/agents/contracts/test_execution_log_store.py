@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlExecutionLogStore
-from openai_responses_mcp.agents.audit import first_break
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.audit.chain import first_break
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.errors import DuplicateRecord
-from openai_responses_mcp.agents.models import ExecutionLog
-from openai_responses_mcp.agents.ports import ExecutionLogStore
 from tests.agents.fakes import within
 
 

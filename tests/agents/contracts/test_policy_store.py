@@ -2,11 +2,11 @@
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlPolicyStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.models import PROFILES, PolicyProfile
-from openai_responses_mcp.agents.ports import PolicyStore
+from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.sql_stores import SqlRunStateStore
-from openai_responses_mcp.agents.ports import RunRecord, RunStateStore
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlRunStateStore
+from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
 

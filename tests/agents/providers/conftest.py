@@ -1,56 +1,10 @@
-"""A provider on loopback, and an environment that names it."""
-
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+"""Nothing of the machine's own settings."""
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.compat_providers import CompatModel, EnvironmentProvider
-from openai_responses_mcp.agents.models import ProviderName
-from openai_responses_mcp.agents.providers import PROVIDERS, TIMEOUT_VARIABLE
-from openai_responses_mcp.agents.toolbox import get_provider
-from tests.agents.providers.stand_in import KEY, ChatStandIn
-
-Play = Callable[[ProviderName], Awaitable[ChatStandIn]]
-Ask = Callable[[ProviderName], CompatModel]
+from tests.agents.environment import forget_providers
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the machine's own settings, and no proxy between the tests and loopback."""
-    for spec in PROVIDERS.values():
-        for name in (spec.base_url_variable, spec.key_variable, spec.model_variable, *spec.header_variables.values()):
-            monkeypatch.delenv(name, raising=False)
-    for name in ("AGENTS_MODEL_PROVIDER", TIMEOUT_VARIABLE, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-
-
-@pytest.fixture
-async def play(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Play]:
-    async with AsyncExitStack() as stack:
-
-        async def start(name: ProviderName) -> ChatStandIn:
-            stand_in = await stack.enter_async_context(ChatStandIn(name))
-            spec = PROVIDERS[name]
-            monkeypatch.setenv(spec.base_url_variable, stand_in.base_url)
-            monkeypatch.setenv(spec.key_variable, KEY)
-            monkeypatch.setenv(spec.model_variable, "some-model")
-            return stand_in
-
-        yield start
-
-
-@pytest.fixture
-async def model_of() -> AsyncIterator[Ask]:
-    made: list[CompatModel] = []
-
-    def make(name: ProviderName) -> CompatModel:
-        provider = get_provider(name)
-        assert isinstance(provider, EnvironmentProvider)
-        made.append(provider.get_model())
-        return made[-1]
-
-    yield make
-    for model in made:
-        await model.close()
+    forget_providers(monkeypatch)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from skills_ref import read_properties, validate  # type: ignore[import-untyped]
 
-from openai_responses_mcp.agents.toolbox import load_skills
+from openai_responses_mcp.agents.composition import load_skills
 from tests.agents.skills.places import BAD, GOOD
 
 FOLDERS = sorted([*GOOD.iterdir(), *BAD.iterdir()])

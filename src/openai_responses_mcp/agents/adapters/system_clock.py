@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from openai_responses_mcp.agents.ports import Clock
+from openai_responses_mcp.agents.clock import Clock
 
 
 class SystemClock(Clock):

@@ -1,0 +1,195 @@
+"""Connections to MCP servers on the SDK.
+
+A connection lives in a task of its own, because the SDK wants it closed where it was opened, and belongs to one event
+loop. It is opened when something is asked, closed when a call breaks, and opened again for the next one; a loop that
+ends takes it along.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agents.mcp import MCPServer, MCPServerStdio, MCPServerStreamableHttp
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult
+from mcp_types import Tool as McpTool
+from pydantic import ValidationError
+
+from openai_responses_mcp.agents.adapters.mcp.query_filter import hide_query
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
+from openai_responses_mcp.agents.mcp.ports import McpClient
+
+
+def server_for(config: McpServerConfig) -> MCPServer:
+    """The SDK's own object for a server; it neither retries nor caches anything."""
+    if config.url:
+        hide_query(config.url)
+        timeouts = {"timeout": config.timeout_seconds, "sse_read_timeout": config.timeout_seconds}
+        return MCPServerStreamableHttp(
+            {"url": config.url, "headers": dict(config.headers), **timeouts},  # type: ignore[typeddict-item]
+            name=config.name,
+            client_session_timeout_seconds=config.timeout_seconds,
+        )
+    params: dict[str, Any] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
+    if config.env:
+        params["env"] = dict(config.env)
+    return MCPServerStdio(
+        params,  # type: ignore[arg-type]
+        name=config.name,
+        client_session_timeout_seconds=config.timeout_seconds,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Connections
+
+
+class _Connection:
+    """One connected server, kept open by a task of its own until it is told to stop."""
+
+    def __init__(self, server: MCPServer, timeout_seconds: float) -> None:
+        self.server = server
+        self._timeout_seconds = timeout_seconds
+        self._is_over = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Read here, because asyncio warns of a failure that is never read.
+        self._ready.add_done_callback(lambda ready: ready.exception())
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def opened(self) -> None:
+        """Who stops waiting does not stop the others."""
+        await asyncio.shield(self._ready)
+
+    async def close(self) -> None:
+        self._is_over.set()
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _keep(self) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self.server.connect()  # type: ignore[no-untyped-call]
+        except asyncio.CancelledError:
+            self._ready.set_exception(_Unreachable("it was closed"))
+            await self._clean_up()
+            raise
+        except BaseException as exc:  # transports raise groups of several errors
+            self._ready.set_exception(_Unreachable(cause_in(exc)))
+            await self._clean_up()
+            return
+        self._ready.set_result(None)
+        try:
+            await self._is_over.wait()
+        finally:
+            await self._clean_up()
+
+    async def _clean_up(self) -> None:
+        with suppress(Exception):  # a server that is gone cannot say goodbye
+            await self.server.cleanup()  # type: ignore[no-untyped-call]
+
+
+class _Unreachable(Exception):
+    """Why no connection could be had, without addresses."""
+
+
+class SdkMcpClient(McpClient):
+    """`make_server` gives a fresh server object for each connection."""
+
+    def __init__(self, name: str, make_server: Callable[[], MCPServer], timeout_seconds: float) -> None:
+        self._name = name
+        self._make_server = make_server
+        self._timeout_seconds = timeout_seconds
+        self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection] = WeakKeyDictionary()
+
+    async def list_tools(self) -> list[Mapping[str, Any]]:
+        return [entry_of(tool) for tool in await self.list_sdk_tools(None, None)]
+
+    async def list_sdk_tools(self, context: Any, agent: Any) -> list[McpTool]:
+        try:
+            server = await self._server()
+            async with asyncio.timeout(self._timeout_seconds):
+                return await server.list_tools(context, agent)
+        except AgentsError:
+            raise
+        except ValidationError as exc:
+            await self.close()
+            raise schema_error(f"The MCP server {self._name} lists its tools in a form that cannot be read") from exc
+        except Exception as exc:  # transports raise what they like, and all of it means the same
+            await self.close()
+            raise self._unreachable(cause_in(exc)) from None
+
+    async def call_tool(self, name: str, args: Mapping[str, Any], meta: dict[str, Any] | None = None) -> CallToolResult:
+        server = await self._server()
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await (server.call_tool(name, dict(args), meta) if meta else server.call_tool(name, dict(args)))
+        except MCPError as exc:
+            if exc.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
+                raise _failed(f"{self._name}/{name} was refused by its server: {exc.message}", "rejected") from None
+            cause = "the connection broke" if exc.code == CONNECTION_CLOSED else "no answer in time"
+        except Exception as exc:  # as above; whether the tool ran is not known
+            cause = cause_in(exc)
+        await self.close()
+        raise _failed(f"{self._name}/{name} failed: {cause}", "broken")
+
+    async def close(self) -> None:
+        """Close the connection of this event loop, if there is one."""
+        connection = self._connections.pop(asyncio.get_running_loop(), None)
+        if connection is not None:
+            await connection.close()
+
+    async def _server(self) -> MCPServer:
+        loop = asyncio.get_running_loop()
+        if loop not in self._connections:
+            self._connections[loop] = _Connection(self._make_server(), self._timeout_seconds)
+        connection = self._connections[loop]
+        try:
+            await connection.opened()
+        except _Unreachable as exc:
+            if self._connections.get(loop) is connection:
+                del self._connections[loop]
+            raise self._unreachable(str(exc)) from None
+        return connection.server
+
+    def _unreachable(self, cause: str) -> AgentsError:
+        message = f"The MCP server {self._name} cannot be reached ({cause})"
+        return AgentsError("AGENTS-E-MCP-UNREACHABLE", message, details={"server": self._name, "reason": "unreachable"})
+
+
+def open_client(config: McpServerConfig) -> SdkMcpClient:
+    return SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds)
+
+
+class ConnectedMcpClient(SdkMcpClient):
+    """A server that the user has connected and will close."""
+
+    def __init__(self, name: str, server: MCPServer, timeout_seconds: float) -> None:
+        super().__init__(name, lambda: server, timeout_seconds)
+        self._given = server
+
+    async def _server(self) -> MCPServer:
+        return self._given
+
+    async def close(self) -> None:
+        return
+
+
+def _failed(message: str, reason: str) -> AgentsError:
+    return AgentsError("AGENTS-E-MCP-EXEC", message, details={"reason": reason})
+
+
+def cause_in(exc: BaseException) -> str:
+    """The kind of the first thing that went wrong. Its text may hold addresses with keys in them."""
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    if isinstance(exc, FileNotFoundError):
+        return "there is no such command"
+    return "no answer in time" if isinstance(exc, TimeoutError) else type(exc).__name__
+
+
+def entry_of(tool: McpTool) -> dict[str, Any]:
+    return tool.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,176 @@
+"""The tools of an agent's MCP servers as the model sees them, with all that the gate has to know about each."""
+
+import copy
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agents import Agent, FunctionTool, Handoff, RunContextWrapper, Tool
+from agents.exceptions import AgentsException
+from agents.mcp import MCPServer, MCPUtil
+from agents.tool_context import ToolContext
+from mcp_types import CallToolResult
+from mcp_types import Tool as McpTool
+from pydantic import ValidationError
+
+from openai_responses_mcp.agents.adapters.mcp.connections import (
+    cause_in,
+    entry_of,
+)
+from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.adapters.sdk.internals import (
+    prefixed_names,
+    put_annotations,
+    put_mcp_binding,
+    shown_name,
+)
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.gateway import MemoryPins
+from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
+from openai_responses_mcp.agents.mcp.ports import DefinitionPins
+
+LONGEST_TOOL_NAME = 64
+
+
+async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) -> list[Tool]:
+    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it."""
+    names = [server.name for server in agent.mcp_servers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise schema_error(f"Two MCP servers are called {', '.join(twice)}: give one of them another name")
+    listed = [(server, await _listed(server, agent, context)) for server in agent.mcp_servers]
+    wire_names = _wire_names(agent, listed)
+    return [
+        _function_tool(agent, server, tool, wire_names[number, place], number)
+        for number, (server, tools) in enumerate(listed)
+        for place, tool in enumerate(tools)
+    ]
+
+
+async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapper[Any]) -> list[McpTool]:
+    try:
+        tools = await server.list_tools(context, agent)
+    except AgentsError:
+        raise
+    except (AgentsException, ValidationError) as exc:
+        raise schema_error(
+            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
+        ) from exc
+    except Exception as exc:  # servers and transports raise what they like
+        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)})"
+        raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from None
+    checked_capabilities(shown_name(server), [entry_of(tool) for tool in tools])
+    return tools
+
+
+def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
+    """The tool's own name where nothing else is called so, else the SDK's name with the server's in front."""
+    taken = [tool.name for tool in agent.tools]
+    taken += [one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one) for one in agent.handoffs]
+    batches = [(number, server, tools) for number, (server, tools) in enumerate(listed)]
+    if agent.mcp_config.get("include_server_in_tool_names", False):
+        return prefixed_names(batches, set(taken))
+    plain = {(number, place): _fit(tool.name) for number, _, tools in batches for place, tool in enumerate(tools)}
+    taken += plain.values()
+    prefixed = prefixed_names(batches, set(taken))
+    return {key: name if taken.count(name) == 1 else prefixed[key] for key, name in plain.items()}
+
+
+def _fit(name: str) -> str:
+    """What a model's API takes as the name of a tool; where something gets lost, a hash stands for it."""
+    fitting = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    if fitting == name and len(name) <= LONGEST_TOOL_NAME:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{fitting[: LONGEST_TOOL_NAME - len(mark) - 1]}_{mark}"
+
+
+def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_name: str, number: int) -> FunctionTool:
+    entry = entry_of(tool)
+    capability = checked_capabilities(shown_name(server), [entry])[0]
+    if isinstance(server, HostedMcpServer):
+        made, rules, pins = _hosted_tool(server, capability, wire_name), server.rules, server.pins
+        put_annotations(made, copy.deepcopy(tool.annotations))
+    else:
+        strict = agent.mcp_config.get("convert_schemas_to_strict", False)
+        made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
+        rules, pins = McpRules(require_approval=False), _pins_of_plain.setdefault(server, MemoryPins())
+    put_mcp_binding(made, shown_name(server), tool.name, number)
+    key = f"{shown_name(server)}/{tool.name}"
+    traits = ToolTraits(
+        kind="mcp",
+        name=key,
+        risk_level=rules.risk_of(tool.name),
+        require_approval=rules.require_approval,
+        definition=entry,
+    )
+    if pins.get(key) not in (None, capability.pin):
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED)
+    return with_traits(_pinning(made, pins, key, capability.pin), traits)
+
+
+_CHANGED = "what the server says about the tool has changed since it was approved"
+
+_pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
+
+
+def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> FunctionTool:
+    """The tool, remembering the definition with which it was let through."""
+    invoke = tool.on_invoke_tool
+
+    async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> Any:
+        pins.put(key, pin)
+        return await invoke(context, arguments)
+
+    tool.on_invoke_tool = invoke_and_pin
+    return tool
+
+
+def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            args = json.loads(arguments or "{}")
+            if not isinstance(args, dict):
+                raise ValueError
+        except ValueError:
+            return "The tool was not called, because its arguments are no JSON object"
+        try:
+            return _output_of(await server.call_tool(capability.name, args))
+        except AgentsError as exc:
+            if exc.details.get("reason") != "rejected":
+                raise
+            # The server answered, so the model may try to do better.
+            return str(exc)
+
+    return FunctionTool(
+        name=wire_name,
+        description=capability.description,
+        params_json_schema={"type": "object", "properties": {}, **copy.deepcopy(dict(capability.schema))},
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _output_of(result: CallToolResult) -> Any:
+    """Texts as one text, images as images, anything else as JSON."""
+    parts = [_part(block) for block in result.content]
+    if not parts and result.structured_content is not None:
+        parts = [{"type": "text", "text": json.dumps(result.structured_content, ensure_ascii=False)}]
+    if any(part["type"] != "text" for part in parts):
+        return parts
+    text = "\n".join(part["text"] for part in parts)
+    return f"The tool reports a failure: {text}" if result.is_error else text
+
+
+def _part(block: Any) -> dict[str, Any]:
+    if block.type == "text":
+        return {"type": "text", "text": block.text}
+    if block.type == "image":
+        return {"type": "image", "image_url": f"data:{block.mime_type};base64,{block.data}"}
+    return {"type": "text", "text": block.model_dump_json(by_alias=True, exclude_none=True)}

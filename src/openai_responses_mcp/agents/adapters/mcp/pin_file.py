@@ -1,0 +1,40 @@
+"""Pinned definitions in a small JSON file that only its owner can read, written by renaming."""
+
+import json
+import os
+from pathlib import Path
+
+from openai_responses_mcp.agents.adapters.private_files import replace_private
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.ports import DefinitionPins
+
+
+class PinFile(DefinitionPins):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+
+    def get(self, tool: str) -> str | None:
+        return self._read().get(tool)
+
+    def put(self, tool: str, pin: str) -> None:
+        pins = self._read()
+        if pins.get(tool) == pin:
+            return
+        try:
+            replace_private(self._path, json.dumps({**pins, tool: pin}, indent=0, sort_keys=True))
+        except OSError as exc:
+            message = f"The pinned definitions cannot be written ({type(exc).__name__}); nothing was run"
+            raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
+
+    def _read(self) -> dict[str, str]:
+        try:
+            pins = json.loads(self._path.read_text())
+            if not isinstance(pins, dict):
+                raise ValueError
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as exc:
+            # Starting over would let a changed definition pass for a new one.
+            message = f"The pinned definitions in {self._path.name} cannot be read; mend or remove the file"
+            raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
+        return {str(tool): str(pin) for tool, pin in pins.items()}

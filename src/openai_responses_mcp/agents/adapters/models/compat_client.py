@@ -1,0 +1,85 @@
+"""The vendor's client, sending each provider only what it understands and only what is meant for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from openai import AsyncOpenAI
+
+from openai_responses_mcp.agents.providers.settings import CompatModelConfig
+from openai_responses_mcp.agents.providers.table import Quirks
+
+
+class _Client(AsyncOpenAI):
+    """Sends a provider only what it understands, and only what is meant for it.
+
+    The vendor's client puts organisation, project and further headers of the environment into every request; those are
+    for OpenAI.
+    """
+
+    quirks = Quirks()
+    is_for_openai = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if not self.is_for_openai:
+            self.organization = None
+            self.project = None
+            self._custom_headers = dict(options.get("default_headers") or {})
+
+    async def _prepare_options(self, options: Any) -> Any:
+        options = await super()._prepare_options(options)
+        if isinstance(options.json_data, dict):
+            options.json_data = fitting_body(options.json_data, self.quirks)
+        return options
+
+
+def client_for(config: CompatModelConfig) -> AsyncOpenAI:
+    # A class of its own, because the vendor's client makes copies of itself with its own arguments only.
+    kind = type("QuirkyClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
+    client: AsyncOpenAI = kind(
+        api_key=config.api_key,
+        base_url=config.base_url,
+        default_headers=dict(config.headers),
+        max_retries=0,
+        timeout=config.timeout_seconds,
+        http_client=httpx2.AsyncClient(
+            follow_redirects=False,
+            timeout=config.timeout_seconds,
+            # Models are never closed, so a connection kept open would leak with every event loop that ends.
+            limits=httpx2.Limits(max_keepalive_connections=0),
+        ),
+    )
+    return client
+
+
+def fitting_body(body: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
+    fitting = {name: value for name, value in body.items() if name not in quirks.dropped_fields}
+    if isinstance(fitting.get("tools"), list):
+        fitting["tools"] = [_fitting_tool(tool, quirks) for tool in fitting["tools"]]
+    return fitting
+
+
+def _fitting_tool(tool: Any, quirks: Quirks) -> Any:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    if not isinstance(function, dict):
+        return tool
+    fitting = {name: value for name, value in function.items() if name != "strict" or quirks.strict}
+    if quirks.dropped_keywords:
+        fitting["parameters"] = _without_keywords(fitting.get("parameters"), quirks.dropped_keywords)
+    return {**tool, "function": fitting}
+
+
+def _without_keywords(schema: Any, keywords: frozenset[str]) -> Any:
+    if isinstance(schema, list):
+        return [_without_keywords(part, keywords) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        # Below `properties` stand names of arguments, which may be anything.
+        name: {inner: _without_keywords(part, keywords) for inner, part in value.items()}
+        if name in ("properties", "$defs") and isinstance(value, dict)
+        else _without_keywords(value, keywords)
+        for name, value in schema.items()
+        if name not in keywords
+    }

@@ -1,0 +1,84 @@
+"""A model for tests that says what it was told to say, in order, and remembers what it was asked."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import Model, ModelResponse, Usage
+from openai.types.responses import ResponseTextDeltaEvent
+
+from openai_responses_mcp.agents.adapters.models.standin_models import completed, function_call, message
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A function call that the model shall make."""
+
+    name: str
+    args: Mapping[str, Any] | str = field(default_factory=dict)
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One request that reached the model."""
+
+    instructions: str | None
+    input: Any
+    tool_names: tuple[str, ...]
+
+
+class ScriptedModel(Model):
+    """Each turn is a text, a `ScriptedCall`, a list of both, or an exception to raise."""
+
+    def __init__(self, *turns: Any) -> None:
+        self._turns: deque[Any] = deque()
+        self._made = 0
+        self.calls: list[ModelCall] = []
+        self.enqueue(*turns)
+
+    def enqueue(self, *turns: Any) -> None:
+        self._turns.extend(turns)
+
+    async def get_response(
+        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *args: Any, **options: Any
+    ) -> ModelResponse:
+        output = self._next(system_instructions, input, tools)
+        usage = Usage(requests=1, input_tokens=1, output_tokens=1, total_tokens=2)
+        return ModelResponse(output=output, usage=usage, response_id=None)
+
+    async def stream_response(
+        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *args: Any, **options: Any
+    ) -> AsyncIterator[Any]:
+        output = self._next(system_instructions, input, tools)
+        for item in output:
+            if item.type == "message":
+                yield _delta(item)
+        yield completed(output)
+
+    def _next(self, instructions: str | None, input: Any, tools: Any) -> list[Any]:
+        names = tuple(tool.name for tool in tools or ())
+        self.calls.append(ModelCall(instructions, list(input) if isinstance(input, list) else input, names))
+        turn = self._turns.popleft()
+        if isinstance(turn, BaseException):
+            raise turn
+        return [self._item(part) for part in (turn if isinstance(turn, list) else [turn])]
+
+    def _item(self, part: Any) -> Any:
+        self._made += 1
+        if isinstance(part, ScriptedCall):
+            return function_call(part.call_id or f"call_{id(self):x}_{self._made}", part.name, part.args)
+        return message(part, f"msg_{self._made}") if isinstance(part, str) else part
+
+
+def _delta(item: Any) -> ResponseTextDeltaEvent:
+    return ResponseTextDeltaEvent(
+        content_index=0,
+        delta=item.content[0].text,
+        item_id=item.id,
+        logprobs=[],
+        output_index=0,
+        sequence_number=0,
+        type="response.output_text.delta",
+    )

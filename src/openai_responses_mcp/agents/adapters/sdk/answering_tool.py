@@ -1,0 +1,79 @@
+"""The answering server's use case as a tool of an agent, in this process and without MCP in between.
+
+The one place of this half that knows the other half's container. Configuration and key are the server's own. A question
+that cannot be answered is told to the model; a set-up that cannot answer any is an error.
+"""
+
+import json
+import os
+from typing import Any
+
+from agents import FunctionTool
+from agents.tool_context import ToolContext
+
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load
+from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
+from openai_responses_mcp.domain.models import Answer, Question
+from openai_responses_mcp.server.tool_results import tool_result
+from openai_responses_mcp.server.tools import TOOLS, read_question
+from openai_responses_mcp.start import Basis, basis_of
+
+# It reads the web and tells the question to the API: more than a function that stays in this process.
+RISK_LEVEL = 2
+
+
+def answering_tool(profile: str) -> FunctionTool:
+    if profile not in TOOLS:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"profile is one of {', '.join(TOOLS)}")
+    try:
+        configuration = load(Flags(), os.environ)
+    except ConfigError as exc:
+        raise AgentsError("AGENTS-E-PROVIDER-CONFIG", "; ".join(exc.problems)) from None
+    described = TOOLS[profile].described()
+
+    async def invoke(context: ToolContext[Any], arguments: str) -> str:
+        return await _answered(profile, arguments, configuration)
+
+    made = FunctionTool(
+        name=profile,
+        description=described["description"],
+        params_json_schema=described["inputSchema"],
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+    return with_traits(made, ToolTraits(kind="function", risk_level=RISK_LEVEL))
+
+
+async def _answered(profile: str, arguments: str, configuration: Configuration) -> str:
+    basis, tool = basis_of(configuration, os.environ), TOOLS[profile]
+    try:
+        question = read_question(tool, _parsed(arguments), keeps_responses=configuration.settings.request.store)
+        result = tool_result(tool, await _answer(question, basis))
+    except (KeyUnusable, ProfileMissing) as exc:
+        failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", basis.mask(str(exc)))
+    except AnsweringError as exc:
+        return f"The question was not answered: {basis.mask(str(exc))}"
+    else:
+        return json.dumps(result["structuredContent"], ensure_ascii=False)
+    finally:
+        basis.logger.close()
+    raise failure
+
+
+async def _answer(question: Question, basis: Basis) -> Answer:
+    container = basis.load_container(owns_process=False)
+    try:
+        return await container.answer_question().answer(question, None)
+    finally:
+        await container.openai_gateway().close()
+
+
+def _parsed(arguments: str) -> dict[str, Any]:
+    """What is no object lacks the question, which is told to the model."""
+    try:
+        args = json.loads(arguments or "{}")
+    except ValueError:
+        args = None
+    return args if isinstance(args, dict) else {}

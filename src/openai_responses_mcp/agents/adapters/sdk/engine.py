@@ -1,0 +1,99 @@
+"""The engine on the OpenAI Agents SDK: takes an agent over, and runs it, streams it, or reads a paused run of it back."""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from importlib.metadata import version
+from typing import Any
+
+from agents import RunConfig, RunContextWrapper
+
+from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
+from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
+from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff, PausedAtTools
+from openai_responses_mcp.agents.adapters.sdk.sessions import Session
+from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.ports import TurnGuard
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
+
+# What the SDK is given where a caller asked for calls and said nothing.
+_NO_INPUT = "Make the calls."
+
+
+class OpenAIAgentsEngine(AgentEngine):
+    """`mcp_tools` lists the tools of an agent's MCP servers with all that the gate has to know about each."""
+
+    def __init__(self, mcp_tools: McpTools) -> None:
+        self._mcp_tools = mcp_tools
+
+    async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
+        takeover = Takeover(guard, self._mcp_tools)
+        double = takeover.double_of(agent)
+        await double.get_all_tools(RunContextWrapper(context=None))
+        return takeover.catalogue_of(double).descriptions
+
+    async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
+        return await (await self._session(agent, guard, options)).run(input or _NO_INPUT)
+
+    async def stream(
+        self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
+    ) -> AsyncGenerator[EngineEvent, None]:
+        session = await self._session(agent, guard, options)
+        async with aclosing(session.stream(input or _NO_INPUT)) as steps:
+            async for step in steps:
+                yield step
+
+    async def restore(
+        self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
+    ) -> PausedRun:
+        session = await self._session(agent, guard, options)
+        if saved.get("requested"):
+            session.start.model = RequestedCallsModel(())
+        try:
+            if saved["kind"] == "handoff":
+                return await PausedAtHandoff.read(session, saved)
+            return await PausedAtTools.read(session, saved)
+        except AgentsError:
+            raise
+        except Exception as exc:  # the SDK hides what it fails with here, so that there is nothing to name
+            raise AgentsError(
+                "AGENTS-E-RUNNER",
+                f"The saved run cannot be read by openai-agents {version('openai-agents')}",
+                details={"reason": "state_unreadable", "saved_by": str(saved.get("sdk"))},
+            ) from exc
+
+    async def _session(self, agent: Any, guard: TurnGuard, options: EngineOptions) -> Session:
+        takeover = Takeover(guard, self._mcp_tools)
+        start = takeover.double_of(agent)
+        given = dict(options.sdk)
+        config: Any = given.get("run_config")
+        if config is None:
+            config = RunConfig(tracing_disabled=True)
+        given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
+        given["hooks"] = GuardHooks(takeover, given.get("hooks"))
+        if options.max_turns is not None:
+            given["max_turns"] = options.max_turns
+        session = Session(takeover, start, given, is_requested=bool(options.requested_calls))
+        if options.requested_calls:
+            await _make_requested_calls(session, options.requested_calls)
+        return session
+
+
+async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:
+    """Give the starting agent a model that makes exactly these calls and then reports what came of them."""
+    await session.start.get_all_tools(RunContextWrapper(context=None))
+    names = _names_for_the_model(session)
+    wanted = [function_call(call.call_id, names[call.tool.name], dict(call.args)) for call in calls]
+    session.start.model = RequestedCallsModel(wanted)
+    session.start.output_type = None
+    session.start.tool_use_behavior = "run_llm_again"
+    session.options["run_config"] = dataclasses.replace(session.options["run_config"], model=None)
+
+
+def _names_for_the_model(session: Session) -> dict[str, str]:
+    catalogue = session.takeover.catalogue_of(session.start)
+    names = {describe_handoff(one).name: name for name, one in catalogue.handoffs.items()}
+    return names | {describe_function(tool).name: tool.name for tool in catalogue.tools.values()}

@@ -1,0 +1,115 @@
+"""Every private name of the SDK that this library touches, and nothing else.
+
+The SDK has no public way to do these things. Its version is pinned in `pyproject.toml` to where the names exist;
+`PRIVATE_NAMES` says what each is needed for, and a test looks each of them up in the version that is installed.
+"""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents import Agent, FunctionTool, Handoff, ModelResponse, RunContextWrapper, RunResult, RunState
+from agents.mcp import MCPServer, MCPUtil
+from mcp_types import Tool as McpTool
+from mcp_types import ToolAnnotations
+
+PRIVATE_NAMES: Mapping[tuple[type, str], str] = {
+    (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
+    (FunctionTool, "_is_agent_tool"): "an agent used as a tool could not be paused while it runs",
+    (FunctionTool, "_agent_instance"): "a run inside an agent used as a tool could not be read back after a pause",
+    (FunctionTool, "_mcp_tool_binding"): "a tool of an MCP server would be judged as a plain function",
+    (FunctionTool, "_mcp_annotations"): "what an MCP server says about a tool would be lost on the way to the SDK",
+    (Handoff, "_agent_ref"): "a saved run could not be read back into the guarded agents behind its handoffs",
+    (MCPServer, "_error_name"): "credentials in a server's name would be shown",
+    (MCPUtil, "_build_prefixed_tool_name_overrides"): "two MCP servers that offer one tool name could not be used",
+    (RunResult, "_last_agent"): "a run that waits at a handoff could not give a result",
+    (RunState, "_current_agent"): "handoffs of a paused turn could not be compared with what was approved",
+    (RunState, "_last_processed_response"): "handoffs of a paused turn could not be compared with what was approved",
+}
+"""What breaks without each."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tools
+
+
+def namespace_of(tool: FunctionTool) -> str | None:
+    return tool._tool_namespace
+
+
+def is_agent_tool(tool: FunctionTool) -> bool:
+    return tool._is_agent_tool
+
+
+def agent_inside(tool: FunctionTool) -> Any:
+    """The agent that an agent tool runs."""
+    return tool._agent_instance
+
+
+def put_agent_inside(tool: FunctionTool, agent: Agent[Any]) -> None:
+    tool._agent_instance = agent
+
+
+def mcp_binding(tool: FunctionTool) -> tuple[str, str, int | None] | None:
+    """Server, tool and the server's number, for a tool of an MCP server."""
+    return tool._mcp_tool_binding
+
+
+def put_mcp_binding(tool: FunctionTool, server: str, name: str, number: int) -> None:
+    tool._mcp_tool_binding = (server, name, number)
+
+
+def put_annotations(tool: FunctionTool, annotations: ToolAnnotations | None) -> None:
+    tool._mcp_annotations = annotations
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MCP servers
+
+
+def shown_name(server: MCPServer) -> str:
+    """The server's name without credentials."""
+    return server._error_name
+
+
+def prefixed_names(
+    batches: Sequence[tuple[int, MCPServer, list[McpTool]]], taken: set[str]
+) -> dict[tuple[int, int], str]:
+    """A name with the server's in front for each tool, by the numbers of server and tool."""
+    return MCPUtil._build_prefixed_tool_name_overrides(list(batches), reserved_names=taken)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Handoffs and runs
+
+
+def handoff_target(handoff: Handoff[Any, Any]) -> Any:
+    return handoff._agent_ref() if handoff._agent_ref else None
+
+
+def put_handoff_target(handoff: Handoff[Any, Any], agent: Agent[Any]) -> None:
+    handoff._agent_ref = weakref.ref(agent)
+
+
+def pending_handoffs(state: RunState[Any, Any]) -> tuple[Agent[Any] | None, list[Any]]:
+    """Who was speaking when the run paused, and the calls for handoffs among what it said."""
+    processed = state._last_processed_response
+    return state._current_agent, [run.tool_call for run in processed.handoffs] if processed else []
+
+
+def unfinished_result(
+    said: list[Any], response: ModelResponse, context: RunContextWrapper[Any], agent: Agent[Any]
+) -> RunResult:
+    """The result of a run that stops after this reply."""
+    return RunResult(
+        input=said,
+        new_items=[],
+        raw_responses=[response],
+        final_output=None,
+        input_guardrail_results=[],
+        output_guardrail_results=[],
+        tool_input_guardrail_results=[],
+        tool_output_guardrail_results=[],
+        context_wrapper=context,
+        _last_agent=agent,
+    )

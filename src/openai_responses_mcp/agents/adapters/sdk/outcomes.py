@@ -1,0 +1,93 @@
+"""From the SDK's results and events to ours."""
+
+import dataclasses
+from importlib.metadata import version
+from typing import Any
+
+from agents import Agent, RunContextWrapper, Usage
+from agents import RunResult as SdkResult
+
+from openai_responses_mcp.agents.adapters.sdk.internals import unfinished_result
+from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover
+from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
+from openai_responses_mcp.agents.runs.ports import EngineOutcome
+from openai_responses_mcp.agents.runs.results import RunResult
+
+# Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
+SdkResult.register(RunResult)
+
+
+def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: bool) -> EngineOutcome:
+    """`before` is what the run had used up when it was saved."""
+    saved = None
+    if result.interruptions:
+        saved = {
+            "kind": "tools",
+            "sdk": version("openai-agents"),
+            "requested": is_requested,
+            "state": result.to_state().to_json(),
+        }
+    else:
+        for item in result.new_items:
+            item.agent = takeover.original_of(item.agent)
+    return EngineOutcome(
+        result=result,
+        output_text=_text_from(result.final_output),
+        messages=tuple(result.to_input_list()),
+        usage=_usage_from(result.context_wrapper.usage, before),
+        last_agent=takeover.original_of(result.last_agent),
+        saved=saved,
+    )
+
+
+def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> EngineOutcome:
+    said = takeover.turn_inputs[id(pause.double)]
+    usage = _usage_from(pause.context.usage, before)
+    result = unfinished_result(said, pause.response, pause.context, pause.double)
+    saved = {
+        "kind": "handoff",
+        "sdk": version("openai-agents"),
+        "agent": pause.double.name,
+        "input": said,
+        "output": [item.model_dump(mode="json", exclude_unset=True) for item in pause.response.output],
+        "response_id": pause.response.response_id,
+        "usage": dataclasses.asdict(usage),
+    }
+    agent = takeover.original_of(pause.double)
+    return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
+
+
+def _text_from(final_output: Any) -> str:
+    if final_output is None or isinstance(final_output, str):
+        return final_output or ""
+    dump = getattr(final_output, "model_dump_json", None)
+    return str(dump() if callable(dump) else final_output)
+
+
+def _usage_from(usage: Usage, before: Usage) -> UsageStats:
+    return UsageStats(
+        usage.requests + before.requests,
+        usage.input_tokens + before.input_tokens,
+        usage.output_tokens + before.output_tokens,
+        usage.total_tokens + before.total_tokens,
+    )
+
+
+async def event_from(raw: Any, takeover: Takeover) -> RunEvent | None:
+    if raw.type == "raw_response_event" and raw.data.type == "response.output_text.delta":
+        return RunEvent("text_delta", delta=raw.data.delta)
+    if raw.type == "run_item_stream_event" and raw.name == "tool_called":
+        return await _call_event(raw.item.agent, raw.item.raw_item, takeover)
+    if raw.type == "run_item_stream_event" and raw.name == "tool_output":
+        return _output_event(raw.item, takeover)
+    return None
+
+
+async def _call_event(double: Agent[Any], item: Any, takeover: Takeover) -> RunEvent | None:
+    calls = await takeover.planned(double, [item], RunContextWrapper(context=None))
+    return RunEvent("tool_call", tool_call=takeover.guard.shown(calls[0])) if calls else None
+
+
+def _output_event(item: Any, takeover: Takeover) -> RunEvent | None:
+    result = takeover.guard.result_of(item.call_id)
+    return None if result is None else RunEvent("tool_output", tool_call=result)

@@ -1,0 +1,128 @@
+"""Paused runs of the SDK, read back and carried on.
+
+A run that paused at tools is the SDK's own run state. A run that paused at handoffs alone is the model's reply with the
+input that it answered: on resume the reply is said once more.
+"""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from agents import Model, ModelResponse, RunConfig, RunContextWrapper, RunState, Usage, UserError
+from openai.types.responses import ResponseOutputItem
+from pydantic import TypeAdapter
+
+from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedModel
+from openai_responses_mcp.agents.adapters.sdk.failures import translated
+from openai_responses_mcp.agents.adapters.sdk.internals import pending_handoffs
+from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all
+from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
+
+_OUTPUT = TypeAdapter(list[ResponseOutputItem])
+
+
+class PausedAtTools(PausedRun):
+    def __init__(self, session: Session, state: RunState[Any, Any], calls: list[PlannedCall]) -> None:
+        self._session = session
+        self._state = state
+        self._calls = {call.call_id: call for call in calls}
+
+    @classmethod
+    async def read(cls, session: Session, saved: Mapping[str, Any]) -> "PausedAtTools":
+        takeover, bare = session.takeover, RunContextWrapper[Any](context=None)
+        # First by ourselves: what fails in here would come out of the SDK without its name.
+        await session.start.get_all_tools(bare)
+        context: Any = session.options.pop("context", None)
+        override = None if context is None else RunContextWrapper(context=context)
+        state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
+        calls: list[PlannedCall] = []
+        for item in state.get_interruptions():
+            await item.agent.get_all_tools(bare)
+            calls += await takeover.planned(item.agent, [item.raw_item], bare)
+        speaker, handoffs = pending_handoffs(state)
+        if handoffs and speaker is not None:
+            transfers = await takeover.planned(speaker, handoffs, bare)
+            takeover.expect_handoffs(transfers)
+            calls += transfers
+        return cls(session, state, calls)
+
+    @property
+    def calls(self) -> Mapping[str, PlannedCall]:
+        return self._calls
+
+    async def resume(self, human_response: str | None = None) -> EngineOutcome:
+        await self._let_through(human_response)
+        return await self._session.run(self._state)
+
+    async def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
+        await self._let_through(human_response)
+        async with aclosing(self._session.stream(self._state)) as steps:
+            async for step in steps:
+                yield step
+
+    async def _let_through(self, human_response: str | None) -> None:
+        takeover = self._session.takeover
+        with translated(takeover.guard, "AGENTS-E-RUNNER"):
+            await approve_all(self._state, takeover)
+        if human_response is not None:
+            _tell(self._state, human_response)
+
+
+class PausedAtHandoff(PausedRun):
+    def __init__(self, session: Session, input: list[Any], calls: list[PlannedCall]) -> None:
+        self._session = session
+        self._input = input
+        self._calls = {call.call_id: call for call in calls}
+
+    @classmethod
+    async def read(cls, session: Session, saved: Mapping[str, Any]) -> "PausedAtHandoff":
+        double = session.takeover.find(saved["agent"])
+        if double is None:
+            raise LookupError("the agent that was speaking cannot be reached from the agent given")
+        bare = RunContextWrapper[Any](context=None)
+        await double.get_all_tools(bare)
+        output = _OUTPUT.validate_python(saved["output"])
+        calls = await session.takeover.planned(double, output, bare)
+        session.start = double
+        session.usage_before = Usage(**saved["usage"])
+        reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
+        _repeat(session, reply)
+        return cls(session, list(saved["input"]), calls)
+
+    @property
+    def calls(self) -> Mapping[str, PlannedCall]:
+        return self._calls
+
+    async def resume(self, human_response: str | None = None) -> EngineOutcome:
+        return await self._session.run(self._told(human_response))
+
+    def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
+        return self._session.stream(self._told(human_response))
+
+    def _told(self, human_response: str | None) -> list[Any]:
+        told = [] if human_response is None else [{"role": "user", "content": human_response}]
+        return [*self._input, *told]
+
+
+def _repeat(session: Session, reply: ModelResponse) -> None:
+    config: RunConfig = session.options["run_config"]
+    rest = config.model or session.start.model
+
+    def real_model() -> Model:
+        return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
+
+    repeated = RepeatedModel(reply, real_model)
+    if config.model is None:
+        session.start.model = repeated
+    else:
+        session.options["run_config"] = dataclasses.replace(config, model=repeated)
+
+
+def _tell(state: RunState[Any, Any], human_response: str) -> None:
+    try:
+        state.add_input(human_response)
+    except UserError:
+        # The run ends with this tool's result, so that there is no model left to tell.
+        return

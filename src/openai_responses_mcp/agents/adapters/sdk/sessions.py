@@ -1,0 +1,97 @@
+"""One run of the SDK under one guard, in one go or as a stream.
+
+The SDK can pause only at tools that need approval. When a turn waits for a human every tool of it says so, the SDK
+stops before any of them, and its own run state is saved. A turn of handoffs alone has no tool to stop at: there the
+takeover leaves with a `HandoffPause`.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import Agent, RunContextWrapper, RunState, Usage
+
+from openai_responses_mcp.agents.adapters.sdk.failures import translated
+from openai_responses_mcp.agents.adapters.sdk.nested_runs import plain_runner
+from openai_responses_mcp.agents.adapters.sdk.outcomes import event_from, handoff_outcome, outcome_of
+from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+
+
+@dataclass(slots=True)
+class Session:
+    """`start` is the double of the agent that speaks first, `options` are the SDK's own."""
+
+    takeover: Takeover
+    start: Agent[Any]
+    options: dict[str, Any]
+    is_requested: bool = False
+    usage_before: Usage = field(default_factory=Usage)
+
+    async def run(self, input: Any) -> EngineOutcome:
+        result: Any = None
+        try:
+            with translated(self.takeover.guard, "AGENTS-E-RUNNER"):
+                while result is None or self._needs_nobody(result):
+                    carry_on = input if result is None else await self._approved(result)
+                    with _inside(self.takeover):
+                        result = await plain_runner().run(self.start, carry_on, **self.options)
+        except HandoffPause as pause:
+            return handoff_outcome(pause, self.takeover, self.usage_before)
+        return self._outcome(result)
+
+    async def stream(self, input: Any) -> AsyncGenerator[EngineEvent, None]:
+        result: Any = None
+        paused: EngineOutcome | None = None
+        while result is None or self._needs_nobody(result):
+            carry_on = input if result is None else await self._approved(result)
+            with _inside(self.takeover):
+                result = plain_runner().run_streamed(self.start, carry_on, **self.options)
+            try:
+                with translated(self.takeover.guard, "AGENTS-E-STREAM"):
+                    async for raw in result.stream_events():
+                        if raw.type == "agent_updated_stream_event":
+                            raw.new_agent = self.takeover.original_of(raw.new_agent)
+                        yield EngineEvent(raw=raw, event=await event_from(raw, self.takeover))
+            except HandoffPause as pause:
+                paused = handoff_outcome(pause, self.takeover, self.usage_before)
+                break
+            finally:
+                result.cancel()
+        yield EngineEvent(outcome=paused or self._outcome(result))
+
+    def _outcome(self, result: Any) -> EngineOutcome:
+        return outcome_of(result, self.takeover, self.usage_before, is_requested=self.is_requested)
+
+    def _needs_nobody(self, result: Any) -> bool:
+        """The SDK paused, but no call waits for a human: it does so for hosted MCP calls, and where it cannot tell beforehand."""
+        ids = [item.call_id for item in result.interruptions]
+        return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
+
+    async def _approved(self, result: Any) -> RunState[Any, Any]:
+        state: RunState[Any, Any] = result.to_state()
+        await approve_all(state, self.takeover)
+        return state
+
+
+async def approve_all(state: RunState[Any, Any], takeover: Takeover) -> None:
+    guard = takeover.guard
+    for item in state.get_interruptions():
+        for call in await takeover.planned(item.agent, [item.raw_item], RunContextWrapper(context=None)):
+            if field_of(item.raw_item, "type") == "mcp_approval_request":
+                # The provider runs it. Nothing more of it is seen here.
+                await guard.starting(call.call_id, call.tool, call.args)
+                await guard.finished(call.call_id, "run by the provider")
+        state.approve(item)
+
+
+@contextmanager
+def _inside(takeover: Takeover) -> Iterator[None]:
+    taken, outermost = current_takeover.set(takeover), running_calls.set(())
+    try:
+        yield
+    finally:
+        running_calls.reset(outermost)
+        current_takeover.reset(taken)

@@ -1,0 +1,302 @@
+"""Taking agents over: for one run, every agent that can be reached is replaced by a guarded double.
+
+A double is the user's agent with the same name, settings and model, whose tools ask the guard at the moment they are
+called, whose handoffs lead to doubles, and whose turns are judged as a whole when the model's reply is there and before
+anything of it runs. The user's own objects are never changed, so that runs do not see each other. A run that a tool
+starts by itself is found through the SDK's default runner (`nested_runs`) and taken over by the same guard.
+"""
+
+import asyncio
+import copy
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agents import (
+    Agent,
+    FunctionTool,
+    Handoff,
+    HostedMCPTool,
+    ModelResponse,
+    RunContextWrapper,
+    Tool,
+    handoff,
+)
+from agents.exceptions import AgentsException
+from agents.tool_context import ToolContext
+
+from openai_responses_mcp.agents.adapters.sdk.internals import (
+    agent_inside,
+    handoff_target,
+    is_agent_tool,
+    namespace_of,
+    put_agent_inside,
+    put_handoff_target,
+)
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
+    describe_function,
+    describe_handoff,
+    describe_hosted,
+    describe_hosted_call,
+    field_of,
+    parsed,
+    with_sdk_approval,
+)
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.ports import TurnGuard
+
+McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A tool call that is running right now; a run started inside it belongs to it."""
+
+    call_id: str
+    is_agent_tool: bool
+
+
+current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
+running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
+
+
+def is_guarded() -> bool:
+    """Whether the code that runs right now belongs to a guarded run."""
+    return current_takeover.get() is not None
+
+
+class HandoffPause(AgentsException):
+    """A turn of handoffs alone waits for a human; the SDK can only pause at tools, so we leave and come back."""
+
+    def __init__(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
+        super().__init__("a handoff waits for a human")
+        self.double = double
+        self.response = response
+        self.context = context
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """What a double offered to its model in the turn at hand, by the names that the model uses."""
+
+    tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
+    handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
+    hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+
+    @property
+    def descriptions(self) -> list[ToolDescription]:
+        tools = [describe_function(tool) for tool in self.tools.values()]
+        return tools + [describe_handoff(one) for one in self.handoffs.values()]
+
+
+class Takeover:
+    def __init__(self, guard: TurnGuard, mcp_tools: McpTools) -> None:
+        self.guard = guard
+        self.mcp_tools = mcp_tools
+        self.turn_inputs: dict[int, list[Any]] = {}
+        self._doubles: dict[int, Agent[Any]] = {}
+        self._originals: dict[int, Agent[Any]] = {}
+        self._catalogues: dict[int, Catalogue] = {}
+        self._handoff_calls: dict[str, list[PlannedCall]] = {}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Agents
+
+    def double_of(self, agent: Any) -> Agent[Any]:
+        if id(agent) in self._originals:
+            return cast(Agent[Any], agent)
+        if not isinstance(agent, Agent):
+            kind = type(agent).__name__
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is no agent that can be guarded")
+        if id(agent) not in self._doubles:
+            double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
+            double.__dict__.update(agent.__dict__, takeover=self)
+            # Known before its handoffs are followed: agents may hand over in circles.
+            self._doubles[id(agent)] = double
+            self._originals[id(double)] = agent
+            object.__setattr__(double, "tools", [self._guarded(tool) for tool in agent.tools])
+            double.handoffs = [self._handoff_to_double(one) for one in agent.handoffs]
+        return self._doubles[id(agent)]
+
+    def original_of(self, agent: Any) -> Any:
+        return self._originals.get(id(agent), agent)
+
+    def find(self, name: str) -> Agent[Any] | None:
+        """A double by its agent's name, among all that can be reached."""
+        return next((double for double in self._doubles.values() if double.name == name), None)
+
+    def catalogue_of(self, double: Agent[Any]) -> Catalogue:
+        return self._catalogues.get(id(double)) or Catalogue()
+
+    async def tools_of(self, double: Agent[Any], tools: Sequence[Tool]) -> list[Tool]:
+        """The tools of the turn to come, all guarded; what the provider runs must be in scope before the model sees it."""
+        guarded = [self._guarded(tool) for tool in tools]
+        catalogue = self._catalogues[id(double)] = Catalogue()
+        for tool in guarded:
+            if isinstance(tool, FunctionTool):
+                catalogue.tools[namespace_of(tool), tool.name] = tool
+                continue
+            await self.guard.offer_hosted(describe_hosted(tool))
+            if isinstance(tool, HostedMCPTool):
+                catalogue.hosted[str(tool.tool_config.get("server_label"))] = tool
+        for one in double.handoffs:
+            made = one if isinstance(one, Handoff) else handoff(one)
+            catalogue.handoffs[made.tool_name] = made
+        return guarded
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Turns
+
+    async def judge(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
+        """Decide the whole turn. Nothing of it has run yet."""
+        catalogue = self.catalogue_of(double)
+        calls = await self.planned(double, response.output, context)
+        handoffs = [call for call in calls if self._is_handoff(catalogue, response, call.call_id)]
+        for call in handoffs:
+            self._handoff_calls.setdefault(call.tool.name, []).append(call)
+        await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
+        if not any(self.guard.is_waiting(call.call_id) for call in calls):
+            return
+        self._suspend_callers()
+        if len(handoffs) == len(calls):
+            if running_calls.get():
+                raise self._cannot_pause("a handoff inside a tool call")
+            raise HandoffPause(double, response, context)
+
+    async def planned(
+        self, double: Agent[Any], items: Sequence[Any], context: RunContextWrapper[Any]
+    ) -> list[PlannedCall]:
+        """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report."""
+        catalogue = self.catalogue_of(double)
+        calls: list[PlannedCall] = []
+        for item in items:
+            kind, name = field_of(item, "type"), field_of(item, "name")
+            args = parsed(field_of(item, "arguments"))
+            if kind == "mcp_approval_request" and (hosted := catalogue.hosted.get(field_of(item, "server_label"))):
+                calls.append(PlannedCall(field_of(item, "id"), describe_hosted_call(hosted, item), args))
+            if kind != "function_call":
+                continue
+            call_id = field_of(item, "call_id")
+            if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
+                original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
+                description = await with_sdk_approval(describe_function(tool), original, context, args, call_id)
+                calls.append(PlannedCall(call_id, description, args))
+            elif transfer := catalogue.handoffs.get(name):
+                calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
+        return calls
+
+    def expect_handoffs(self, calls: Sequence[PlannedCall]) -> None:
+        """Handoffs of a turn that was judged before the run was saved."""
+        for call in calls:
+            self._handoff_calls.setdefault(call.tool.name, []).append(call)
+
+    def _is_handoff(self, catalogue: Catalogue, response: ModelResponse, call_id: str) -> bool:
+        names = {
+            field_of(item, "call_id"): (field_of(item, "namespace"), field_of(item, "name")) for item in response.output
+        }
+        key = names.get(call_id)
+        return key is not None and key not in catalogue.tools and key[1] in catalogue.handoffs
+
+    def _suspend_callers(self) -> None:
+        for call in running_calls.get():
+            if not call.is_agent_tool:
+                raise self._cannot_pause("a run that a function tool started by itself")
+            self.guard.suspend(call.call_id)
+
+    def _cannot_pause(self, where: str) -> AgentsError:
+        return self.guard.refuse(
+            AgentsError(
+                "AGENTS-E-AGENT-CAPABILITY-RESOLVE",
+                f"A call needs a human in {where}, which cannot be paused; nothing of its turn ran",
+            )
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Tools and handoffs
+
+    def _guarded(self, tool: Tool) -> Tool:
+        if isinstance(tool, HostedMCPTool):
+            # The provider asks before the call; only the gate may answer.
+            hosted = copy.copy(tool)
+            hosted.on_approval_request = None
+            return hosted
+        if not isinstance(tool, FunctionTool) or hasattr(tool, "_guarded_original"):
+            return tool
+        guarded = copy.copy(tool)
+        guarded._guarded_original = tool  # type: ignore[attr-defined]
+        if is_agent_tool(tool):
+            put_agent_inside(guarded, self.double_of(agent_inside(tool)))
+        guarded.on_invoke_tool = _GuardedCall(self, tool)
+        guarded.needs_approval = self._needs_approval
+        return guarded
+
+    async def _needs_approval(self, _context: Any, _args: dict[str, Any], call_id: str) -> bool:
+        return self.guard.is_waiting(call_id)
+
+    def _handoff_to_double(self, one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
+        guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
+        target = handoff_target(guarded)
+        if isinstance(target, Agent):
+            put_handoff_target(guarded, self.double_of(target))
+        invoke = guarded.on_invoke_handoff
+
+        async def gated(context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
+            waiting = self._handoff_calls.get(guarded.agent_name) or [PlannedCall("", describe_handoff(guarded), {})]
+            call = waiting.pop(0)
+            await self.guard.starting(call.call_id, describe_handoff(guarded), parsed(arguments))
+            new_agent = self.double_of(await invoke(context, arguments))
+            await self.guard.finished(call.call_id, new_agent.name)
+            return new_agent
+
+        guarded.on_invoke_handoff = gated
+        return guarded
+
+
+class _GuardedCall:
+    """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
+
+    def __init__(self, takeover: Takeover, tool: FunctionTool) -> None:
+        self._takeover = takeover
+        self._tool = tool
+
+    async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
+        guard, call_id = self._takeover.guard, context.tool_call_id
+        await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
+        inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
+        try:
+            output = await self._tool.on_invoke_tool(context, arguments)
+        except (Exception, asyncio.CancelledError) as exc:
+            await guard.finished(call_id, None, error=f"{type(exc).__name__}: {exc}")
+            raise
+        finally:
+            running_calls.reset(inside)
+        if guard.refusal is not None:
+            # Something inside the tool was refused, and the SDK made an answer for the model out of it.
+            await guard.finished(call_id, None, error="refused inside")
+            raise guard.refusal
+        await guard.finished(call_id, output)
+        return output
+
+
+class _GuardedAgent:
+    """Mixed into a double's class, in front of the SDK's."""
+
+    takeover: Takeover
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        return await self.takeover.mcp_tools(self, run_context)  # type: ignore[arg-type]
+
+    async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        tools: list[Tool] = await super().get_all_tools(run_context)  # type: ignore[misc]
+        return await self.takeover.tools_of(self, tools)  # type: ignore[arg-type]
+
+
+_classes: dict[type, type] = {}
+
+
+def _guarded_class(agent_class: type) -> type:
+    if agent_class not in _classes:
+        _classes[agent_class] = type(f"Guarded{agent_class.__name__}", (_GuardedAgent, agent_class), {})
+    return _classes[agent_class]

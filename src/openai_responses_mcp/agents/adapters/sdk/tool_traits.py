@@ -1,0 +1,137 @@
+"""What the gate has to know about a tool of the SDK: its kind, its name, its risk and a hash of its definition."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents import (
+    CodeInterpreterTool,
+    FileSearchTool,
+    FunctionTool,
+    Handoff,
+    HostedMCPTool,
+    ImageGenerationTool,
+    RunContextWrapper,
+    Tool,
+    WebSearchTool,
+)
+
+from openai_responses_mcp.agents.adapters.sdk.internals import mcp_binding
+from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription, ToolKind
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.secrets.hashing import digest
+
+HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
+
+_ATTRIBUTE = "_guarded_traits"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTraits:
+    """What was declared where the tool was made; travels with every copy of it.
+
+    `definition` is all that the tool's origin says about it, such as its whole entry in an MCP server's list; what
+    changes in there is another tool to whoever approved it.
+    """
+
+    kind: ToolKind | None = None
+    name: str | None = None
+    risk_level: int | None = None
+    require_approval: bool = False
+    definition: Any = None
+    approval_reason: str = ASKS_FOR_APPROVAL
+
+
+def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
+    setattr(tool, _ATTRIBUTE, traits)
+    return tool
+
+
+def describe_function(tool: FunctionTool) -> ToolDescription:
+    traits: ToolTraits = getattr(tool, _ATTRIBUTE, ToolTraits())
+    binding = mcp_binding(tool)
+    kind: ToolKind = traits.kind or ("mcp" if binding else "function")
+    name = traits.name or (f"{binding[0]}/{binding[1]}" if binding else tool.qualified_name)
+    annotations = tool.mcp_annotations
+    facts = (
+        kind,
+        name,
+        tool.description,
+        tool.params_json_schema,
+        tool.strict_json_schema,
+        str(annotations),
+        traits.definition,
+    )
+    return ToolDescription(
+        name=name,
+        kind=kind,
+        description=tool.description,
+        parameters=tool.params_json_schema,
+        risk_level=traits.risk_level,
+        require_approval=traits.require_approval,
+        definition_hash=digest(*facts),
+        approval_reason=traits.approval_reason,
+    )
+
+
+def describe_handoff(handoff: Handoff[Any, Any]) -> ToolDescription:
+    facts = ("handoff", handoff.agent_name, handoff.tool_name, handoff.tool_description, handoff.input_json_schema)
+    return ToolDescription(
+        name=handoff.agent_name,
+        kind="function",
+        description=handoff.tool_description,
+        parameters=handoff.input_json_schema,
+        definition_hash=digest(*facts),
+    )
+
+
+def describe_hosted(tool: Tool) -> ToolDescription:
+    """A tool that the provider runs. One that would run here and cannot be gated is refused."""
+    if isinstance(tool, HostedMCPTool):
+        label = str(tool.tool_config.get("server_label", ""))
+        return ToolDescription(f"{label}/*", "mcp", definition_hash=digest("hosted", label))
+    if isinstance(tool, HOSTED):
+        return ToolDescription(tool.name, "function", definition_hash=digest("hosted", tool.name))
+    raise AgentsError(
+        "AGENTS-E-AGENT-CAPABILITY-RESOLVE",
+        f"A {type(tool).__name__} runs code here and cannot be guarded call by call; offer it as a function tool",
+    )
+
+
+def describe_hosted_call(tool: HostedMCPTool, item: Any) -> ToolDescription:
+    """A call on a hosted MCP server that the provider asks our leave for."""
+    name = f"{field_of(item, 'server_label')}/{field_of(item, 'name')}"
+    facts = ("hosted", name, tool.tool_config.get("server_url"), tool.tool_config.get("connector_id"))
+    return ToolDescription(name, "mcp", definition_hash=digest(*facts))
+
+
+async def with_sdk_approval(
+    description: ToolDescription,
+    tool: FunctionTool,
+    context: RunContextWrapper[Any],
+    args: Mapping[str, Any],
+    call_id: str,
+) -> ToolDescription:
+    """The SDK's own `needs_approval`, as one more demand for a human."""
+    demand: Any = tool.needs_approval
+    if callable(demand):
+        demand = demand(context, dict(args), call_id)
+        if inspect.isawaitable(demand):
+            demand = await demand
+    return replace(description, require_approval=True) if demand else description
+
+
+def parsed(arguments: str | None) -> Mapping[str, Any]:
+    """Arguments as the gate sees them; what is no JSON object is judged as it stands, and the tool will refuse it."""
+    try:
+        args = json.loads(arguments or "{}")
+    except ValueError:
+        args = None
+    return args if isinstance(args, dict) else {"<unreadable>": arguments}
+
+
+def field_of(item: Any, name: str) -> Any:
+    """A field of one of the SDK's items, which are objects when fresh and may be mappings when read back."""
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)

@@ -1,0 +1,261 @@
+"""Approvals: a person is asked, decides once, and gets a token that resumes the run once.
+
+The token is 256 random bits and is shown once. At rest there is its hash, and a seal that only the token can make over
+the run, the call, its arguments, the tool's definition, the saved state and the decision: whoever changes any of these
+in the store cannot make the seal anew. A pause is all calls of a run that wait together; its tokens are used up
+together, in one statement of the store. An approval that expires opens a new request for the same call; a denial stays.
+"""
+
+import logging
+import secrets
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import get_args
+
+from openai_responses_mcp.agents.approvals.models import (
+    ApprovalStatus,
+    HumanApprovalRequest,
+    HumanDecision,
+    ResumeToken,
+)
+from openai_responses_mcp.agents.approvals.pauses import Pause
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
+from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
+from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
+from openai_responses_mcp.agents.clock import Clock, timestamp
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import GateDecision
+from openai_responses_mcp.agents.secrets.masking import Masking
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+_STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny": "denied"}
+
+
+class ApprovalController:
+    def __init__(
+        self, store: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking, token_ttl_seconds: int
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._masking = masking
+        self._ttl = timedelta(seconds=token_ttl_seconds)
+        self._latest: datetime | None = None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Asking
+
+    async def create_approval_request(
+        self,
+        run_id: str,
+        gate_decision: GateDecision,
+        prompt: str | None = None,
+        *,
+        call: PlannedCall,
+        pause: Pause | None = None,
+    ) -> HumanApprovalRequest:
+        """Ask about one call, in words of the caller's own or in ours.
+
+        A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
+        """
+        opened = pause or Pause()
+        request = self._request(run_id, gate_decision, prompt, call)
+        opened.records.append(
+            ApprovalRecord(
+                request=request,
+                pause_id=opened.pause_id,
+                arguments_hash=arguments_hash(call.args),
+                definition_hash=call.tool.definition_hash,
+                state_hash=opened.state_hash,
+            )
+        )
+        if pause is None:
+            await self.open_pause(opened)
+        return request
+
+    async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
+        """Store the requests of the pause, all or none."""
+        await self._store.create(pause.records)
+        for record in pause.records:
+            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
+            await self._record(record, "approval_requested", "pending")
+        return [record.request for record in pause.records]
+
+    def _request(
+        self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
+    ) -> HumanApprovalRequest:
+        if decision.decision != "needs_human":
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
+        if not 1 <= len(run_id) <= LONGEST_ID:
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"run_id has 1 to {LONGEST_ID} characters")
+        reason = self._masking.text(decision.reason)
+        asked = _prompt(call, reason) if prompt is None else self._masking.text(prompt)
+        if not 1 <= len(asked) <= LONGEST_TEXT:
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"prompt has 1 to {LONGEST_TEXT} characters")
+        return HumanApprovalRequest(
+            approval_id=f"apr_{uuid.uuid4().hex}",
+            run_id=run_id,
+            required_action=f"Approve or deny {call.tool.kind} {call.tool.name}",
+            prompt=asked,
+            status="pending",
+            tool_call_id=call.call_id,
+            tool_name=call.tool.name,
+            tool_kind=call.tool.kind,
+            arguments=self._masking.value(dict(call.args)),
+            risk_level=decision.risk_level,
+            reason=reason,
+            created_at=timestamp(self._now()),
+        )
+
+    async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
+        """What has to be decided, with a new request for each approval that expired before it was used."""
+        for record in await self._store.list_expired(timestamp(self._now()), run_id):
+            await self._reopen(record)
+        return [record.request for record in await self._store.list_pending(run_id)]
+
+    async def pending_of_pause(self, pause_id: str) -> list[HumanApprovalRequest]:
+        """What still has to be decided, with a new request for each decision that expired in the meantime."""
+        await self._reopen_expired(pause_id)
+        records = await self._store.list_of_pause(pause_id)
+        return [record.request for record in records if record.request.status == "pending"]
+
+    async def of_pause(self, pause_id: str) -> list[ApprovalRecord]:
+        return await self._store.list_of_pause(pause_id)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Deciding
+
+    async def get(self, approval_id: str) -> ApprovalRecord:
+        if not is_text(approval_id) or len(approval_id) > LONGEST_ID:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", f"approval_id has 1 to {LONGEST_ID} characters")
+        record = await self._store.get(approval_id)
+        if record is None:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such approval")
+        return record
+
+    async def submit_decision(
+        self, approval_id: str, decision: HumanDecision, comment: str | None = None
+    ) -> ResumeToken:
+        if decision not in get_args(HumanDecision):
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "decision is approve or deny")
+        if comment is not None and len(comment) > LONGEST_TEXT:
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"comment may have {LONGEST_TEXT} characters")
+        record = await self.get(approval_id)
+        token, now, status = secrets.token_urlsafe(32), self._now(), _STATUS[decision]
+        expires_at = timestamp(now + self._ttl)
+        choice = ApprovalChoice(
+            approval_id=approval_id,
+            status=status,
+            comment=self._masking.text(comment or ""),
+            decided_at=timestamp(now),
+            token_hash=token_hash(token),
+            binding=seal(token, record, status, expires_at),
+            expires_at=expires_at,
+        )
+        if record.replaced_by is not None or not await self._store.decide(choice):
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
+        await self._record(record, "approval", status, comment or "")
+        return ResumeToken(token, record.request.run_id, expires_at)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Resuming
+
+    async def check_token(self, token: str, run_id: str | None = None) -> ApprovalRecord:
+        """The approval that an unused, unexpired token of this run belongs to; consumes nothing."""
+        record = await self._store.find_by_token(token_hash(token)) if is_text(token) else None
+        if record is None or (run_id is not None and record.request.run_id != run_id):
+            raise bad_token("The token is not valid for this run", "unknown")
+        if record.used_at is not None:
+            raise bad_token("The token has been used", "used")
+        if record.replaced_by is not None:
+            raise bad_token("The token has expired", "expired", approval_id=record.replaced_by)
+        if self._is_expired(record):
+            # A denial stays one; only an approval is asked for again.
+            renewed = None if record.request.status == "denied" else await self._reopen(record)
+            raise bad_token("The token has expired", "expired", approval_id=renewed)
+        if not compare_digest(record.binding or "", seal(token, record, record.request.status, record.expires_at)):
+            raise bad_token("What was approved has been changed since", "changed")
+        waiting = await self.pending_of_pause(record.pause_id)
+        if waiting:
+            raise AgentsError(
+                "AGENTS-E-APPROVAL-INVALID",
+                "Other calls of this turn are not decided yet",
+                details={"approval_ids": [request.approval_id for request in waiting]},
+            )
+        return record
+
+    async def consume(self, token: str, record: ApprovalRecord) -> None:
+        """Use the pause's tokens up, for good. Raises unless this caller is the one who did."""
+        if not await self._store.consume(record.pause_id, token_hash(token), timestamp(self._now())):
+            raise bad_token("The token has been used", "used")
+
+    async def respond(self, record: ApprovalRecord, human_response: str) -> None:
+        await self._store.respond(record.request.approval_id, self._masking.text(human_response))
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _now(self) -> datetime:
+        """A clock that is set back does not bring back to life what has expired."""
+        now = self._clock.now()
+        self._latest = now if self._latest is None else max(self._latest, now)
+        return self._latest
+
+    def _is_expired(self, record: ApprovalRecord) -> bool:
+        return record.expires_at is not None and record.expires_at <= timestamp(self._now())
+
+    async def _reopen_expired(self, pause_id: str) -> None:
+        for record in await self._store.list_of_pause(pause_id):
+            if record.used_at is None and record.request.status == "approved" and self._is_expired(record):
+                await self._reopen(record)
+
+    async def _reopen(self, record: ApprovalRecord) -> str | None:
+        """A new request for the same call; the old one stays expired. None when somebody else was quicker."""
+        renewed = replace(
+            record.request,
+            approval_id=f"apr_{uuid.uuid4().hex}",
+            status="pending",
+            comment=None,
+            decided_at=None,
+            created_at=timestamp(self._now()),
+        )
+        opened = replace(
+            record,
+            request=renewed,
+            attempt=record.attempt + 1,
+            token_hash=None,
+            binding=None,
+            expires_at=None,
+            human_response=None,
+        )
+        if not await self._store.replace(record.request.approval_id, opened):
+            return None
+        await self._record(opened, "approval_requested", "pending", "the token expired")
+        return renewed.approval_id
+
+    async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:
+        request = record.request
+        await self._audit.record(
+            AuditEntry(
+                run_id=request.run_id,
+                tool_call_id=request.tool_call_id,
+                event=event if record.attempt == 1 else f"{event}:{record.attempt}",
+                decision=decision,
+                tool_name=request.tool_name,
+                tool_kind=request.tool_kind,
+                risk_level=request.risk_level,
+                reason=request.reason,
+                arguments=request.arguments,
+                comment=comment,
+            )
+        )
+
+
+def _prompt(call: PlannedCall, reason: str) -> str:
+    asked = f"May {call.tool.kind} {call.tool.name} run? {reason}".strip()
+    return asked if len(asked) <= LONGEST_TEXT else f"{asked[: LONGEST_TEXT - 1]}…"

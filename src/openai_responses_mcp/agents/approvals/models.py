@@ -1,0 +1,41 @@
+"""What a person is asked, and the token that their decision gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from openai_responses_mcp.agents.calls import ToolKind
+
+HumanDecision = Literal["approve", "deny"]
+ApprovalStatus = Literal["pending", "approved", "denied"]
+TokenStatus = Literal["active", "used", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class HumanApprovalRequest:
+    """What a person is asked; `arguments` are masked."""
+
+    approval_id: str
+    run_id: str
+    required_action: str
+    prompt: str
+    status: ApprovalStatus
+    tool_call_id: str = ""
+    tool_name: str = ""
+    tool_kind: ToolKind = "function"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    risk_level: int = 1
+    reason: str = ""
+    comment: str | None = None
+    created_at: str = ""
+    decided_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeToken:
+    """Shown once, never stored; whoever holds it can resume the run within its time."""
+
+    token: str = field(repr=False)
+    run_id: str
+    expires_at: str
+    status: TokenStatus = "active"

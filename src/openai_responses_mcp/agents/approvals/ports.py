@@ -1,0 +1,82 @@
+"""Where approvals are kept. Stores raise `StoreUnavailable` and nothing else of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """An approval as it is stored: what a person sees, what the token is bound to, and never the token itself.
+
+    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one.
+    """
+
+    request: HumanApprovalRequest
+    pause_id: str
+    arguments_hash: str
+    definition_hash: str
+    state_hash: str
+    attempt: int = 1
+    token_hash: str | None = None
+    binding: str | None = None
+    expires_at: str | None = None
+    used_at: str | None = None
+    replaced_by: str | None = None
+    human_response: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalChoice:
+    """A person's decision on its way into the store."""
+
+    approval_id: str
+    status: ApprovalStatus
+    comment: str
+    decided_at: str
+    token_hash: str
+    binding: str
+    expires_at: str
+
+
+class ApprovalStore(Protocol):
+    async def create(self, records: Sequence[ApprovalRecord]) -> None:
+        """All or none."""
+        ...
+
+    async def get(self, approval_id: str) -> ApprovalRecord | None: ...
+
+    async def find_by_token(self, token_hash: str) -> ApprovalRecord | None: ...
+
+    async def list_pending(self, run_id: str | None = None) -> list[ApprovalRecord]:
+        """Undecided and not replaced, oldest first."""
+        ...
+
+    async def list_expired(self, now: str, run_id: str | None = None) -> list[ApprovalRecord]:
+        """Approved, never used, not replaced, and too old to be used any more, oldest first."""
+        ...
+
+    async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
+        """The records that count: those not replaced by a newer one, oldest first."""
+        ...
+
+    async def decide(self, choice: ApprovalChoice) -> bool:
+        """One atomic step from pending to decided; False when somebody else was first."""
+        ...
+
+    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
+        """Use up the tokens of a whole pause in one atomic statement; True for exactly one caller, ever.
+
+        False when the token is none of this pause, or any of the pause is undecided, approved too long ago or used.
+        """
+        ...
+
+    async def replace(self, approval_id: str, record: ApprovalRecord) -> bool:
+        """Put a new request in the place of an expired one, once."""
+        ...
+
+    async def respond(self, approval_id: str, human_response: str) -> None:
+        """Keep what the person said when the run was resumed."""
+        ...

@@ -1,0 +1,48 @@
+"""Tokens: how long one lives, what is stored of it, what it is bound to, and the error for one that cannot be used."""
+
+from collections.abc import Mapping
+
+from openai_responses_mcp.agents.approvals.models import ApprovalStatus
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.secrets.hashing import digest, sealed
+
+DEFAULT_LIFETIME_SECONDS = 900
+_LIFETIME_VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
+
+
+def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
+    """As given, else as the environment says."""
+    if given is None:
+        written = environ.get(_LIFETIME_VARIABLE)
+        if written is None:
+            return DEFAULT_LIFETIME_SECONDS
+        given = int(written) if written.strip().isascii() and written.strip().isdigit() else 0
+    if type(given) is not int or given < 1:
+        message = f"resume_token_ttl_sec ({_LIFETIME_VARIABLE}) is a whole number of seconds from 1 up"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return given
+
+
+def token_hash(token: str) -> str:
+    return digest("token", token)
+
+
+def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at: str | None) -> str:
+    request = record.request
+    return sealed(
+        token,
+        request.run_id,
+        request.tool_call_id,
+        request.tool_name,
+        record.pause_id,
+        record.arguments_hash,
+        record.definition_hash,
+        record.state_hash,
+        status,
+        expires_at,
+    )
+
+
+def bad_token(message: str, reason: str, **facts: object) -> AgentsError:
+    return AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": reason, **facts})

@@ -1,0 +1,51 @@
+"""The chain of the audit log: how a record is linked to the one before, and where a chain is broken."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.secrets.hashing import digest
+
+
+def linked(log: ExecutionLog, previous: ExecutionLog | None) -> ExecutionLog:
+    """The record with its number, the hash before it and its own."""
+    sequence = previous.sequence + 1 if previous else 1
+    chained = replace(log, sequence=sequence, previous_hash=previous.hash if previous else "", hash="")
+    return replace(chained, hash=hash_of(chained))
+
+
+def hash_of(log: ExecutionLog) -> str:
+    return digest(
+        log.sequence,
+        log.previous_hash,
+        log.run_id,
+        log.tool_call_id,
+        log.event,
+        log.tool_name,
+        log.tool_kind,
+        log.decision,
+        log.risk_level,
+        log.reason,
+        log.arguments,
+        log.comment,
+        log.timestamp,
+    )
+
+
+def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None) -> tuple[int, str] | None:
+    """The number of the first record that is not as it was written, and what happened to it.
+
+    With `after`, the records are those that follow one which is known to be good.
+    """
+    previous = after
+    for number, log in enumerate(logs, start=after.sequence + 1 if after else 1):
+        if log.sequence > number:
+            return number, f"record {number} was removed"
+        if log.sequence < number:
+            return number, f"a record was inserted after record {number - 1}"
+        if hash_of(log) != log.hash:
+            return number, f"record {number} was changed"
+        if log.previous_hash != (previous.hash if previous else ""):
+            return number, f"record {number} does not follow the one before it: reordered, replaced or inserted"
+        previous = log
+    return None

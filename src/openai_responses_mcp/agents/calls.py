@@ -1,0 +1,63 @@
+"""One call of a tool: the tool as the gate knows it, the call as it was planned, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from openai_responses_mcp.agents.secrets.hashing import digest
+
+ToolKind = Literal["mcp", "function", "skill"]
+
+RISK_LEVELS = range(1, 6)
+DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
+ASKS_FOR_APPROVAL = "the tool asks for approval"
+
+
+def is_risk_level(value: object) -> bool:
+    return type(value) is int and value in RISK_LEVELS
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDescription:
+    """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target."""
+
+    name: str
+    kind: ToolKind
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    risk_level: int | None = None
+    require_approval: bool = False
+    definition_hash: str = ""
+    approval_reason: str = ASKS_FOR_APPROVAL
+
+    @property
+    def own_risk(self) -> int:
+        return self.risk_level or DEFAULT_RISK[self.kind]
+
+    @property
+    def scope_name(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResult:
+    """A call that ran; `args` and `output` without secrets."""
+
+    tool_call_id: str
+    tool_name: str
+    tool_kind: ToolKind
+    args: Mapping[str, Any]
+    output: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call that a model or a caller wants made, before anything of its turn has run."""
+
+    call_id: str
+    tool: ToolDescription
+    args: Mapping[str, Any]
+
+
+def arguments_hash(args: Mapping[str, Any]) -> str:
+    return digest("arguments", dict(args))

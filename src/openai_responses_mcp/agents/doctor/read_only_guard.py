@@ -1,0 +1,47 @@
+"""A guard for reading an agent's tools without running anything."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.ports import TurnGuard
+
+
+class ReadOnlyGuard(TurnGuard):
+    """The guard of a look at an agent, during which nothing runs: it records nothing and lets nothing through."""
+
+    @property
+    def refusal(self) -> AgentsError | None:
+        return None
+
+    def refuse(self, error: AgentsError) -> AgentsError:
+        return error
+
+    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+        raise _nothing_runs()
+
+    def is_waiting(self, call_id: str) -> bool:
+        return True
+
+    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+        raise _nothing_runs()
+
+    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+        raise _nothing_runs()
+
+    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+        raise _nothing_runs()
+
+    def result_of(self, call_id: str) -> ToolCallResult | None:
+        return None
+
+    def suspend(self, call_id: str) -> None:
+        raise _nothing_runs()
+
+    async def offer_hosted(self, tool: ToolDescription) -> None:
+        return
+
+
+def _nothing_runs() -> AgentsError:
+    return AgentsError("AGENTS-E-GATE-DENIED", "Nothing runs while an agent is only looked at")

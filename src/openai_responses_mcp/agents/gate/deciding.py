@@ -1,0 +1,44 @@
+"""The gate. `decide` is the whole rule: strictest wins, among scope, risk, verdict and what tool and caller demand.
+
+| from                      | allow                 | needs_human                | deny                    |
+| scopes of the profile     | one matches           |                            | none matches            |
+| risk level                | up to `allow_up_to`   | in between                 | from `refuse_from`      |
+| the judge                 | as it says            | as it says                 | as it says              |
+| the tool's own demand     |                       | `require_approval`         |                         |
+| the caller's demand       |                       | `require_human_approval`   |                         |
+
+The risk level is the greater of the tool's own and the verdict's. `SafetyGate` brings in the judge and fails closed.
+"""
+
+from fnmatch import fnmatchcase
+
+from openai_responses_mcp.agents.calls import ToolDescription
+from openai_responses_mcp.agents.gate.models import Decision, GateDecision
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+
+_STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
+
+
+def is_in_scope(tool: ToolDescription, profile: PolicyProfile) -> bool:
+    return any(fnmatchcase(tool.scope_name, scope) for scope in profile.allowed_tool_scopes)
+
+
+def decide(
+    tool: ToolDescription, verdict: GateDecision, profile: PolicyProfile, *, require_human_approval: bool = False
+) -> GateDecision:
+    """Allow, deny or ask a human, with every reason that led there."""
+    risk = max(tool.own_risk, verdict.risk_level)
+    votes: list[tuple[Decision, str]] = [(verdict.decision, verdict.reason)]
+    if not is_in_scope(tool, profile):
+        votes.append(("deny", f"{tool.scope_name} is outside the scopes of the profile {profile.name}"))
+    if risk >= profile.refuse_from:
+        votes.append(("deny", f"risk {risk} is refused by the profile {profile.name}"))
+    elif risk > profile.allow_up_to:
+        votes.append(("needs_human", f"risk {risk} needs a human under the profile {profile.name}"))
+    if tool.require_approval:
+        votes.append(("needs_human", tool.approval_reason))
+    if require_human_approval:
+        votes.append(("needs_human", "the caller asks for approval"))
+    strictest = max((decision for decision, _ in votes), key=_STRICTNESS.__getitem__)
+    reasons = [reason for decision, reason in votes if decision == strictest and reason]
+    return GateDecision(strictest, risk, "; ".join(reasons))

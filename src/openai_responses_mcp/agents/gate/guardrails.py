@@ -1,0 +1,81 @@
+"""Rules of an agent's own, in three stages: its input, each of its calls, its output. A broken rule is a refusal.
+
+A rule is a text that must not occur, a compiled pattern that must not match, or a callable, sync or async. A callable
+gets the text (for `tool_rules` the `ToolCallRequest`) and returns None or True to let it pass, a reason or False to
+refuse.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import ToolCallRequest
+from openai_responses_mcp.agents.secrets.hashing import canonical
+
+Rule = str | re.Pattern[str] | Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentGuardrails:
+    input_rules: tuple[Rule, ...] = ()
+    output_rules: tuple[Rule, ...] = ()
+    tool_rules: tuple[Rule, ...] = ()
+
+    def joined_by(self, other: "AgentGuardrails") -> "AgentGuardrails":
+        return AgentGuardrails(
+            (*self.input_rules, *other.input_rules),
+            (*self.output_rules, *other.output_rules),
+            (*self.tool_rules, *other.tool_rules),
+        )
+
+    async def check_input(self, text: str) -> None:
+        await _check("input", self.input_rules, text, text)
+
+    async def check_call(self, request: ToolCallRequest) -> None:
+        await _check("tool", self.tool_rules, request, f"{request.tool_name} {canonical(request.args)}")
+
+    async def check_output(self, text: str) -> None:
+        await _check("output", self.output_rules, text, text)
+
+
+NO_GUARDRAILS = AgentGuardrails()
+
+
+def create_guardrails_template(
+    input_rules: Sequence[Rule] = (), output_rules: Sequence[Rule] = (), tool_rules: Sequence[Rule] = ()
+) -> AgentGuardrails:
+    rules = (*input_rules, *output_rules, *tool_rules)
+    if not all(isinstance(rule, str | re.Pattern) or callable(rule) for rule in rules):
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "a guardrail is a text, a pattern or a callable")
+    return AgentGuardrails(tuple(input_rules), tuple(output_rules), tuple(tool_rules))
+
+
+def guardrails_of(agent: Any) -> AgentGuardrails:
+    kept = getattr(agent, "guardrails", None)
+    return kept if isinstance(kept, AgentGuardrails) else NO_GUARDRAILS
+
+
+async def _check(stage: str, rules: Sequence[Rule], subject: Any, text: str) -> None:
+    for rule in rules:
+        reason = await _reason_against(rule, subject, text)
+        if reason is not None:
+            raise AgentsError("AGENTS-E-GUARDRAIL-DENIED", f"{stage}: {reason}", details={"stage": stage})
+
+
+async def _reason_against(rule: Rule, subject: Any, text: str) -> str | None:
+    if isinstance(rule, str):
+        return "a text that must not occur" if rule in text else None
+    if isinstance(rule, re.Pattern):
+        return "a pattern that must not match" if rule.search(text) else None
+    try:
+        verdict = rule(subject)
+        if inspect.isawaitable(verdict):
+            verdict = await verdict
+    except Exception as exc:  # a rule is foreign code, and one that breaks must not let anything through
+        return f"the rule failed with {type(exc).__name__}"
+    if verdict is None or verdict is True:
+        return None
+    return verdict if isinstance(verdict, str) else "a rule refused it"

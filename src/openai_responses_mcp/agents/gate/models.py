@@ -1,0 +1,65 @@
+"""What the gate looks at, and what it decides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription, ToolKind, is_risk_level
+from openai_responses_mcp.agents.checks import require
+
+Decision = Literal["allow", "deny", "needs_human"]
+
+
+@dataclass(frozen=True, slots=True)
+class McpCapabilitySummary:
+    name: str
+    description: str
+    risk_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCapabilitySnapshot:
+    """What an agent can do, read from the agent itself when the call is judged."""
+
+    agent_name: str
+    tool_names: tuple[str, ...] = ()
+    skill_ids: tuple[str, ...] = ()
+    mcp_capabilities: tuple[McpCapabilitySummary, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequest:
+    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default."""
+
+    tool_name: str
+    tool_kind: ToolKind
+    args: Mapping[str, Any]
+    user_intent: str = ""
+    capability_snapshot: AgentCapabilitySnapshot | None = None
+    tool_catalog: tuple[ToolDescription, ...] = ()
+    target_tool: ToolDescription | None = None
+    run_id: str = ""
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    decision: Decision
+    risk_level: int
+    reason: str
+    approval_id: str | None = None
+
+    def __post_init__(self) -> None:
+        is_known = self.decision in get_args(Decision)
+        require(is_known, "AGENTS-E-GATE-EVAL", "a verdict's decision is allow, deny or needs_human")
+        is_risk = is_risk_level(self.risk_level)
+        require(is_risk, "AGENTS-E-GATE-EVAL", "a verdict's risk_level is a whole number from 1 to 5")
+        require(isinstance(self.reason, str), "AGENTS-E-GATE-EVAL", "a verdict's reason is a text")
+
+
+@dataclass(frozen=True, slots=True)
+class CallToApprove:
+    """A call that waits for a human, and why."""
+
+    call: PlannedCall
+    decision: GateDecision

@@ -1,0 +1,60 @@
+"""The judge that the gate asks, and the guard that an engine must ask."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+
+
+class Judge(Protocol):
+    """Anything with this method can be given as `safety_agent`."""
+
+    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        """May raise anything. Only a valid verdict counts; anything else is a refusal."""
+        ...
+
+
+class TurnGuard(Protocol):
+    """What the engine must ask before and tell after every execution."""
+
+    @property
+    def refusal(self) -> AgentsError | None:
+        """The first refusal of the run. An engine that swallowed it must raise it as soon as it can."""
+        ...
+
+    def refuse(self, error: AgentsError) -> AgentsError:
+        """Note a refusal and give it back to be raised."""
+        ...
+
+    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+        """Decide a whole turn. Raises `AgentsError` when any of it is refused; may ask for a pause."""
+        ...
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Whether the call may not run yet; also true for a call that was never judged."""
+        ...
+
+    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+        """Raises unless exactly this call was let through, once."""
+        ...
+
+    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None: ...
+
+    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+        """The call as it may be shown."""
+        ...
+
+    def result_of(self, call_id: str) -> ToolCallResult | None:
+        """What came of a call that has run, as it may be shown."""
+        ...
+
+    def suspend(self, call_id: str) -> None:
+        """The call started and waits for a pause inside it; it will be started again on resume."""
+        ...
+
+    async def offer_hosted(self, tool: ToolDescription) -> None:
+        """A tool on the provider's side: in scope, or refused before the model is asked."""
+        ...

@@ -1,0 +1,87 @@
+"""The judge: a callable of the user's, and what counts as a verdict. Anything else is an error and refuses the call."""
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+
+DEFAULT_TIMEOUT_SECONDS = 30.0
+
+
+class SafetyAgent(Judge):
+    """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
+    `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
+
+    def __init__(
+        self, evaluate: Callable[[Any, ToolCallRequest, PolicyProfile], Any], *, timeout_seconds: float | None = None
+    ) -> None:
+        if not callable(evaluate):
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "SafetyAgent takes a callable (agent, request, policy)")
+        self._evaluate = evaluate
+        self._timeout_seconds = DEFAULT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
+
+    @classmethod
+    def allow_all(cls) -> "SafetyAgent":
+        """For tests: every call has risk 1. Profiles, scopes and `require_approval` still hold."""
+        return cls(_allow)
+
+    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        async with asyncio.timeout(self._timeout_seconds):
+            if inspect.iscoroutinefunction(self._evaluate):
+                verdict = await self._evaluate(agent, request, policy)
+            else:
+                verdict = await _on_a_thread_of_its_own(self._evaluate, agent, request, policy)
+                if inspect.isawaitable(verdict):
+                    verdict = await verdict
+        return verdict_from(verdict)
+
+
+async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
+    """Not on the loop's own threads: a judge that never returns would keep one of those for good."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+
+    def give(result: Any, failure: Exception | None) -> None:
+        if answer.done():
+            return
+        if failure is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(failure)
+
+    def work() -> None:
+        result, failure = None, None
+        try:
+            result = judge(*args)
+        except BaseException as exc:  # foreign code; what it raised is told by its name alone
+            failure = RuntimeError(type(exc).__name__)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(give, result, failure)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name="agents-judge", daemon=True).start()
+    return await answer
+
+
+async def _allow(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    return GateDecision("allow", 1, "everything is allowed")
+
+
+def verdict_from(value: object) -> GateDecision:
+    """Raises `AGENTS-E-GATE-EVAL` for anything that is not a complete verdict."""
+    if isinstance(value, GateDecision):
+        return GateDecision(value.decision, value.risk_level, value.reason)
+    if not isinstance(value, Mapping):
+        raise AgentsError("AGENTS-E-GATE-EVAL", f"The judge returned {type(value).__name__}, not a verdict")
+    missing = [name for name in ("decision", "risk_level", "reason") if name not in value]
+    if missing:
+        raise AgentsError("AGENTS-E-GATE-EVAL", f"The verdict lacks {', '.join(missing)}")
+    return GateDecision(value["decision"], value["risk_level"], value["reason"])

@@ -1,0 +1,33 @@
+"""A server's list of tools, checked as a whole before any of it is used."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openai_responses_mcp.agents.checks import LONGEST_ID
+from openai_responses_mcp.agents.mcp.models import McpCapability, schema_error
+
+MOST_TOOLS = 1_000
+
+
+def checked_capabilities(server_id: str, entries: Sequence[Mapping[str, Any]]) -> list[McpCapability]:
+    """All of a server's tools, or `AGENTS-E-MCP-SCHEMA`: a list with one bad entry is not to be trusted."""
+    if len(entries) > MOST_TOOLS:
+        raise schema_error(f"{server_id} lists more than {MOST_TOOLS} tools")
+    capabilities = [_capability(server_id, entry) for entry in entries]
+    names = [one.name for one in capabilities]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise schema_error(f"{server_id} lists {', '.join(twice)} twice")
+    return capabilities
+
+
+def _capability(server_id: str, entry: Mapping[str, Any]) -> McpCapability:
+    name, schema = entry.get("name"), entry.get("inputSchema")
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or not name.isprintable():
+        raise schema_error(f"{server_id} lists a tool without a usable name")
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise schema_error(f"The input schema of {server_id}/{name} is no schema of an object")
+    if not isinstance(schema.get("properties", {}), Mapping):
+        raise schema_error(f"The input schema of {server_id}/{name} has properties that are none")
+    description = entry.get("description") or entry.get("title") or ""
+    return McpCapability(name, str(description), schema, entry)

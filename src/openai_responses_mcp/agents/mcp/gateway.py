@@ -1,0 +1,102 @@
+"""MCP servers below the gate: registering them, asking what they can do, calling their tools.
+
+Everything that a server says is data. Its list is checked as a whole before any of it is used, and each tool is pinned
+by a hash of its whole entry, so that a definition which changed after it was approved is seen. A failed call is made
+again only where the user said that the tool may be repeated.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.models import McpCapability, McpServerConfig, McpServerHandle
+from openai_responses_mcp.agents.mcp.ports import DefinitionPins, McpClient
+
+MOST_REPETITIONS = 2
+FIRST_PAUSE_SECONDS = 0.5
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class MemoryPins(DefinitionPins):
+    """For as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._pins: dict[str, str] = {}
+
+    def get(self, tool: str) -> str | None:
+        return self._pins.get(tool)
+
+    def put(self, tool: str, pin: str) -> None:
+        self._pins[tool] = pin
+
+
+class McpGateway:
+    def __init__(self, open_client: Callable[[McpServerConfig], McpClient], *, sleep: Sleep = asyncio.sleep) -> None:
+        self._open = open_client
+        self._sleep = sleep
+        self._clients: dict[str, McpClient] = {}
+
+    async def register(self, config: McpServerConfig) -> McpServerHandle:
+        """Connect and look. A server of the same name takes the place of the one before."""
+        client = self._open(config)
+        try:
+            capabilities = checked_capabilities(config.name, await client.list_tools())
+        except AgentsError:
+            await client.close()
+            raise
+        await self._forget(config.name)
+        self.attach(config.name, client)
+        return McpServerHandle(config.name, tuple(capabilities))
+
+    def attach(self, server_id: str, client: McpClient) -> None:
+        """Take in a server without looking; its client connects when it is first asked."""
+        self._clients[server_id] = client
+
+    async def introspect(self, server_id: str) -> list[McpCapability]:
+        return checked_capabilities(server_id, await self._client(server_id).list_tools())
+
+    async def call(self, server_id: str, tool: str, args: Mapping[str, Any], *, is_repeatable: bool = False) -> Any:
+        """What the tool gave back. Only below the gate: nothing is asked here before the call is made.
+
+        Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran.
+        """
+        client, shown = self._client(server_id), f"{server_id}/{tool}"
+        for repetition in range(MOST_REPETITIONS + 1):
+            began = time.monotonic()
+            try:
+                result = await client.call_tool(tool, args)
+            except AgentsError as exc:
+                _logger.debug("mcp call %s failed after %.0f ms", shown, (time.monotonic() - began) * 1000)
+                if not (is_repeatable and _is_unknown(exc)) or repetition == MOST_REPETITIONS:
+                    raise
+                await self._sleep(FIRST_PAUSE_SECONDS * 2**repetition)
+            else:
+                _logger.debug("mcp call %s took %.0f ms", shown, (time.monotonic() - began) * 1000)
+                return result
+        raise AssertionError("the loop above returns or raises")  # pragma: no cover
+
+    async def close(self) -> None:
+        for server_id in list(self._clients):
+            await self._forget(server_id)
+
+    async def _forget(self, server_id: str) -> None:
+        client = self._clients.pop(server_id, None)
+        if client is not None:
+            await client.close()
+
+    def _client(self, server_id: str) -> McpClient:
+        if server_id not in self._clients:
+            raise AgentsError("AGENTS-E-MCP-UNREACHABLE", "No MCP server is registered under this id")
+        return self._clients[server_id]
+
+
+def _is_unknown(failure: AgentsError) -> bool:
+    """False when the server answered with an error; otherwise the call may or may not have run."""
+    return failure.details.get("reason") != "rejected"

@@ -1,0 +1,98 @@
+"""From what a user writes to describe an MCP server to its configuration."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlsplit
+
+from openai_responses_mcp.agents.checks import LONGEST_ID
+from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
+from openai_responses_mcp.agents.providers.settings import is_loopback
+
+# Programs that only start what comes after them.
+_LAUNCHERS = frozenset(
+    {"npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "docker", "python", "python3", "run", "tool"}
+)
+
+
+def config_from(server: Any, name: str | None, timeout_ms: int) -> McpServerConfig:
+    """From a command (a text or a list), a URL, or a mapping with `command`, `args`, `env`, `cwd` or `url`, `headers`."""
+    given = dict(server) if isinstance(server, Mapping) else _written(server)
+    unknown = sorted(set(given) - {"command", "args", "env", "cwd", "url", "headers", "name"})
+    if unknown:
+        raise schema_error(f"An MCP server has no {', '.join(unknown)}")
+    if bool(given.get("command")) == bool(given.get("url")):
+        raise schema_error("An MCP server is a command or a url")
+    url = str(given.get("url") or "")
+    if url:
+        _check_url(url)
+    command = (*_words(given.get("command")), *_words(given.get("args"))) if not url else ()
+    return McpServerConfig(
+        name=checked_name(name or given.get("name") or (_host_of(url) if url else _program_of(command))),
+        command=command,
+        url=url,
+        headers=_texts(given.get("headers"), "headers"),
+        env=_texts(given.get("env"), "env"),
+        cwd=None if given.get("cwd") is None else str(given["cwd"]),
+        timeout_ms=timeout_ms,
+    )
+
+
+def checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or "/" in name or not name.isprintable():
+        raise schema_error(f"An MCP server's name has 1 to {LONGEST_ID} characters and no slash; give one with name=")
+    return name
+
+
+def _written(server: Any) -> dict[str, Any]:
+    if isinstance(server, str) and urlsplit(server).scheme in ("http", "https"):
+        return {"url": server}
+    if isinstance(server, str):
+        try:
+            return {"command": shlex.split(server)}
+        except ValueError as exc:
+            raise schema_error("The command of an MCP server has a quote that is not closed") from exc
+    if isinstance(server, list | tuple):
+        return {"command": server}
+    raise schema_error("An MCP server is a command, a URL or a server object of the SDK")
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else tuple(value or ())
+    if not all(isinstance(word, str) for word in words):
+        raise schema_error("The command of an MCP server is made of texts")
+    return words
+
+
+def _texts(value: Any, what: str) -> dict[str, str]:
+    texts = dict(value or {})
+    if not all(isinstance(name, str) and isinstance(text, str) for name, text in texts.items()):
+        raise schema_error(f"The {what} of an MCP server are names and texts")
+    return texts
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as exc:
+        raise schema_error("The url of an MCP server is no address") from exc
+    if not host or parts.scheme not in ("http", "https"):
+        raise schema_error("The url of an MCP server is an https:// address with a host")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise schema_error("The url of an MCP server is an https:// address; http:// is for this machine only")
+    if parts.username is not None or parts.password is not None:
+        raise schema_error("The url of an MCP server has no user name or password; use headers")
+
+
+def _host_of(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.netloc.lower()
+
+
+def _program_of(command: Sequence[str]) -> str:
+    """The program that matters: not the launcher, not its options, without folder, extension, scope and version."""
+    words = [PurePath(word).name for word in command if not word.startswith("-")]
+    program = next((word for word in words if word.partition(".")[0] not in _LAUNCHERS), words[0] if words else "")
+    return program.rpartition("@")[0] or program.removesuffix(".exe").removesuffix(".py").removesuffix(".js")

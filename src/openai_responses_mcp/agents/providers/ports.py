@@ -1,0 +1,16 @@
+"""What the rest of the library needs from a provider of models."""
+
+from typing import Any, Protocol
+
+from openai_responses_mcp.agents.providers.models import ProviderName
+
+
+class ProviderHandle(Protocol):
+    """A provider of models, ready to be asked for one."""
+
+    @property
+    def name(self) -> ProviderName: ...
+
+    def get_model(self, model: str | None = None) -> Any: ...
+
+    async def list_models(self) -> Any: ...

@@ -1,0 +1,97 @@
+"""Finishing a run: what the engine gives back becomes a result, a pause or a failure, and is written down as such."""
+
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import aclosing, suppress
+from typing import Any
+
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.runs.book import Run, RunBook
+from openai_responses_mcp.agents.runs.models import RunEvent
+from openai_responses_mcp.agents.runs.pausing import PauseRun
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.secrets.masking import Masking
+
+_REFUSALS = ("AGENTS-E-GATE-DENIED", "AGENTS-E-GUARDRAIL-DENIED")
+
+
+class FinishRun:
+    def __init__(self, pause: PauseRun, book: RunBook, audit: AuditLog, masking: Masking) -> None:
+        self._pause = pause
+        self._book = book
+        self._audit = audit
+        self._masking = masking
+
+    async def run(self, run: Run, work: Awaitable[EngineOutcome]) -> RunResult:
+        try:
+            return await self._ended(run, await work)
+        except AgentsError as exc:
+            failure = exc
+        raise await self._failed(run, failure)
+
+    async def stream(
+        self, run: Run, steps: AsyncGenerator[EngineEvent, None]
+    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        """The SDK's own event next to each of ours. One that only the SDK has is `raw`; the last carries the result."""
+        try:
+            outcome: EngineOutcome | None = None
+            async with aclosing(steps):
+                async for step in steps:
+                    outcome = step.outcome or outcome
+                    if step.outcome is None:
+                        yield step.raw, step.event or RunEvent("raw")
+            assert outcome is not None  # noqa: S101 - an engine's stream ends with its outcome
+            result = await self._ended(run, outcome)
+        except AgentsError as exc:
+            failure = exc
+        except GeneratorExit:
+            # The reader has left, so the run does not end well.
+            await self._book.save(run.record, "failed")
+            raise
+        else:
+            yield None, _last_event(result)
+            return
+        raise await self._failed(run, failure)
+
+    async def _ended(self, run: Run, outcome: EngineOutcome) -> RunResult:
+        if outcome.saved is not None:
+            return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
+        await guardrails_of(outcome.last_agent).check_output(outcome.output_text)
+        await self._audit.flush()
+        await self._book.save(run.record, "done")
+        self._book.forget(run.run_id)
+        return self._result(run, outcome)
+
+    async def _failed(self, run: Run, failure: AgentsError) -> AgentsError:
+        self._book.forget(run.run_id)
+        with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
+            await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
+        return self._masking.error(failure, run_id=run.run_id)
+
+    def _result(
+        self, run: Run, outcome: EngineOutcome, interruptions: Sequence[HumanApprovalRequest] = ()
+    ) -> RunResult:
+        extensions: dict[str, Any] = {"policy_profile": run.guard.context.policy_profile}
+        if self._audit.unwritten:
+            extensions["AGENTS-E-LOG-STORE"] = f"{len(self._audit.unwritten)} audit records are not written yet"
+        return RunResult(
+            run_id=run.run_id,
+            output_text=outcome.output_text,
+            messages=outcome.messages,
+            tool_calls=run.guard.results,
+            usage=outcome.usage,
+            interruptions=interruptions,
+            extensions=extensions,
+            last_agent=outcome.last_agent,
+            sdk_result=outcome.result,
+        )
+
+
+def _last_event(result: RunResult) -> RunEvent:
+    if result.interruptions:
+        return RunEvent("interrupted", result=result)
+    final = getattr(result.sdk_result, "final_output", result.output_text)
+    return RunEvent("final_output", final_output=final, result=result)

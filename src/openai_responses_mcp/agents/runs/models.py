@@ -1,0 +1,86 @@
+"""What a caller asks of a run, and what a run tells while it goes on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from openai_responses_mcp.agents.calls import ToolCallResult
+from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.policy.profiles import ProfileName
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeOptions:
+    """`human_response` is kept with the approval and told to the model."""
+
+    token: str = field(repr=False)
+    human_response: str | None = None
+
+    def __post_init__(self) -> None:
+        require(is_text(self.token), "AGENTS-E-RESUME-TOKEN", "resume.token must be the token of an approval")
+        is_short = self.human_response is None or len(self.human_response) <= LONGEST_TEXT
+        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"human_response may have {LONGEST_TEXT} characters")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToolCall:
+    """A call that the caller wants made, without a model; it passes the same gate."""
+
+    tool_name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(is_text(self.tool_name), "AGENTS-E-RUNNER-CONFIG", "tool_calls need a tool_name")
+        require(isinstance(self.args, Mapping), "AGENTS-E-RUNNER-CONFIG", "the args of tool_calls must be an object")
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """Everything this library adds to a run."""
+
+    policy_profile: ProfileName | None = None
+    require_human_approval: bool = False
+    resume: ResumeOptions | None = None
+    tool_calls: tuple[RequestedToolCall, ...] = ()
+    max_turns: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy_profile is not None:
+            known = get_args(ProfileName)
+            require(self.policy_profile in known, "AGENTS-E-POLICY-INVALID", f"policy_profile is one of {known}")
+        is_flag = isinstance(self.require_human_approval, bool)
+        require(is_flag, "AGENTS-E-RUNNER-CONFIG", "require_human_approval is true or false")
+        turns = self.max_turns
+        is_count = turns is None or (type(turns) is int and turns >= 1)
+        require(is_count, "AGENTS-E-RUNNER-CONFIG", "max_turns is a whole number from 1 up")
+        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        are_calls = all(isinstance(call, RequestedToolCall) for call in self.tool_calls)
+        require(are_calls, "AGENTS-E-RUNNER-CONFIG", "tool_calls holds RequestedToolCall objects")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """`sdk` holds keyword arguments of the SDK's own `Runner.run`: context, hooks, run_config, session and so on."""
+
+    extensions: Extensions | None = None
+    stream: bool = False
+    sdk: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageStats:
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """`type` is text_delta, tool_call, tool_output, interrupted or final_output; the last two carry the `result`."""
+
+    type: str
+    delta: str | None = None
+    tool_call: ToolCallResult | None = None
+    final_output: Any = None
+    result: Any = None

@@ -1,0 +1,94 @@
+"""What runs need from outside: a place for paused runs, and the engine that runs agents."""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.gate.ports import TurnGuard
+from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """`status` is running, paused, resuming, done, denied or failed; `payload` is JSON and holds a paused run."""
+
+    run_id: str
+    status: str
+    agent_name: str
+    created_at: str
+    updated_at: str
+    payload: str = ""
+
+
+class RunStateStore(Protocol):
+    async def save(self, record: RunRecord) -> None:
+        """Create or replace."""
+        ...
+
+    async def get(self, run_id: str) -> RunRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """`sdk` is handed to the SDK as it is."""
+
+    requested_calls: tuple[PlannedCall, ...] = ()
+    max_turns: int | None = None
+    sdk: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOutcome:
+    """How a run went on or ended. `saved` is set when it paused and holds all that a resume needs, as JSON."""
+
+    result: Any
+    output_text: str = ""
+    messages: tuple[Any, ...] = ()
+    usage: UsageStats = field(default_factory=UsageStats)
+    last_agent: Any = None
+    saved: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """One step of a streamed run: the SDK's event, what callers see of it, or the outcome at the end."""
+
+    raw: Any = None
+    event: RunEvent | None = None
+    outcome: EngineOutcome | None = None
+
+
+class AgentEngine(Protocol):
+    """Runs agents so that nothing executes without its guard. Raises `AgentsError`."""
+
+    async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
+        """The agent's own tools and handoffs. `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told."""
+        ...
+
+    async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome: ...
+
+    def stream(
+        self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
+    ) -> AsyncGenerator[EngineEvent, None]: ...
+
+    async def restore(
+        self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
+    ) -> "PausedRun":
+        """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
+        ...
+
+
+class PausedRun(Protocol):
+    @property
+    def calls(self) -> Mapping[str, PlannedCall]:
+        """The calls of the pause as they stand now, by their id."""
+        ...
+
+    async def resume(self, human_response: str | None = None) -> EngineOutcome:
+        """Run on, with every call of the pause let through."""
+        ...
+
+    def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
+        """The same, step by step; the last step has the outcome."""
+        ...

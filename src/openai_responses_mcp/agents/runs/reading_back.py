@@ -1,0 +1,55 @@
+"""Reading a paused run back from its store, with its guard. Changes nothing that is stored."""
+
+from typing import Any
+
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.run_guard import Permit
+from openai_responses_mcp.agents.runs.book import Run, RunBook
+from openai_responses_mcp.agents.runs.guards import Guards
+from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineOptions, PausedRun
+from openai_responses_mcp.agents.runs.saved_state import SavedStates
+from openai_responses_mcp.agents.secrets.hashing import digest
+
+
+class ReadRunBack:
+    def __init__(
+        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: Guards, states: SavedStates
+    ) -> None:
+        self._engine = engine
+        self._book = book
+        self._approvals = approvals
+        self._guards = guards
+        self._states = states
+
+    async def read(self, approval: ApprovalRecord, agent: Any) -> tuple[Run, PausedRun]:
+        """The run that waits for this approval, with every call of its pause let through.
+
+        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` without an agent.
+        """
+        run_id = approval.request.run_id
+        record = await self._book.get(run_id)
+        if record is None or digest(record.payload) != approval.state_hash:
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", "The saved run has been changed", details={"reason": "changed"})
+        known = self._book.remembered(run_id)
+        agent = agent or known.agent
+        if agent is None:
+            message = "This process did not start the run: give the agent again with agent="
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        state = self._states.read(record.payload)
+        extensions = Extensions(
+            policy_profile=state["policy_profile"],
+            require_human_approval=state["require_human_approval"],
+            max_turns=state["max_turns"],
+        )
+        guard = self._guards.guard_for(run_id, agent, extensions, state["user_intent"])
+        guard.restore(state["guard"], [permit_of(one) for one in await self._approvals.of_pause(approval.pause_id)])
+        options = EngineOptions(max_turns=extensions.max_turns, sdk=known.sdk)
+        paused = await self._engine.restore(agent, state["engine"], guard, options)
+        return Run(record, agent, guard, extensions, options), paused
+
+
+def permit_of(approval: ApprovalRecord) -> Permit:
+    return Permit(approval.request.tool_call_id, approval.arguments_hash, approval.definition_hash)

@@ -1,0 +1,123 @@
+"""Resuming a run, in this process or in another one.
+
+In this order: check the token, read the run back, compare what was approved with what is there, use the token up, run.
+Everything before the token is used up changes nothing.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
+from openai_responses_mcp.agents.audit.log import AuditLog, unfinished
+from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.run_guard import Permit
+from openai_responses_mcp.agents.runs.book import Run, RunBook
+from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.models import RunEvent
+from openai_responses_mcp.agents.runs.ports import PausedRun
+from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
+from openai_responses_mcp.agents.runs.results import RunResult
+
+
+class ResumeRun:
+    def __init__(
+        self, read_back: ReadRunBack, approvals: ApprovalController, audit: AuditLog, book: RunBook, finish: FinishRun
+    ) -> None:
+        self._read_back = read_back
+        self._approvals = approvals
+        self._audit = audit
+        self._book = book
+        self._finish = finish
+
+    async def run(
+        self, run_id: str | None, token: str, agent: Any = None, human_response: str | None = None
+    ) -> RunResult:
+        run, paused = await self._taken_up(run_id, token, agent, human_response)
+        return await self._finish.run(run, paused.resume(human_response))
+
+    async def stream(
+        self, run_id: str | None, token: str, agent: Any = None, human_response: str | None = None
+    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        run, paused = await self._taken_up(run_id, token, agent, human_response)
+        async with aclosing(self._finish.stream(run, paused.stream(human_response))) as events:
+            async for event in events:
+                yield event
+
+    async def approve(
+        self, run_id: str, approval_id: str, decision: HumanDecision, comment: str | None, agent: Any
+    ) -> RunResult:
+        """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
+        approval = await self._approvals.get(approval_id)
+        if approval.request.run_id != run_id:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "This run has no such approval")
+        if approval.request.status == "pending" and decision == "approve":
+            # A run that cannot be read back is better known before somebody's decision is spent on it.
+            await self._read_back.read(approval, agent)
+        token = await self._approvals.submit_decision(approval_id, decision, comment)
+        waiting = await self._approvals.pending_of_pause(approval.pause_id)
+        if waiting:
+            return RunResult(run_id=run_id, interruptions=waiting)
+        return await self.run(run_id, token.token, agent)
+
+    async def _taken_up(
+        self, run_id: str | None, token: str, agent: Any, human_response: str | None
+    ) -> tuple[Run, PausedRun]:
+        approval = await self._checked(token, run_id)
+        siblings = await self._approvals.of_pause(approval.pause_id)
+        denied = [one.request for one in siblings if one.request.status == "denied"]
+        if denied:
+            raise await self._turned_down(token, approval, denied[0])
+        run, paused = await self._read_back.read(approval, agent)
+        for sibling in siblings:
+            _check_unchanged(paused.calls, permit_of(sibling))
+        for permit in run.guard.permits.values():
+            if not permit.has_started:
+                _check_unchanged(paused.calls, permit)
+        if human_response is not None:
+            await self._approvals.respond(approval, human_response)
+        await self._approvals.consume(token, approval)
+        await self._book.save(run.record, "resuming")
+        return run, paused
+
+    async def _checked(self, token: str, run_id: str | None) -> ApprovalRecord:
+        try:
+            return await self._approvals.check_token(token, run_id)
+        except AgentsError as exc:
+            if exc.details.get("reason") == "used" and run_id is not None:
+                exc.details.update(await self._unknown_outcomes(run_id))
+            raise
+
+    async def _unknown_outcomes(self, run_id: str) -> dict[str, object]:
+        """What a used token may have left behind: calls that started and of which nothing more is known."""
+        started = unfinished(await self._audit.query(run_id))
+        record = await self._book.get(run_id)
+        if not started and (record is None or record.status != "resuming"):
+            return {}
+        return {"outcome": "unknown", "tool_call_ids": [log.tool_call_id for log in started]}
+
+    async def _turned_down(self, token: str, approval: ApprovalRecord, denied: HumanApprovalRequest) -> AgentsError:
+        await self._approvals.consume(token, approval)
+        record = await self._book.get(denied.run_id)
+        if record is not None:
+            await self._book.save(record, "denied")
+        self._book.forget(denied.run_id)
+        said = f": {denied.comment}" if denied.comment else ""
+        return AgentsError(
+            "AGENTS-E-GATE-DENIED",
+            f"A human denied {denied.tool_kind} {denied.tool_name}{said}",
+            details={"approval_id": denied.approval_id, "tool_call_id": denied.tool_call_id},
+        )
+
+
+def _check_unchanged(calls: Mapping[str, PlannedCall], permit: Permit) -> None:
+    call = calls.get(permit.call_id)
+    if call is None or not permit.fits(call.tool, call.args):
+        raise AgentsError(
+            "AGENTS-E-RESUME-TOKEN",
+            "The call, its arguments or the tool's definition changed after it was approved",
+            details={"reason": "changed", "tool_call_id": permit.call_id},
+        )

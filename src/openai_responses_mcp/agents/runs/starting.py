@@ -1,0 +1,81 @@
+"""Starting a run: the input passes the guardrails, and what the caller asked for is known, before the engine starts."""
+
+import json
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.runs.book import Run, RunBook
+from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.guards import Guards
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome
+from openai_responses_mcp.agents.runs.results import RunResult
+
+
+class StartRun:
+    def __init__(self, engine: AgentEngine, book: RunBook, guards: Guards, finish: FinishRun) -> None:
+        self._engine = engine
+        self._book = book
+        self._guards = guards
+        self._finish = finish
+
+    async def run(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> RunResult:
+        run = await self._begin(agent, input, options, extensions)
+        return await self._finish.run(run, self._outcome(run, input))
+
+    async def stream(
+        self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions
+    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        run = await self._begin(agent, input, options, extensions)
+        async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
+            async for event in events:
+                yield event
+
+    async def _begin(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> Run:
+        if not extensions.tool_calls and (not isinstance(input, str | list) or not input):
+            raise AgentsError("AGENTS-E-RUNNER", "input is a text or a list with at least one item")
+        sdk = dict(options.sdk) if options else {}
+        record = await self._book.begin(agent, sdk)
+        guard = self._guards.guard_for(record.run_id, agent, extensions, _text_of(input))
+        return Run(record, agent, guard, extensions, EngineOptions(max_turns=extensions.max_turns, sdk=sdk))
+
+    async def _outcome(self, run: Run, input: Any) -> EngineOutcome:
+        return await self._engine.run(run.agent, input, run.guard, await self._ready(run, input))
+
+    async def _steps(self, run: Run, input: Any) -> AsyncGenerator[EngineEvent, None]:
+        options = await self._ready(run, input)
+        async with aclosing(self._engine.stream(run.agent, input, run.guard, options)) as steps:
+            async for step in steps:
+                yield step
+
+    async def _ready(self, run: Run, input: Any) -> EngineOptions:
+        await guardrails_of(run.agent).check_input(_text_of(input))
+        return replace(run.options, requested_calls=await self._requested(run))
+
+    async def _requested(self, run: Run) -> tuple[PlannedCall, ...]:
+        calls = run.extensions.tool_calls
+        if not calls:
+            return ()
+        catalog = {tool.name: tool for tool in await self._engine.describe(run.agent, run.guard)}
+        # The model's API refuses dots: what is asked for as skill.list is offered as skill_list.
+        found = [(catalog.get(call.tool_name) or catalog.get(call.tool_name.replace(".", "_")), call) for call in calls]
+        unknown = [call.tool_name for tool, call in found if tool is None]
+        if unknown:
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{', '.join(unknown)} is no tool of this agent")
+        return tuple(
+            PlannedCall(f"call_{uuid.uuid4().hex}", tool, dict(call.args)) for tool, call in found if tool is not None
+        )
+
+
+def _text_of(input: Any) -> str:
+    """What the user said, for guardrails and for judges that want it."""
+    if isinstance(input, str):
+        return input
+    said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
+    return "\n".join(content if isinstance(content, str) else json.dumps(content, default=str) for content in said)

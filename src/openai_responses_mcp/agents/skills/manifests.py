@@ -1,0 +1,124 @@
+"""What can be told about a skill from its text: overview, examples, constraints, tags."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skills.models import (
+    LONGEST_DESCRIPTION,
+    SkillDescriptor,
+    SkillExample,
+    SkillManifest,
+    SkillSummary,
+)
+from openai_responses_mcp.agents.skills.parsing import (
+    CONSTRAINT_HEADINGS,
+    EXAMPLE_HEADINGS,
+    OVERVIEW_HEADINGS,
+    TAG_HEADINGS,
+    Fence,
+    Section,
+    first_paragraph,
+    list_items,
+    section_named,
+    sections_of,
+    split_front_matter,
+)
+from openai_responses_mcp.agents.skills.ports import SchemaChecker, SkillToolMaker
+
+DEFAULT_INPUT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "description": "What the skill shall be applied to."}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+class SkillMetadataExtractor:
+    """What can be told about a skill from its text."""
+
+    def __init__(self, schemas: SchemaChecker, tools: SkillToolMaker) -> None:
+        self._schemas = schemas
+        self._tools = tools
+
+    def extract_manifest(
+        self, descriptor: SkillDescriptor, source_text: str, front_matter: Mapping[str, Any] | None = None
+    ) -> SkillManifest:
+        """Raises `AGENTS-E-SKILL-PARSE` without anything to tell, `AGENTS-E-SKILL-SCHEMA` when an example does not fit."""
+        _, body = split_front_matter(source_text)
+        sections = sections_of(body)
+        overview = _overview(front_matter, sections, body)
+        if not overview:
+            raise AgentsError("AGENTS-E-SKILL-PARSE", "There is nothing that says what the skill is for")
+        constraints = section_named(sections, CONSTRAINT_HEADINGS)
+        return SkillManifest(
+            skill_id=descriptor.skill_id,
+            overview=overview,
+            usage_examples=tuple(self._examples(sections, descriptor)),
+            constraints=tuple(list_items(constraints.text)) if constraints else (),
+            input_schema=descriptor.input_schema,
+            tags=_tags(front_matter, sections),
+        )
+
+    def build_introspection_tools(self, manifests: Sequence[SkillManifest]) -> list[Any]:
+        summaries = [SkillSummary(one.skill_id, one.skill_id, one.overview, one.tags) for one in manifests]
+        return self._tools.introspection_tools(summaries, manifests)
+
+    def _examples(self, sections: list[Section], descriptor: SkillDescriptor) -> list[SkillExample]:
+        section = section_named(sections, EXAMPLE_HEADINGS)
+        if section is None:
+            return []
+        is_default = descriptor.input_schema == DEFAULT_INPUT_SCHEMA
+        examples: list[SkillExample] = []
+        for number, fence in enumerate(section.fences, start=1):
+            example = _example_from(fence, number, takes_text=is_default)
+            if example is None:
+                continue
+            problem = self._schemas.problem_with(dict(example.input), descriptor.input_schema)
+            if problem:
+                raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"Example {number} does not fit the input schema: {problem}")
+            examples.append(example)
+        return examples
+
+
+def summary_of(manifest: SkillManifest) -> SkillManifest:
+    return SkillManifest(manifest.skill_id, manifest.overview, input_schema=manifest.input_schema, tags=manifest.tags)
+
+
+def _overview(matter: Mapping[str, Any] | None, sections: list[Section], body: str) -> str:
+    if matter:
+        return " ".join(str(matter["description"]).split())
+    section = section_named(sections, OVERVIEW_HEADINGS)
+    overview = first_paragraph(section.text) if section else ""
+    return (overview or first_paragraph(body))[:LONGEST_DESCRIPTION]
+
+
+def _tags(matter: Mapping[str, Any] | None, sections: list[Section]) -> tuple[str, ...]:
+    metadata = (matter or {}).get("metadata")
+    written = (matter or {}).get("tags") or (metadata.get("tags") if isinstance(metadata, dict) else None)
+    if written is None:
+        section = section_named(sections, TAG_HEADINGS)
+        written = ",".join(list_items(section.text)) if section else ""
+    if isinstance(written, str):
+        written = written.replace("、", ",").split(",")
+    tags = [str(tag).strip() for tag in written] if isinstance(written, list) else []
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+def _example_from(fence: Fence, number: int, *, takes_text: bool) -> SkillExample | None:
+    """An object with `input`, or an input as it stands; where a skill takes any text, the text of the block."""
+    title = fence.title or f"Example {number}"
+    try:
+        written: Any = json.loads(fence.text) if fence.language == "json" else None
+    except (ValueError, RecursionError) as exc:
+        raise AgentsError("AGENTS-E-SKILL-PARSE", f"Example {number} is not JSON") from exc
+    if not isinstance(written, dict):
+        return SkillExample(title, {"input": fence.text}) if takes_text else None
+    given, expected = written.get("input"), written.get("expected_output", written.get("output"))
+    expected = expected if isinstance(expected, dict) else None
+    if isinstance(given, dict):
+        return SkillExample(title, given, expected)
+    if takes_text:
+        return SkillExample(title, {"input": given if isinstance(given, str) else fence.text}, expected)
+    return SkillExample(title, written)

@@ -1,0 +1,46 @@
+"""What skills need from outside: a folder, a YAML reader, a schema checker, and a maker of tools."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skills.models import FoundSkill, LoadedSkill, SkillManifest, SkillSummary
+
+
+class SkillFolder(Protocol):
+    def find(self, folder: str) -> tuple[list[FoundSkill], list[AgentsError]]:
+        """All skills below the folder, in a stable order, and a problem for each that may not or cannot be read.
+
+        Bounded in depth, number and size, and never outside the folder. No such folder: `AGENTS-E-SKILL-NOT-LOADED`.
+        """
+        ...
+
+    def read_file(self, source_path: str, name: str) -> str:
+        """A file next to the SKILL.md. `AGENTS-E-SKILL-NOT-FOUND` for any other name, `AGENTS-E-SKILL-PARSE` if it is no text."""
+        ...
+
+
+class FrontMatterReader(Protocol):
+    def read(self, yaml: str) -> Any:
+        """Plain data. Raises `AGENTS-E-SKILL-PARSE`."""
+        ...
+
+
+class SchemaChecker(Protocol):
+    def check(self, schema: Mapping[str, Any]) -> None:
+        """Raises `AGENTS-E-SKILL-SCHEMA` for what is no JSON Schema that can be checked against right here."""
+        ...
+
+    def problem_with(self, value: Any, schema: Mapping[str, Any]) -> str | None:
+        """Why the value does not fit, in one sentence."""
+        ...
+
+
+class SkillToolMaker(Protocol):
+    def skill_tool(self, skill: LoadedSkill) -> Any:
+        """Raises `AGENTS-E-SKILL-SCHEMA`."""
+        ...
+
+    def introspection_tools(self, summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]) -> list[Any]:
+        """`skill_list` and `skill_describe`."""
+        ...

@@ -1,0 +1,166 @@
+"""Skills: folders with a SKILL.md, read once, listed, described, and offered to a model as tools.
+
+A file that is no good leaves its skill out and is told in `.problems`; the others load. What a skill says about itself,
+its `allowed-tools` above all, is shown and never acted upon: only the gate decides what runs.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, SkillMetadataExtractor, summary_of
+from openai_responses_mcp.agents.skills.models import (
+    LONGEST_DESCRIPTION,
+    FoundSkill,
+    LoadedSkill,
+    Skill,
+    SkillDescriptor,
+    SkillList,
+    SkillManifest,
+    SkillMode,
+    SkillSummary,
+)
+from openai_responses_mcp.agents.skills.parsing import (
+    INPUT_HEADINGS,
+    OUTPUT_HEADINGS,
+    Section,
+    section_named,
+    sections_of,
+    skill_id_for,
+    split_front_matter,
+)
+from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SchemaChecker, SkillFolder, SkillToolMaker
+
+DetailLevel = Literal["summary", "full"]
+LONGEST_NAME = 64
+LONGEST_COMPATIBILITY = 500
+
+
+class SkillRegistry:
+    def __init__(
+        self, folder: SkillFolder, front_matter: FrontMatterReader, schemas: SchemaChecker, tools: SkillToolMaker
+    ) -> None:
+        self._folder = folder
+        self._front_matter = front_matter
+        self._schemas = schemas
+        self._tools = tools
+        self._extractor = SkillMetadataExtractor(schemas, tools)
+
+    async def load_from_directory(self, dir: str, mode: SkillMode = "function_tool") -> SkillList:
+        if mode not in get_args(SkillMode):
+            raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", f"mode is one of {', '.join(get_args(SkillMode))}")
+        return await asyncio.to_thread(self._load, dir, mode)
+
+    def list_skills(self, skills: Sequence[Skill]) -> list[SkillSummary]:
+        return [
+            SkillSummary(skill.descriptor.skill_id, skill.name, skill.manifest.overview, skill.manifest.tags)
+            for skill in _loaded(skills)
+        ]
+
+    def describe_skill(
+        self, skills: Sequence[Skill], skill_id: str, detail_level: DetailLevel = "summary"
+    ) -> SkillManifest:
+        """`full` has everything that is known; `summary` leaves examples and constraints out."""
+        if detail_level not in get_args(DetailLevel):
+            raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", "detail_level is summary or full")
+        known = {skill.descriptor.skill_id: skill.manifest for skill in _loaded(skills)}
+        if skill_id not in known:
+            raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", f"No skill is called {skill_id}; list the skills again")
+        return known[skill_id] if detail_level == "full" else summary_of(known[skill_id])
+
+    def to_tools(self, skills: Sequence[Skill]) -> list[Any]:
+        return [self._tools.skill_tool(skill) for skill in _loaded(skills)]
+
+    def to_introspection_tools(self, skills: Sequence[Skill]) -> list[Any]:
+        return self._tools.introspection_tools(self.list_skills(skills), [one.manifest for one in _loaded(skills)])
+
+    def _load(self, folder: str, mode: SkillMode) -> SkillList:
+        found, problems = self._folder.find(folder)
+        loaded: dict[str, LoadedSkill] = {}
+        for one in found:
+            try:
+                skill = self._skill_from(one, mode)
+                taken = loaded.setdefault(skill.descriptor.skill_id, skill)
+                if taken is not skill:
+                    message = f"{skill.name} is the name of another skill already: {taken.source_path}"
+                    raise AgentsError("AGENTS-E-SKILL-PARSE", message)
+            except AgentsError as exc:
+                details = {**exc.details, "path": one.source_path}
+                problems.append(AgentsError(exc.code, f"{one.place}: {exc.message}", details=details))
+        return SkillList(list(loaded.values()), problems)
+
+    def _skill_from(self, found: FoundSkill, mode: SkillMode) -> LoadedSkill:
+        yaml, body = split_front_matter(found.text)
+        matter = None if yaml is None else _checked_front_matter(self._front_matter.read(yaml))
+        sections = sections_of(body)
+        name = matter["name"].strip() if matter else _first_title(sections)
+        skill_id = skill_id_for(name)
+        if not skill_id or len(name) > LONGEST_NAME:
+            raise AgentsError(
+                "AGENTS-E-SKILL-PARSE", f"A name has letters or digits, and at most {LONGEST_NAME} characters"
+            )
+        descriptor = SkillDescriptor(
+            skill_id=skill_id,
+            mode=mode,
+            input_schema=self._schema_under(sections, INPUT_HEADINGS) or DEFAULT_INPUT_SCHEMA,
+            output_schema=self._schema_under(sections, OUTPUT_HEADINGS, is_optional=True),
+        )
+        manifest = self._extractor.extract_manifest(descriptor, found.text, matter)
+        return LoadedSkill(descriptor, manifest, found.source_path, name, body, found.files, matter)
+
+    def _schema_under(
+        self, sections: list[Section], names: frozenset[str], *, is_optional: bool = False
+    ) -> Mapping[str, Any] | None:
+        """The first fenced JSON below one of these headings. An output may be shown by example instead."""
+        section = section_named(sections, names)
+        fence = next((one for one in section.fences if one.language == "json"), None) if section else None
+        if section is None or fence is None:
+            return None
+        try:
+            schema = json.loads(fence.text)
+            if not isinstance(schema, dict) or schema.get("type") != "object":
+                raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"The JSON under {section.title} is no schema of an object")
+            self._schemas.check(schema)
+        except (ValueError, RecursionError) as exc:
+            if is_optional:
+                return None
+            raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"The schema under {section.title} is not JSON") from exc
+        except AgentsError:
+            if is_optional:
+                return None
+            raise
+        return schema
+
+
+def _loaded(skills: Any) -> list[LoadedSkill]:
+    if isinstance(skills, str) or not isinstance(skills, Sequence):
+        raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", "Give the list that load_skills returned")
+    loaded = [skill for skill in skills if isinstance(skill, LoadedSkill)]
+    if len(loaded) < len(skills):
+        raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", "Only skills that load_skills returned can be used")
+    return loaded
+
+
+def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
+    if not isinstance(matter, dict):
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter is no list of names and values")
+    for key in ("name", "description"):
+        if not isinstance(matter.get(key), str) or not matter[key].strip():
+            raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter lacks {key}, which is a text")
+    if len(matter["description"]) > LONGEST_DESCRIPTION:
+        raise AgentsError("AGENTS-E-SKILL-PARSE", f"description may have {LONGEST_DESCRIPTION} characters")
+    compatibility = matter.get("compatibility")
+    if compatibility is not None:
+        is_fine = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
+        if not is_fine:
+            message = f"compatibility is a text of at most {LONGEST_COMPATIBILITY} characters"
+            raise AgentsError("AGENTS-E-SKILL-PARSE", message)
+    return matter
+
+
+def _first_title(sections: list[Section]) -> str:
+    if not sections or not sections[0].title:
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "There is neither front matter nor a heading that names the skill")
+    return sections[0].title

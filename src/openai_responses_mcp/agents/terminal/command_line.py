@@ -1,0 +1,198 @@
+"""`openai-responses-mcp agents …`: a person at a terminal decides approvals and reads the log.
+
+    agents approvals list [--run RUN]
+    agents approvals show APPROVAL
+    agents approvals approve|deny APPROVAL [--comment TEXT]
+    agents log [--run RUN] [--since TIME] [--verify]
+    agents doctor [--mcp SERVER]... [--skills FOLDER]...
+
+The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
+1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
+from openai_responses_mcp.agents.audit.log import unfinished
+from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
+from openai_responses_mcp.agents.composition import open_desk
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.terminal import doctor
+from openai_responses_mcp.agents.terminal.tables import table
+
+_USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the commands work with, and where their output goes."""
+
+    approvals: Any
+    audit: Any
+    write: Callable[[str], object]
+    is_json: bool
+    width: int
+
+
+def main(argv: Sequence[str]) -> int:
+    if list(argv[:1]) == ["doctor"]:
+        return doctor.main(argv[1:])
+    arguments = _parser().parse_args(list(argv))
+    store = arguments.store or os.environ.get("AGENTS_STORE")
+    if not store:
+        return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db", 2)
+    try:
+        desk = _desk(store, arguments)
+        return asyncio.run(_COMMANDS[arguments.command](desk, arguments))
+    except AgentsError as exc:
+        return _complain(str(exc), 2 if exc.code in _USAGE_CODES else 1)
+    except ModuleNotFoundError as exc:
+        return _complain(f'{exc}; this needs the extra: pip install "openai-responses-mcp[agents]"', 2)
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"openai-responses-mcp agents: {message}\n")
+    return code
+
+
+def _desk(store: str, arguments: argparse.Namespace) -> Desk:
+    approvals, audit = open_desk(store, arguments.audit_head)
+    is_json = arguments.json or not sys.stdout.isatty()
+    return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns)
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--store", metavar="URL", help="the store of the runs (else AGENTS_STORE)")
+    shared.add_argument(
+        "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
+    )
+    shared.add_argument("--json", action="store_true", help="JSON instead of tables")
+    parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
+    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor")
+    approvals = areas.add_parser("approvals", help="list, show, approve and deny")
+    verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny")
+    listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
+    listing.add_argument("--run", metavar="RUN")
+    verbs.add_parser("show", parents=[shared], help="one request, with its arguments").add_argument("approval_id")
+    for verb in ("approve", "deny"):
+        deciding = verbs.add_parser(
+            verb, parents=[shared], help=f"{verb} a request; prints the token that resumes the run"
+        )
+        deciding.add_argument("approval_id")
+        deciding.add_argument("--comment", metavar="TEXT")
+    areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
+    log = areas.add_parser("log", parents=[shared], help="the audit log")
+    log.add_argument("--run", metavar="RUN")
+    log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")
+    log.add_argument("--verify", action="store_true", help="check that nothing was changed, removed or inserted")
+    log.set_defaults(command="log")
+    return parser
+
+
+async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
+    waiting: list[HumanApprovalRequest] = await desk.approvals.pending(arguments.run)
+    rows = [
+        (
+            one.approval_id,
+            one.run_id,
+            f"{one.tool_kind}:{one.tool_name}",
+            str(one.risk_level),
+            one.created_at[:19],
+            one.reason,
+        )
+        for one in waiting
+    ]
+    _show(desk, [_plain(one) for one in waiting], ("APPROVAL", "RUN", "TOOL", "RISK", "ASKED (UTC)", "REASON"), rows)
+    return 0
+
+
+async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
+    request: HumanApprovalRequest = (await desk.approvals.get(arguments.approval_id)).request
+    facts = _plain(request)
+    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
+    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    return 0
+
+
+async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
+    decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
+    token = await desk.approvals.submit_decision(arguments.approval_id, decision, arguments.comment)
+    # The one place where a token is shown: the person who decides has to pass it on.
+    rows = [(name, str(value)) for name, value in asdict(token).items()]
+    _show(desk, asdict(token), ("FIELD", "VALUE"), rows)
+    return 0
+
+
+async def _log(desk: Desk, arguments: argparse.Namespace) -> int:
+    if arguments.verify:
+        return await _verify(desk)
+    logs: list[ExecutionLog] = await desk.audit.query(arguments.run, arguments.since)
+    unknown = {(one.run_id, one.tool_call_id) for one in unfinished(await desk.audit.query(arguments.run))}
+    rows = [
+        (
+            str(one.sequence),
+            one.timestamp[:19],
+            one.run_id,
+            one.event,
+            _decision_of(one, unknown),
+            f"{one.tool_kind}:{one.tool_name}",
+            one.comment or one.reason,
+        )
+        for one in logs
+    ]
+    facts = [_plain(one) | ({"outcome": "unknown"} if _is_unknown(one, unknown) else {}) for one in logs]
+    _show(desk, facts, ("NO", "TIME (UTC)", "RUN", "EVENT", "DECISION", "TOOL", "WHY"), rows)
+    return 0
+
+
+async def _verify(desk: Desk) -> int:
+    found: LogVerification = await desk.audit.verify()
+    facts = asdict(found)
+    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
+    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    return 0 if found.is_intact else 1
+
+
+_COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[Any, Any, int]]] = {
+    "list": _list,
+    "show": _one,
+    "approve": _decide,
+    "deny": _decide,
+    "log": _log,
+}
+
+
+def _is_unknown(log: ExecutionLog, unknown: set[tuple[str, str]]) -> bool:
+    return log.event == "started" and (log.run_id, log.tool_call_id) in unknown
+
+
+def _decision_of(log: ExecutionLog, unknown: set[tuple[str, str]]) -> str:
+    return "outcome unknown" if _is_unknown(log, unknown) else log.decision
+
+
+def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, Any]:
+    return asdict(record)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Writing
+
+
+def _show(desk: Desk, facts: Any, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if desk.is_json:
+        desk.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+        return
+    desk.write(table(headings, rows, desk.width) if rows else "Nothing.\n")
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""The answering use case as a tool of an agent, in process."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents import (
+    Agent,
+    AgentsError,
+    Extensions,
+    RequestedToolCall,
+    RunOptions,
+    create_runner,
+)
+from openai_responses_mcp.agents.composition import answer_tool
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.agents.fakes import FakeJudge, within
+
+KEY = "sk-made-up-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rehearsal: RehearsalThread) -> None:
+    for name in ("MODEL_ANSWER", "MODEL_DETAILED", "MODEL_QUICK", "DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", rehearsal.base_url)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
+
+async def call(name: str, args: dict[str, Any]) -> Any:
+    agent = Agent(name="caller", tools=[answer_tool(name)])
+    options = RunOptions(extensions=Extensions(tool_calls=(RequestedToolCall(name, args),)))
+    result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "", options))
+    return result.tool_calls[0].output
+
+
+async def test_an_agent_answers_with_sources() -> None:
+    model = ScriptedModel([ScriptedCall("answer", {"query": "What is the latest news?"})], "Here you are.")
+    judge = FakeJudge()
+    agent = Agent(name="caller", model=model, tools=[answer_tool()])
+    result = await within(create_runner(safety_agent=judge).run(agent, "News?"))
+    told = json.loads(result.tool_calls[0].output)
+    assert told["used_search"] is True
+    assert told["citations"]
+    assert judge.requests[0].target_tool is not None
+    assert judge.requests[0].target_tool.own_risk == 2
+
+
+@pytest.mark.parametrize(("name", "args"), [("answer_quick", {"query": "Why?"}), ("iris", {"input": "Why?"})])
+async def test_every_profile_of_the_server_can_be_had(name: str, args: dict[str, Any]) -> None:
+    assert json.loads(await call(name, args))["answer"]
+
+
+@pytest.mark.parametrize("args", [{}, {"query": "  "}, {"query": "Why?", "max_results": 99}])
+async def test_a_question_that_cannot_be_asked_is_told_to_the_model(args: dict[str, Any]) -> None:
+    assert (await call("answer", args)).startswith("The question was not answered")
+
+
+async def test_a_failure_of_the_api_is_told_without_the_key() -> None:
+    output = await call("answer", {"query": "Why? [rehearse: status=401]"})
+    assert output.startswith("The question was not answered")
+    assert KEY not in output
+
+
+async def test_arguments_that_are_no_object_lack_the_question() -> None:
+    tool = answer_tool()
+    for arguments in ("[]", "{"):
+        assert "query is required" in await tool.on_invoke_tool(None, arguments)
+
+
+async def test_without_a_key_nothing_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    tool = answer_tool()
+    with pytest.raises(AgentsError) as caught:
+        await tool.on_invoke_tool(None, '{"query": "Why?"}')
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+    assert "OPENAI_API_KEY" in caught.value.message
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(AgentsError) as caught:
+        answer_tool("everything")
+    assert caught.value.code == "AGENTS-E-RUNNER-CONFIG"
+
+
+def test_a_bad_configuration_is_told_when_the_tool_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "nowhere")
+    with pytest.raises(AgentsError) as caught:
+        answer_tool()
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"

@@ -1,0 +1,286 @@
+"""Approvals on their own: asking, deciding once, tokens."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore, SqlExecutionLogStore
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.pauses import Pause
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import GateDecision
+from openai_responses_mcp.agents.secrets.masking import Masking
+from tests.agents.fakes import ASK, FakeClock, code_of
+
+CALL = PlannedCall("c1", ToolDescription("pay", "function", definition_hash="d1"), {"amount": 5, "api_key": "abc"})
+
+
+class Desk:
+    """A controller on a database in memory."""
+
+    def __init__(self, clock: FakeClock, url: str = "sqlite://") -> None:
+        self.database = SqlDatabase(url)
+        self.store = SqlApprovalStore(self.database)
+        self.logs = SqlExecutionLogStore(self.database)
+        self.clock = clock
+        self.controller = self.another()
+
+    def another(self) -> ApprovalController:
+        masking = Masking({})
+        return ApprovalController(self.store, AuditLog(self.logs, self.clock, masking), self.clock, masking, 900)
+
+    async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
+        pause = Pause(state_hash="s1")
+        for call_id in call_ids or ("c1",):
+            call = replace(CALL, call_id=call_id)
+            await self.controller.create_approval_request("r1", ASK, call=call, pause=pause)
+        return await self.controller.open_pause(pause)
+
+
+@pytest.fixture
+def desk(clock: FakeClock) -> Desk:
+    return Desk(clock)
+
+
+async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    assert request.status == "pending"
+    assert request.required_action == "Approve or deny function pay"
+    assert request.prompt == "May function pay run? ask somebody"
+    assert request.arguments == {"amount": 5, "api_key": "***"}
+    assert await desk.controller.pending() == [request]
+    assert await desk.controller.pending("r1") == [request]
+    assert await desk.controller.pending("r2") == []
+
+
+async def test_a_long_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
+    decision = GateDecision("needs_human", 3, "x" * 3000)
+    request = await desk.controller.create_approval_request("r1", decision, call=CALL)
+    assert len(request.prompt) == 2000
+
+
+@pytest.mark.parametrize(
+    ("run_id", "decision", "prompt"),
+    [
+        ("r1", GateDecision("allow", 1, ""), "May it?"),
+        ("", ASK, "May it?"),
+        ("r" * 129, ASK, "May it?"),
+        ("r1", ASK, ""),
+        ("r1", ASK, "x" * 2001),
+    ],
+)
+async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decision: GateDecision, prompt: str) -> None:
+    work = desk.controller.create_approval_request(run_id, decision, prompt, call=CALL)
+    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
+    request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
+    assert request.prompt == "Pay five with ***?"
+    assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_nothing_of_a_pause_is_stored_before_it_is_opened(desk: Desk) -> None:
+    pause = Pause(state_hash="s1")
+    await desk.controller.create_approval_request("r1", ASK, call=CALL, pause=pause)
+    assert await desk.controller.pending() == []
+    requests = await desk.controller.open_pause(pause)
+    assert await desk.controller.pending() == requests
+
+
+async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sqlite_url: str, tmp_path: Path) -> None:
+    desk = Desk(clock, sqlite_url)
+    (request,) = await desk.ask()
+    token = await desk.controller.submit_decision(request.approval_id, "approve", "fine, sk-0123456789")
+    assert (token.run_id, token.status) == ("r1", "active")
+    assert token.expires_at == "2026-11-16T09:15:00.000000+00:00"
+    assert len(token.token) >= 43
+    assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
+    record = await desk.controller.get(request.approval_id)
+    assert (record.request.status, record.request.comment) == ("approved", "fine, ***")
+
+
+async def test_two_tokens_are_never_the_same(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    one = await desk.controller.submit_decision(first.approval_id, "approve")
+    two = await desk.controller.submit_decision(second.approval_id, "approve")
+    assert one.token != two.token
+
+
+async def test_a_second_decision_is_refused(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "deny")
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
+    assert (await desk.controller.get(request.approval_id)).request.status == "denied"
+
+
+@pytest.mark.parametrize("approval_id", ["", "nobody", "x" * 129, None])
+async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) -> None:
+    assert await code_of(desk.controller.submit_decision(approval_id, "approve")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_a_decision_is_approve_or_deny_with_a_short_comment(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    wrong = desk.controller.submit_decision(request.approval_id, "maybe")  # type: ignore[arg-type]
+    assert await code_of(wrong) == "AGENTS-E-APPROVAL-INVALID"
+    long = desk.controller.submit_decision(request.approval_id, "approve", "x" * 2001)
+    assert await code_of(long) == "AGENTS-E-APPROVAL-INVALID"
+    await desk.controller.submit_decision(request.approval_id, "approve", "x" * 2000)
+
+
+async def test_a_good_token_is_used_once(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    record = await desk.controller.check_token(token, "r1")
+    await desk.controller.consume(token, record)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["reason"] == "used"
+    assert await code_of(desk.controller.consume(token, record)) == "AGENTS-E-RESUME-TOKEN"
+
+
+@pytest.mark.parametrize(("token", "run_id"), [("wrong", "r1"), ("", "r1"), (None, "r1"), (5, "r1")])
+async def test_a_wrong_token_is_refused(desk: Desk, token: str, run_id: str) -> None:
+    assert await code_of(desk.controller.check_token(token, run_id)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_a_token_of_another_run_is_refused(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    assert await code_of(desk.controller.check_token(token, "r2")) == "AGENTS-E-RESUME-TOKEN"
+    assert (await desk.controller.check_token(token)).request.run_id == "r1"
+
+
+async def test_nothing_is_resumed_before_all_of_a_turn_are_decided(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "approve")).token
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["approval_ids"] == [second.approval_id]
+    await desk.controller.submit_decision(second.approval_id, "approve")
+    await desk.controller.check_token(token, "r1")
+
+
+@pytest.mark.parametrize(("seconds", "is_valid"), [(899, True), (900, False), (901, False)])
+async def test_a_token_lives_as_long_as_its_time(desk: Desk, clock: FakeClock, seconds: float, is_valid: bool) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(seconds)
+    assert (await code_of(desk.controller.check_token(token, "r1")) == "") is is_valid
+
+
+async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(900)
+    with pytest.raises(AgentsError) as caught:
+        await desk.controller.check_token(token, "r1")
+    (renewed,) = await desk.controller.pending("r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+    assert renewed.approval_id != request.approval_id
+    assert (renewed.tool_call_id, renewed.arguments) == (request.tool_call_id, request.arguments)
+    fresh = (await desk.controller.submit_decision(renewed.approval_id, "approve")).token
+    record = await desk.controller.check_token(fresh, "r1")
+    await desk.controller.consume(fresh, record)
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "deny")) == "AGENTS-E-APPROVAL-INVALID"
+    events = [log.event for log in await desk.logs.query()]
+    assert events == ["approval_requested", "approval", "approval_requested:2", "approval:2"]
+
+
+async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    assert await desk.controller.pending() == []
+    clock.move(900)
+    (renewed,) = await desk.controller.pending()
+    assert (renewed.tool_call_id, renewed.status) == ("c1", "pending")
+    assert await desk.controller.pending("r1") == [renewed]
+
+
+async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "deny")).token
+    clock.move(900)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": None}
+    assert await desk.controller.pending("r1") == [second]
+    fresh = (await desk.controller.submit_decision(second.approval_id, "approve")).token
+    await desk.controller.consume(fresh, await desk.controller.check_token(fresh, "r1"))
+
+
+@pytest.mark.parametrize("is_other_process", [False, True])
+async def test_what_expired_stays_expired_when_the_clock_is_set_back(
+    desk: Desk, clock: FakeClock, is_other_process: bool
+) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(900)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    clock.move(-900)
+    controller = desk.another() if is_other_process else desk.controller
+    assert await code_of(controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert len(await desk.controller.pending("r1")) == 1
+
+
+async def test_a_clock_set_back_does_not_make_a_token_live_longer(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(1000)
+    await desk.controller.pending_of_pause("another pause")
+    await desk.ask("c9")
+    clock.move(-1000)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_an_expired_sibling_is_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    await desk.controller.submit_decision(first.approval_id, "approve")
+    clock.move(600)
+    token = (await desk.controller.submit_decision(second.approval_id, "approve")).token
+    clock.move(600)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-APPROVAL-INVALID"
+    (renewed,) = await desk.controller.pending("r1")
+    assert renewed.tool_call_id == "c1"
+
+
+async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    record = await desk.controller.get(request.approval_id)
+    clock.move(900)
+    assert await desk.controller._reopen(record) is not None
+    assert await desk.another()._reopen(record) is None
+    assert len(await desk.controller.pending("r1")) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "arguments_hash = 'x'",
+        "definition_hash = 'x'",
+        "state_hash = 'x'",
+        "status = 'approved'",
+        "tool_name = 'x'",
+        "expires_at = '2999-01-01T00:00:00.000000+00:00'",
+    ],
+)
+async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: Desk, change: str) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "deny")).token
+    desk.database.work_now(lambda connection: connection.execute(text(f"UPDATE agents_approvals SET {change}")))
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["reason"] == "changed"
+
+
+async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")
+    assert (await desk.controller.get(request.approval_id)).human_response == "use ***"

@@ -1,0 +1,192 @@
+"""The table of providers and how the environment fills it in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider
+from openai_responses_mcp.agents.composition import get_provider, list_providers
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.providers.settings import (
+    CompatModelConfig,
+    ProviderSettings,
+    chosen_provider,
+    completed_base_url,
+    is_loopback,
+    settings_from,
+    timeout_ms_from,
+)
+from openai_responses_mcp.agents.providers.table import PROVIDERS
+
+# Every variable and default of the seed's section 6.
+SEED: Mapping[str, tuple[str, str, str, str | None, str, str | None]] = {
+    "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY", None, "AGENTS_OPENAI_MODEL", "gpt-4.1-mini"),
+    "ollama": ("AGENTS_OLLAMA_BASE_URL", "http://127.0.0.1:11434/v1", "AGENTS_OLLAMA_API_KEY", "ollama", "AGENTS_OLLAMA_MODEL", None),
+    "lmstudio": ("AGENTS_LMSTUDIO_BASE_URL", "http://127.0.0.1:1234/v1", "AGENTS_LMSTUDIO_API_KEY", "lmstudio", "AGENTS_LMSTUDIO_MODEL", None),
+    "gemini": ("AGENTS_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai", "AGENTS_GEMINI_API_KEY", None, "AGENTS_GEMINI_MODEL", "gemini-2.0-flash"),
+    "anthropic": ("AGENTS_ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1", "AGENTS_ANTHROPIC_API_KEY", None, "AGENTS_ANTHROPIC_MODEL", None),
+    "openrouter": ("AGENTS_OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1", "AGENTS_OPENROUTER_API_KEY", None, "AGENTS_OPENROUTER_MODEL", None),
+}  # fmt: skip
+
+
+def settings(name: str, environ: Mapping[str, str]) -> ProviderSettings:
+    return settings_from(chosen_provider(name, environ), environ)
+
+
+def complaint(name: str, environ: Mapping[str, str], model: str | None = None) -> str:
+    with pytest.raises(AgentsError) as caught:
+        settings(name, environ).model_name(model)
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+    return caught.value.message
+
+
+def test_the_table_holds_every_variable_and_default() -> None:
+    found = {
+        spec.name: (spec.base_url_variable, spec.default_base_url, spec.key_variable, spec.default_key, spec.model_variable, spec.default_model)
+        for spec in PROVIDERS.values()
+    }  # fmt: skip
+    assert found == SEED
+    assert list_providers() == list(SEED)
+
+
+@pytest.mark.parametrize("name", SEED)
+def test_variables_win_over_defaults(name: str) -> None:
+    spec = PROVIDERS[name]  # type: ignore[index]
+    environ = {
+        spec.base_url_variable: "http://127.0.0.1:9" + spec.default_base_url.partition("/v")[1] + "1",
+        spec.key_variable: "my-key",
+        spec.model_variable: " my-model ",
+        "AGENTS_REQUEST_TIMEOUT_MS": "1000",
+    }
+    found = settings(name, environ)
+    assert found.config.base_url.startswith("http://127.0.0.1:9/")
+    assert (found.config.api_key, found.model_name(None), found.config.timeout_ms) == ("my-key", "my-model", 1000)
+
+
+@pytest.mark.parametrize("name", ["openai", "gemini", "anthropic", "openrouter"])
+def test_a_missing_key_is_named_by_its_variable(name: str) -> None:
+    assert PROVIDERS[name].key_variable in complaint(name, {PROVIDERS[name].key_variable: "  "})  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["ollama", "lmstudio"])
+def test_local_servers_need_no_key_but_a_model(name: str) -> None:
+    assert settings(name, {}).config.api_key == name
+    assert PROVIDERS[name].model_variable in complaint(name, {})  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openrouter"])
+def test_a_missing_model_is_named_by_its_variable(name: str) -> None:
+    spec = PROVIDERS[name]  # type: ignore[index]
+    assert spec.model_variable in complaint(name, {spec.key_variable: "my-key"})
+    assert settings(name, {spec.key_variable: "my-key"}).model_name("given") == "given"
+
+
+@pytest.mark.parametrize("model", ["", " ", "m" * 129])
+def test_a_model_name_out_of_range_is_refused(model: str) -> None:
+    assert "AGENTS_OLLAMA_MODEL" in complaint("ollama", {}, model)
+
+
+@pytest.mark.parametrize("key", ["my key", "schlüssel", "a\x00b"])
+def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str) -> None:
+    message = complaint("openai", {"OPENAI_API_KEY": key})
+    assert "OPENAI_API_KEY" in message
+    assert key not in message
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://host/v1", "http:///v1", "nonsense", "http://[::1", "https://host:port/v1", "https://user:pass@host/v1",
+     "https://host/v1?key=1", "https://host/v1#x", "https://ho st/v1", "http://gateway.example/v1"],
+)  # fmt: skip
+def test_a_bad_address_is_named_by_its_variable_and_not_shown(address: str) -> None:
+    message = complaint("openai", {"OPENAI_API_KEY": "my-key", "OPENAI_BASE_URL": address})
+    assert "OPENAI_BASE_URL" in message
+    assert address not in message
+
+
+def test_local_servers_may_be_elsewhere_without_https() -> None:
+    environ = {"AGENTS_OLLAMA_BASE_URL": "http://192.168.0.7:11434"}
+    assert settings("ollama", environ).config.base_url == "http://192.168.0.7:11434/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "usual", "completed"),
+    [
+        ("http://h:1", "http://x/v1", "http://h:1/v1"),
+        ("http://h:1/", "http://x/v1", "http://h:1/v1"),
+        ("http://h:1/v1/", "http://x/v1", "http://h:1/v1"),
+        ("http://h/proxy", "http://x/v1", "http://h/proxy/v1"),
+        ("http://h/proxy/v1", "http://x/v1", "http://h/proxy/v1"),
+        ("http://h/v2", "http://x/v1", "http://h/v2"),
+        ("https://h", "https://x/v1beta/openai", "https://h/v1beta/openai"),
+        ("https://h/v1beta", "https://x/v1beta/openai", "https://h/v1beta/openai"),
+        ("https://h/v1beta/openai", "https://x/v1beta/openai", "https://h/v1beta/openai"),
+        ("https://h/api", "https://x/api/v1", "https://h/api/v1"),
+        ("https://h/api/v1", "https://x/api/v1", "https://h/api/v1"),
+    ],
+)
+def test_an_address_without_its_usual_end_is_completed(given: str, usual: str, completed: str) -> None:
+    assert completed_base_url(given, usual) == completed
+
+
+@pytest.mark.parametrize("written", ["999", "120001", "60s", "-1", "1" * 20, "１０００"])
+def test_a_timeout_out_of_range_is_named_by_its_variable(written: str) -> None:
+    with pytest.raises(AgentsError) as caught:
+        timeout_ms_from({"AGENTS_REQUEST_TIMEOUT_MS": written})
+    assert "AGENTS_REQUEST_TIMEOUT_MS" in caught.value.message
+
+
+def test_the_timeout_is_a_minute_unless_set() -> None:
+    assert timeout_ms_from({}) == 60_000
+
+
+def test_the_provider_is_chosen_by_argument_then_variable_then_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "my-key")
+    assert get_provider().name == "openai"
+    monkeypatch.setenv("AGENTS_MODEL_PROVIDER", "lmstudio")
+    assert get_provider().name == "lmstudio"
+    assert get_provider("ollama").name == "ollama"
+
+
+def test_an_unknown_provider_is_refused() -> None:
+    assert "AGENTS_MODEL_PROVIDER" in complaint("nobody", {})
+
+
+def test_nothing_that_is_shown_holds_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-key")
+    provider = get_provider("openai")
+    assert "sk-made-up-key" not in f"{provider} {provider.get_model()} {provider.settings}"  # type: ignore[attr-defined]
+
+
+def test_openai_itself_is_asked_over_responses_and_everybody_else_over_chat_completions() -> None:
+    key = {"OPENAI_API_KEY": "my-key"}
+    assert settings("openai", key).config.api == "responses"
+    assert settings("openai", {**key, "OPENAI_BASE_URL": "http://localhost:8"}).config.api == "chat_completions"
+    assert settings("ollama", {}).config.api == "chat_completions"
+
+
+@pytest.mark.parametrize("timeout_ms", [999, 120_001, 1000.0, True])
+def test_create_model_checks_the_range_of_its_timeout(timeout_ms: Any) -> None:
+    with pytest.raises(AgentsError) as caught:
+        CompatModelConfig("http://127.0.0.1/v1", timeout_ms)
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+
+
+@pytest.mark.parametrize("base_url", ["", None, "nowhere"])
+def test_create_model_needs_an_address(base_url: Any) -> None:
+    with pytest.raises(AgentsError) as caught:
+        CompatModelConfig(base_url)
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+
+
+@pytest.mark.parametrize("name", ["", "m" * 129, None])
+def test_create_model_needs_a_name(name: Any) -> None:
+    with pytest.raises(AgentsError) as caught:
+        CompatModelProvider().create_model(name, CompatModelConfig("http://127.0.0.1/v1"))
+    assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("10.0.0.1", False), ("a.b", False)])  # fmt: skip
+def test_loopback_is_known_by_address_and_by_name(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected

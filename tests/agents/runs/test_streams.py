@@ -1,0 +1,133 @@
+"""Runs that are watched while they go on."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.fakes import ASK, DENY, collected, within
+from tests.agents.scenes import LOOK, PAY, Scene
+
+
+async def test_a_stream_shows_text_calls_and_the_end() -> None:
+    scene = Scene(LOOK, "all good")
+    events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
+    assert [event.type for event in events] == ["tool_call", "tool_output", "text_delta", "final_output"]
+    assert events[0].tool_call is not None
+    assert events[0].tool_call.args == {"what": "here"}
+    assert events[1].tool_call is not None
+    assert events[1].tool_call.output == "saw here"
+    assert events[2].delta == "all good"
+    assert events[3].final_output == "all good"
+    assert events[3].result.output_text == "all good"
+
+
+async def test_a_streamed_call_waits_for_a_human_and_is_resumed() -> None:
+    scene = Scene([LOOK, PAY], "all good")
+    events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
+    paused = events[-1].result
+    assert (events[-1].type, events[-1].final_output, scene.ran) == ("interrupted", None, [])
+    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert result.output_text == "all good"
+
+
+async def test_a_streamed_handoff_waits_for_a_human() -> None:
+    scene = Scene(ScriptedCall("transfer_to_second"))
+    second = Agent(name="Second", model=ScriptedModel("second here"))
+    scene.agent.handoffs = [second]
+    scene.judge.on("Second", ASK)
+    events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
+    paused = events[-1].result
+    assert [one.tool_name for one in paused.interruptions] == ["Second"]
+    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert result.output_text == "second here"
+
+
+async def resumed(scene: Scene, paused: Any, human_response: str | None = None) -> list[RunEvent]:
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    resume = Extensions(resume=ResumeOptions(token.token, human_response))
+    return await within(collected(scene.runner.run_stream(scene.agent, "", RunOptions(extensions=resume))))
+
+
+async def test_a_stream_resumes_a_paused_run() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    events = await resumed(scene, paused, "but not again this month")
+    assert [event.type for event in events] == ["tool_output", "text_delta", "final_output"]
+    assert (events[-1].result.run_id, events[-1].final_output) == (paused.run_id, "all good")
+    assert scene.ran == ["pay 5"]
+    assert "but not again this month" in json.dumps(scene.model.calls[-1].input, default=str)
+    assert events[-1].result.usage.requests == 2
+
+
+async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"))
+    events = await resumed(scene, await scene.paused())
+    assert events[-1].type == "interrupted"
+    assert [one.tool_call_id for one in events[-1].result.interruptions] == ["p-2"]
+    assert scene.ran == ["pay 5"]
+
+
+async def test_a_stream_resumes_a_run_that_waited_at_a_handoff() -> None:
+    scene = Scene(ScriptedCall("transfer_to_second"))
+    second = Agent(name="Second", model=ScriptedModel("second here"))
+    scene.agent.handoffs = [second]
+    scene.judge.on("Second", ASK)
+    events = await resumed(scene, await scene.paused(), "go ahead")
+    assert (events[-1].final_output, events[-1].result.last_agent) == ("second here", second)
+    assert events[-1].result.usage.requests == 2
+
+
+async def test_a_stream_cannot_resume_with_a_used_token() -> None:
+    scene = Scene(PAY, "all good")
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    await within(scene.runner.resume_run(paused.run_id, token.token))
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)))
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN"):
+        await within(collected(scene.runner.run_stream(scene.agent, "", options)))
+    assert scene.ran == ["pay 5"]
+
+
+async def test_a_denied_call_in_a_stream_runs_nothing() -> None:
+    scene = Scene([LOOK, PAY])
+    scene.judge.on("pay", DENY)
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
+        await within(collected(scene.runner.run_stream(scene.agent, "go")))
+    assert scene.ran == []
+
+
+async def test_a_broken_stream_is_a_stream_error() -> None:
+    scene = Scene(ConnectionError("cut"))
+    with pytest.raises(AgentsError, match="AGENTS-E-STREAM"):
+        await within(collected(scene.runner.run_stream(scene.agent, "go")))
+
+
+async def test_a_stream_that_is_left_early_ends_the_run() -> None:
+    scene = Scene("all good")
+    stream = scene.runner.run_stream(scene.agent, "go")
+    async for _ in stream:
+        break
+    await within(stream.aclose())  # type: ignore[attr-defined]
+    scene.model.enqueue("again")
+    assert (await scene.go()).output_text == "again"
+
+
+async def test_many_runs_of_one_agent_at_once_do_not_see_each_other() -> None:
+    class Echo(ScriptedModel):
+        async def get_response(self, system_instructions: Any, input: Any, *args: Any, **options: Any) -> Any:
+            asked = input[0]["content"]
+            done = any(item.get("type") == "function_call_output" for item in input if isinstance(item, dict))
+            turn = f"done {asked}" if done else ScriptedCall("look", {"what": asked}, f"call-{asked}")
+            return await ScriptedModel(turn).get_response(system_instructions, input, *args, **options)
+
+    scene = Scene()
+    agent = Agent(name="Echo", model=Echo(), tools=[scene.look])
+    results = await within(asyncio.gather(*(scene.runner.run(agent, str(number)) for number in range(20))))
+    assert [result.output_text for result in results] == [f"done {number}" for number in range(20)]
+    assert [result.tool_calls[0].output for result in results] == [f"saw {number}" for number in range(20)]
+    assert (await scene.runner.verify_execution_logs()).is_intact

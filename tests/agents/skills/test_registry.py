@@ -1,0 +1,216 @@
+"""Loading, listing and describing skills, good and bad."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.composition import (
+    describe_skill,
+    list_skills,
+    load_skills,
+    skill_registry,
+    to_introspection_tools,
+    to_tools,
+)
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA
+from openai_responses_mcp.agents.skills.models import Skill, SkillDescriptor, SkillExample, SkillManifest
+from tests.agents.fakes import code_of
+from tests.agents.skills.places import BAD, GOOD, write_skill
+
+PARSE, SCHEMA = "AGENTS-E-SKILL-PARSE", "AGENTS-E-SKILL-SCHEMA"
+
+PROBLEMS = {
+    "alias-bomb": PARSE,
+    "broken-yaml": PARSE,
+    "compatibility-is-a-list": PARSE,
+    "description-too-long": PARSE,
+    "example-does-not-fit": SCHEMA,
+    "example-not-json": PARSE,
+    "heading-alone": PARSE,
+    "name-too-long": PARSE,
+    "never-ends": PARSE,
+    "no-description": PARSE,
+    "no-heading": PARSE,
+    "no-letters": PARSE,
+    "no-name": PARSE,
+    "not-a-mapping": PARSE,
+    "nothing-inside": PARSE,
+    "python-tag": PARSE,
+    "schema-elsewhere": SCHEMA,
+    "schema-invalid": SCHEMA,
+    "schema-not-json": SCHEMA,
+    "schema-of-a-text": SCHEMA,
+    "schema-to-nowhere": SCHEMA,
+}
+
+
+async def test_good_skills_load_without_a_problem() -> None:
+    skills = await load_skills(GOOD)
+    assert skills.problems == []
+    assert {skill.descriptor.skill_id: skill.name for skill in skills} == {
+        "pdf-tools": "pdf-tools",
+        "summarise-report": "summarise-report",
+        "writer-skill": "Writer Skill",
+        "翻訳スキル": "翻訳スキル",
+        "議事録": "議事録",
+    }
+
+
+async def test_front_matter_headings_and_blocks_make_the_manifest() -> None:
+    manifest = describe_skill(await load_skills(GOOD), "summarise-report", "full")
+    assert manifest.overview.startswith("Sums up a report")
+    assert manifest.tags == ("writing", "reports")
+    assert manifest.constraints == ("Never more than ten sentences.", "No opinions.")
+    assert manifest.usage_examples == (
+        SkillExample("A short note", {"text": "It rained.", "sentences": 1}, {"summary": "It rained."}),
+        SkillExample("Without the wrapping", {"text": "It snowed."}),
+    )
+    assert manifest.input_schema["required"] == ["text"]
+
+
+async def test_japanese_headings_mean_the_same_as_english_ones() -> None:
+    skills = await load_skills(str(GOOD))
+    translator = describe_skill(skills, "翻訳スキル", "full")
+    assert translator.overview == "日本語と英語のあいだで文章を訳す。"
+    assert translator.input_schema["required"] == ["本文"]
+    assert translator.usage_examples == (SkillExample("英語へ", {"本文": "雨だ"}),)
+    assert translator.constraints == ("固有名詞は訳さない。",)
+    assert translator.tags == ("翻訳", "英語")
+    minutes = describe_skill(skills, "議事録", "full")
+    assert minutes.constraints == ("推測で補わない", "敬称は略す")
+    assert minutes.tags == ("会議", "文書")
+    assert minutes.usage_examples[0].input == {"input": "田中: 来週までに見積もりを出す。"}
+
+
+async def test_a_plain_skill_is_named_by_its_first_heading_and_takes_a_text() -> None:
+    (writer,) = [one for one in await load_skills(GOOD) if one.descriptor.skill_id == "writer-skill"]
+    assert writer.manifest.overview == "Writes short letters in a friendly tone."
+    assert writer.descriptor.input_schema == DEFAULT_INPUT_SCHEMA
+    assert writer.descriptor.output_schema is None
+
+
+async def test_an_output_is_a_schema_only_where_it_is_written_as_one() -> None:
+    outputs = {one.descriptor.skill_id: one.descriptor.output_schema for one in await load_skills(GOOD)}
+    assert outputs["summarise-report"] == {"type": "object", "properties": {"summary": {"type": "string"}}}
+    assert outputs["翻訳スキル"] is None
+
+
+async def test_an_output_that_is_not_json_is_no_schema(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", "# A\nDoes it.\n## Output\n```json\n{oops\n```\n")
+    (skill,) = await load_skills(tmp_path)
+    assert skill.descriptor.output_schema is None
+
+
+async def test_every_bad_skill_is_reported_with_its_code_and_place() -> None:
+    skills = await load_skills(BAD)
+    assert list(skills) == []
+    found = {Path(str(problem.details["path"])).parent.name: problem.code for problem in skills.problems}
+    assert found == PROBLEMS
+    assert all(
+        problem.message.startswith(f"{folder}/SKILL.md: ")
+        for folder, problem in zip(sorted(PROBLEMS), skills.problems, strict=True)
+    )
+
+
+async def test_good_skills_load_next_to_bad_ones(tmp_path: Path) -> None:
+    write_skill(tmp_path / "good")
+    write_skill(tmp_path / "bad", "nothing")
+    skills = await load_skills(tmp_path)
+    assert [skill.name for skill in skills] == ["good"]
+    assert [problem.code for problem in skills.problems] == [PARSE]
+
+
+async def test_of_two_skills_with_one_name_the_second_is_reported(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", name="twice")
+    write_skill(tmp_path / "b", "# Twice\nAgain.\n")
+    skills = await load_skills(tmp_path)
+    assert [Path(skill.source_path).parent.name for skill in skills] == ["a"]
+    assert [problem.details["path"] for problem in skills.problems] == [str(tmp_path / "b" / "SKILL.md")]
+
+
+async def test_a_missing_folder_is_not_loaded(tmp_path: Path) -> None:
+    assert await code_of(load_skills(tmp_path / "nowhere")) == "AGENTS-E-SKILL-NOT-LOADED"
+    assert await code_of(load_skills(write_skill(tmp_path / "a"))) == "AGENTS-E-SKILL-NOT-LOADED"
+
+
+async def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
+    mode: Any = "both"
+    assert await code_of(load_skills(tmp_path, mode)) == "AGENTS-E-SKILL-NOT-LOADED"
+
+
+async def test_an_empty_folder_has_no_skills(tmp_path: Path) -> None:
+    skills = await load_skills(tmp_path)
+    assert (list(skills), skills.problems, list_skills(skills), to_tools(skills)) == ([], [], [], [])
+
+
+async def test_the_summary_leaves_examples_and_constraints_out() -> None:
+    skills = await load_skills(GOOD)
+    summary = describe_skill(skills, "summarise-report")
+    assert (summary.usage_examples, summary.constraints) == ((), ())
+    assert summary.overview
+    assert summary.input_schema
+
+
+async def test_listing_tells_id_name_overview_and_tags() -> None:
+    summaries = {summary.skill_id: summary for summary in list_skills(await load_skills(GOOD))}
+    assert summaries["議事録"].name == "議事録"
+    assert summaries["議事録"].tags == ("会議", "文書")
+
+
+async def test_an_unknown_id_or_detail_level_is_not_found() -> None:
+    skills = await load_skills(GOOD)
+    unknown: Any = "everything"
+    for arguments in (("nobody", "full"), ("議事録", unknown)):
+        with pytest.raises(AgentsError) as caught:
+            describe_skill(skills, *arguments)
+        assert caught.value.code == "AGENTS-E-SKILL-NOT-FOUND"
+
+
+@pytest.mark.parametrize("call", [list_skills, to_tools, to_introspection_tools])
+def test_what_load_skills_did_not_return_is_not_loaded(call: Any) -> None:
+    by_hand = Skill(SkillDescriptor("a", "function_tool", {}), SkillManifest("a", "a"), "nowhere")
+    for skills in ([by_hand], "abc", None):
+        with pytest.raises(AgentsError) as caught:
+            call(skills)
+        assert caught.value.code == "AGENTS-E-SKILL-NOT-LOADED"
+
+
+async def test_allowed_tools_are_kept_and_never_acted_upon() -> None:
+    (skill,) = [one for one in await load_skills(GOOD) if one.name == "summarise-report"]
+    assert skill.front_matter is not None
+    assert skill.front_matter["allowed-tools"] == "Bash(rm:*) Read"
+    (tool,) = to_tools([skill])
+    assert "rm" not in f"{tool.params_json_schema} {tool.needs_approval} {tool._guarded_traits}"
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (
+            '```json\n{"input": "hello", "output": {"a": 1}}\n```',
+            SkillExample("Example 1", {"input": "hello"}, {"a": 1}),
+        ),
+        ('```json\n{"some": "thing"}\n```', SkillExample("Example 1", {"input": '{"some": "thing"}'})),
+        ("```json\n[1]\n```", SkillExample("Example 1", {"input": "[1]"})),
+        ("```\nplain\n```", SkillExample("Example 1", {"input": "plain"})),
+    ],
+)
+async def test_a_skill_that_takes_any_text_takes_any_example(
+    tmp_path: Path, block: str, expected: SkillExample
+) -> None:
+    write_skill(tmp_path / "a", f"# A\nDoes it.\n## Examples\n{block}\n")
+    (skill,) = await load_skills(tmp_path)
+    assert skill.manifest.usage_examples == (expected,)
+
+
+async def test_tags_that_are_no_texts_are_none(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", "---\nname: a\ndescription: a\ntags: 7\n---\n")
+    write_skill(tmp_path / "b", "---\nname: b\ndescription: b\nmetadata: none\n---\n")
+    assert [one.manifest.tags for one in await load_skills(tmp_path)] == [(), ()]
+
+
+def test_the_extractor_builds_introspection_tools_from_manifests_alone() -> None:
+    tools = skill_registry()._extractor.build_introspection_tools([SkillManifest("a", "Does a.")])
+    assert [tool.name for tool in tools] == ["skill_list", "skill_describe"]

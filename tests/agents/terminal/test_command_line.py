@@ -1,0 +1,155 @@
+"""A person at a terminal: what is shown, what is decided, and with which exit code."""
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents import Agent, create_runner, tool
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.audit.chain import first_break
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.terminal.command_line import main
+from openai_responses_mcp.agents.terminal.tables import table
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.fakes import WAIT_SECONDS, FakeJudge
+
+
+@tool(risk_level=3)
+def pay(amount: int) -> str:
+    """Pay somebody."""
+    return f"paid {amount}"
+
+
+def an_agent() -> Any:
+    return Agent(
+        name="Clerk", model=ScriptedModel(ScriptedCall("pay", {"amount": 5, "password": "x"}), "done"), tools=[pay]
+    )
+
+
+@pytest.fixture
+def paused(sqlite_url: str) -> Any:
+    return asyncio.run(create_runner(safety_agent=FakeJudge(), store=sqlite_url).run(an_agent(), "go"))
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_waiting_approvals_are_listed_shown_and_approved(
+    paused: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["approvals", "list", "--store", sqlite_url, "--json"]) == 0
+    (request,) = said(capsys)
+    assert (request["run_id"], request["tool_name"]) == (paused.run_id, "pay")
+    assert main(["approvals", "show", request["approval_id"], "--store", sqlite_url]) == 0
+    assert said(capsys)["arguments"] == {"amount": 5, "password": "***"}
+    assert main(["approvals", "approve", request["approval_id"], "--comment", "fine", "--store", sqlite_url]) == 0
+    token = said(capsys)
+    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+    result = asyncio.run(runner.resume_run(paused.run_id, token["token"], agent=an_agent_that_goes_on()))
+    assert result.output_text == "done"
+    assert main(["approvals", "list", "--run", paused.run_id, "--store", sqlite_url]) == 0
+    assert said(capsys) == []
+
+
+def an_agent_that_goes_on() -> Any:
+    return Agent(name="Clerk", model=ScriptedModel("done"), tools=[pay])
+
+
+def test_a_request_is_denied_once(paused: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    approval_id = paused.interruptions[0].approval_id
+    assert main(["approvals", "deny", approval_id, "--store", sqlite_url]) == 0
+    assert said(capsys)["status"] == "active"
+    assert main(["approvals", "approve", approval_id, "--store", sqlite_url]) == 1
+    assert "AGENTS-E-APPROVAL-INVALID" in capsys.readouterr().err
+    assert main(["approvals", "show", "nobody", "--store", sqlite_url]) == 1
+    assert "AGENTS-E-APPROVAL-NOT-FOUND" in capsys.readouterr().err
+
+
+def test_the_log_is_shown_and_verified(
+    paused: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTS_STORE", sqlite_url)
+    assert main(["log", "--run", paused.run_id]) == 0
+    assert [log["event"] for log in said(capsys)] == ["decision", "approval_requested"]
+    assert main(["log", "--since", "2999-01-01T00:00:00+00:00"]) == 0
+    assert said(capsys) == []
+    assert main(["log", "--verify"]) == 0
+    assert said(capsys)["is_intact"] is True
+    store = SqlExecutionLogStore(SqlDatabase(sqlite_url))
+    asyncio.run(store.append(ExecutionLog("r", "c", "decision", "allow", "2026")))
+    assert main(["log", "--verify"]) == 1
+    assert said(capsys)["first_bad"] == 3
+    assert first_break(asyncio.run(store.query())) is None
+
+
+def test_a_call_without_an_outcome_is_shown_as_unknown(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = SqlExecutionLogStore(SqlDatabase(sqlite_url))
+    asyncio.run(store.append(ExecutionLog("r", "c", "started", "started", "2026")))
+    assert main(["log", "--store", sqlite_url]) == 0
+    assert said(capsys)[0]["outcome"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["approvals", "list"], "AGENTS_STORE"),
+        (["approvals", "list", "--store", "mysql://x"], "AGENTS-E-RUNNER-CONFIG"),
+        (["log", "--store", "sqlite:////no/such/folder/x.db"], "AGENTS-E-LOG-STORE"),
+    ],
+)
+def test_wrong_usage_is_exit_two(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AGENTS_STORE", raising=False)
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["approvals"], ["approvals", "show"], ["nothing"]])
+def test_missing_words_are_exit_two(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+def on_a_terminal(arguments: list[str]) -> str:
+    """The real thing in a process of its own, on a pseudo-terminal."""
+    ours, theirs = pty.openpty()
+    code = f"from openai_responses_mcp.agents.terminal.command_line import main; raise SystemExit(main({arguments!r}))"
+    environ = {**os.environ, "COLUMNS": "200"}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stdin=theirs, env=environ) as process:
+        os.close(theirs)
+        process.wait(WAIT_SECONDS * 2)
+        shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    return shown.replace("\r\n", "\n")
+
+
+def test_on_a_terminal_there_are_tables(paused: Any, sqlite_url: str) -> None:
+    lines = on_a_terminal(["approvals", "list", "--store", sqlite_url]).splitlines()
+    assert lines[0].split() == ["APPROVAL", "RUN", "TOOL", "RISK", "ASKED", "(UTC)", "REASON"]
+    assert lines[1].startswith(paused.interruptions[0].approval_id)
+    assert "function:pay" in lines[1]
+    assert lines[0].index("TOOL") == lines[1].index("function:pay")
+
+
+def test_an_empty_list_says_so_on_a_terminal(tmp_path: Path) -> None:
+    assert on_a_terminal(["approvals", "list", "--store", f"sqlite:///{tmp_path}/new.db"]) == "Nothing.\n"
+
+
+def test_a_table_is_aligned_cut_and_free_of_control_characters() -> None:
+    shown = table(("A", "B"), [("日本", "x" * 50), ("a\x1b[31m", "short")], 30)
+    assert shown.splitlines() == [
+        "A       B",
+        f"日本    {'x' * 21}…",
+        "a�[31m  short",
+    ]
