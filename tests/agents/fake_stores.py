@@ -6,7 +6,7 @@ from dataclasses import replace
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.models import ExecutionLog
-from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
@@ -21,13 +21,13 @@ def fake_stores(clock: Clock) -> Stores:
 
 class FakePolicyStore(PolicyStore):
     def __init__(self) -> None:
-        self._profiles = dict(PROFILES)
+        self.profiles = dict(PROFILES)
 
     async def get_profile(self, name: str) -> PolicyProfile:
-        return self._profiles[profile_name(name)]
+        return self.profiles[profile_name(name)]
 
     async def set_profile(self, profile: PolicyProfile) -> None:
-        self._profiles[profile.name] = profile
+        self.profiles[profile.name] = profile
 
 
 class FakeRunStateStore(RunStateStore):
@@ -133,3 +133,30 @@ class FakeExecutionLogStore(ExecutionLogStore):
 
 def _identity(log: ExecutionLog) -> tuple[str, str, str]:
     return log.run_id, log.tool_call_id, log.event
+
+
+class FakeHead(AuditHead):
+    """The last record, and whether it is known to be in the log."""
+
+    def __init__(self) -> None:
+        self._last: ExecutionLog | None = None
+        self._is_confirmed = False
+
+    def announce(self, record: ExecutionLog) -> None:
+        self._last, self._is_confirmed = record, False
+
+    def confirm(self, record: ExecutionLog) -> None:
+        if self._last is None or self._last.sequence <= record.sequence:
+            self._last, self._is_confirmed = record, True
+
+    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
+        end = len(logs)
+        if self._last is None:
+            return (1, "there is no head") if logs else None
+        if end == self._last.sequence - 1 and not self._is_confirmed:
+            return None
+        if end < self._last.sequence:
+            return end + 1, "the tail was cut"
+        if logs[self._last.sequence - 1].hash != self._last.hash:
+            return self._last.sequence, "the chain was made anew"
+        return None if end == self._last.sequence else (self._last.sequence + 1, "a record was inserted")

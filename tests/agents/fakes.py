@@ -10,11 +10,14 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.clock import Clock
+from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
+from openai_responses_mcp.agents.providers.ports import ProviderHandle
 
 WAIT_SECONDS = 5.0
 
@@ -52,15 +55,15 @@ class FakeClock(Clock):
 
 
 class FakeJudge(Judge):
-    """Says what was enqueued, else allows; remembers what it was asked."""
+    """Says or raises what was enqueued, else allows; remembers what it was asked."""
 
-    def __init__(self, *verdicts: GateDecision) -> None:
+    def __init__(self, *verdicts: GateDecision | Exception) -> None:
         self.requests: list[ToolCallRequest] = []
         self.agents: list[Any] = []
         self._verdicts = deque(verdicts)
         self._by_tool: dict[str, GateDecision] = {}
 
-    def enqueue(self, *verdicts: GateDecision) -> None:
+    def enqueue(self, *verdicts: GateDecision | Exception) -> None:
         self._verdicts.extend(verdicts)
 
     def on(self, tool_name: str, verdict: GateDecision) -> None:
@@ -71,7 +74,10 @@ class FakeJudge(Judge):
         self.agents.append(agent)
         if request.tool_name in self._by_tool:
             return self._by_tool[request.tool_name]
-        return self._verdicts.popleft() if self._verdicts else GateDecision("allow", 1, "fine")
+        verdict = self._verdicts.popleft() if self._verdicts else GateDecision("allow", 1, "fine")
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict
 
 
 class FakeGuard(TurnGuard):
@@ -198,3 +204,42 @@ class FakeMcpClient(McpClient):
 
     async def close(self) -> None:
         self.is_closed = True
+
+
+class FakeMcpProbe(McpProbe):
+    """Lists what it was given, or fails with it."""
+
+    def __init__(self, name: str, outcome: Any) -> None:
+        self._name = name
+        self._outcome = outcome
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def list_tools(self) -> list[object]:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return list(self._outcome)
+
+
+class FakeProvider(ProviderHandle):
+    """Has the models that it was given; a model is its name."""
+
+    def __init__(self, models: ModelList, name: ProviderName = "openai") -> None:
+        self._models = models
+        self._name = name
+        self.asked: list[str | None] = []
+
+    @property
+    def name(self) -> ProviderName:
+        return self._name
+
+    def get_model(self, model: str | None = None) -> str:
+        self.asked.append(model)
+        if model == "":
+            raise AgentsError("AGENTS-E-PROVIDER-CONFIG", "A model's name is not empty")
+        return model or self._models[0]
+
+    async def list_models(self) -> ModelList:
+        return self._models

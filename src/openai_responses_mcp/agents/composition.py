@@ -109,7 +109,7 @@ def runner_on(
             policies=policies,
             book=book,
             engine=engine,
-            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
+            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
         )
     )
 
@@ -180,8 +180,8 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
     """For a look without a runner; the log is checked where a store is named."""
-    log = open_desk(store, audit_head)[1] if store else None
-    return Diagnosis(os.environ, get_provider, load_skills, log=log)
+    verify_log = open_desk(store, audit_head)[1].verify if store else None
+    return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOptions, EngineOutcome, PausedRun
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
 from tests.agents.contracts.engine_stages import FakeStage, SdkStage, Stage
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fakes import FakeGuard, code_of, collected, within
@@ -36,18 +36,22 @@ class Play:
         self.ran.append(f"pay {amount}")
         return f"paid {amount}"
 
+    @property
+    def engine(self) -> AgentEngine:
+        return self.stage.engine
+
     async def run(self, guard: FakeGuard, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
-        return await within(self.stage.engine.run(agent or self.clerk, "go", guard, options))
+        return await within(self.engine.run(agent or self.clerk, "go", guard, options))
 
     async def stream(self, guard: FakeGuard) -> list[EngineEvent]:
-        return await within(collected(self.stage.engine.stream(self.clerk, "go", guard, PLAIN)))
+        return await within(collected(self.engine.stream(self.clerk, "go", guard, PLAIN)))
 
     async def elsewhere(self, paused: EngineOutcome, guard: FakeGuard, agent: Any = None) -> PausedRun:
         """The paused run read back from its text by another engine."""
         assert paused.saved is not None
         self.stage.change_engine()
         saved = json.loads(json.dumps(paused.saved))
-        return await within(self.stage.engine.restore(agent or self.clerk, saved, guard, PLAIN))
+        return await within(self.engine.restore(agent or self.clerk, saved, guard, PLAIN))
 
 
 @pytest.fixture(params=[pytest.param(FakeStage, id="fake"), pytest.param(SdkStage, id="sdk")])
@@ -62,7 +66,7 @@ def play(request: pytest.FixtureRequest) -> Play:
 async def test_tools_and_handoffs_are_described(play: Play) -> None:
     other = play.stage.agent("Other")
     agent = play.stage.agent("Clerk", [play.look], [other])
-    look, handoff = await within(play.stage.engine.describe(agent, FakeGuard()))
+    look, handoff = await within(play.engine.describe(agent, FakeGuard()))
     assert (look.name, look.kind, look.description) == ("look", "function", "Look at something.")
     assert (handoff.name, handoff.kind) == ("Other", "function")
     assert look.definition_hash
@@ -71,14 +75,12 @@ async def test_tools_and_handoffs_are_described(play: Play) -> None:
 
 async def test_another_description_is_another_definition(play: Play) -> None:
     changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody.")])
-    (before, _), (after,) = [
-        await within(play.stage.engine.describe(agent, FakeGuard())) for agent in (play.clerk, changed)
-    ]
+    (before, _), (after,) = [await within(play.engine.describe(agent, FakeGuard())) for agent in (play.clerk, changed)]
     assert before.definition_hash != after.definition_hash
 
 
 async def test_what_is_no_agent_is_refused(play: Play) -> None:
-    assert await code_of(play.stage.engine.describe(object(), FakeGuard())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert await code_of(play.engine.describe(object(), FakeGuard())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
     assert await code_of(play.run(FakeGuard(), agent=object())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 
 
@@ -176,7 +178,7 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
 
 
 async def requested(play: Play, *calls: tuple[str, dict[str, Any]]) -> EngineOptions:
-    tools = {tool.name: tool for tool in await within(play.stage.engine.describe(play.clerk, FakeGuard()))}
+    tools = {tool.name: tool for tool in await within(play.engine.describe(play.clerk, FakeGuard()))}
     planned = [PlannedCall(f"c-{number}", tools[name], args) for number, (name, args) in enumerate(calls)]
     return EngineOptions(requested_calls=tuple(planned))
 
@@ -280,7 +282,7 @@ async def test_a_resumed_run_can_pause_again(play: Play) -> None:
 @pytest.mark.parametrize("saved", [{}, {"kind": "tools", "state": {}}, {"kind": "other"}])
 async def test_a_saved_run_that_cannot_be_read_is_named(play: Play, saved: dict[str, Any]) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await within(play.stage.engine.restore(play.clerk, saved, FakeGuard(), PLAIN))
+        await within(play.engine.restore(play.clerk, saved, FakeGuard(), PLAIN))
     assert caught.value.details["reason"] == "state_unreadable"
 
 
@@ -423,7 +425,7 @@ async def test_nothing_of_a_refused_turn_runs_in_a_stream(play: Play) -> None:
 
 async def test_a_stream_can_be_left(play: Play) -> None:
     play.stage.enqueue("all good", "again")
-    steps: AsyncGenerator[EngineEvent, None] = play.stage.engine.stream(play.clerk, "go", FakeGuard(), PLAIN)
+    steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", FakeGuard(), PLAIN)
     async for step in steps:
         if step.event is not None:
             break
