@@ -1,14 +1,13 @@
-"""What every `ApprovalStore` must do."""
+"""What every `ApprovalStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.composition import Stores
 from tests.agents.fakes import within
 
 NOW = "2026-11-16T09:00:00.000000+00:00"
@@ -17,8 +16,8 @@ MUCH_LATER = "2026-11-16T10:00:00.000000+00:00"
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> ApprovalStore:
-    return SqlApprovalStore(database)
+def store(stores: Stores) -> ApprovalStore:
+    return stores.approvals
 
 
 def a_record(approval_id: str = "a1", *, run: str = "r1", pause: str = "p1") -> ApprovalRecord:
