@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.audit.chain import linked
-from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.heads import HashAt, Head, announced, confirmed
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
@@ -45,11 +46,17 @@ class FakeRunStateStore(RunStateStore):
 class FakeApprovalStore(ApprovalStore):
     def __init__(self) -> None:
         self._records: dict[str, ApprovalRecord] = {}
+        self._latest = ""
+
+    async def latest_moment(self, now: str) -> str:
+        self._latest = max(self._latest, now)
+        return self._latest
 
     async def create(self, records: Sequence[ApprovalRecord]) -> None:
         if any(record.request.approval_id in self._records for record in records):
             raise StoreUnavailable("This approval is there already")
         self._records.update((record.request.approval_id, record) for record in records)
+        await self.latest_moment(max(record.request.created_at for record in records))
 
     async def get(self, approval_id: str) -> ApprovalRecord | None:
         return self._records.get(approval_id)
@@ -65,6 +72,10 @@ class FakeApprovalStore(ApprovalStore):
 
     async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return [one for one in self._counting() if one.pause_id == pause_id]
+
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        pauses = [one.pause_id for one in self._records.values() if one.request.run_id == run_id]
+        return await self.list_of_pause(pauses[-1]) if pauses else []
 
     async def decide(self, choice: ApprovalChoice) -> bool:
         record = self._records.get(choice.approval_id)
@@ -82,12 +93,12 @@ class FakeApprovalStore(ApprovalStore):
         )
         return True
 
-    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         pause = await self.list_of_pause(pause_id)
-        token = next((one for one in pause if one.token_hash == token_hash), None)
-        if token is None or token.used_at is not None or (token.expires_at or "") <= now:
+        tokens = [one for one in pause if one.token_hash == token_hash and (one.expires_at or "") > now]
+        if token_hash is not None and not tokens:
             return False
-        if any(one.request.status == "pending" or _has_expired(one, now) for one in pause):
+        if any(one.used_at or one.request.status == "pending" or _has_expired(one, now) for one in pause):
             return False
         for one in pause:
             self._put(replace(one, used_at=one.used_at or now))
@@ -136,27 +147,24 @@ def _identity(log: ExecutionLog) -> tuple[str, str, str]:
 
 
 class FakeHead(AuditHead):
-    """The last record, and whether it is known to be in the log."""
+    """A head in memory."""
 
-    def __init__(self) -> None:
-        self._last: ExecutionLog | None = None
-        self._is_confirmed = False
+    def __init__(self, *, is_sole_writer: bool = True) -> None:
+        self.head: Head | None = None
+        self.breaks_at_confirming = False
+        self._is_sole_writer = is_sole_writer
 
-    def announce(self, record: ExecutionLog) -> None:
-        self._last, self._is_confirmed = record, False
+    @property
+    def is_sole_writer(self) -> bool:
+        return self._is_sole_writer
+
+    def read(self) -> Head | None:
+        return self.head
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        self.head = announced(self.head, before, end, hash_at, is_sole_writer=self._is_sole_writer)
 
     def confirm(self, record: ExecutionLog) -> None:
-        if self._last is None or self._last.sequence <= record.sequence:
-            self._last, self._is_confirmed = record, True
-
-    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
-        end = len(logs)
-        if self._last is None:
-            return (1, "there is no head") if logs else None
-        if end == self._last.sequence - 1 and not self._is_confirmed:
-            return None
-        if end < self._last.sequence:
-            return end + 1, "the tail was cut"
-        if logs[self._last.sequence - 1].hash != self._last.hash:
-            return self._last.sequence, "the chain was made anew"
-        return None if end == self._last.sequence else (self._last.sequence + 1, "a record was inserted")
+        if self.breaks_at_confirming:
+            raise StoreUnavailable("broken on purpose")
+        self.head = confirmed(self.head, record, is_accepting=record.event == LOSS_ACCEPTED) or self.head

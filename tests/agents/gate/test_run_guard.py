@@ -9,7 +9,8 @@ from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_t
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore, SqlPolicyStore
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError

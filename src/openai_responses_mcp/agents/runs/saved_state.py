@@ -25,7 +25,7 @@ class SavedStates:
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
         }
-        return json.dumps(self._withholding.take_out(state))
+        return json.dumps(self._withholding.take_out(state), ensure_ascii=False)
 
     def read(self, payload: str) -> dict[str, Any]:
         """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
