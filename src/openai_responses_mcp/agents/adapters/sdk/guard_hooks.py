@@ -22,7 +22,9 @@ class GuardHooks(RunHooks[Any]):
     ) -> None:
         if self._takeover.guard.refusal is not None:
             raise self._takeover.guard.refusal
-        self._takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
+        if agent.handoffs:
+            # Only a turn of handoffs is said once more after a pause; copying a long conversation in each turn is slow.
+            self._takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
