@@ -72,7 +72,10 @@ class OpenAIAgentsEngine(AgentEngine):
         config: Any = given.get("run_config")
         if config is None:
             config = RunConfig(tracing_disabled=True)
-        given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
+        given["run_config"] = config = RunConfig(**config) if isinstance(config, dict) else config
+        if config.sandbox is not None:
+            message = "run_config has a sandbox, whose shell and files cannot be guarded call by call"
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
         given["hooks"] = GuardHooks(takeover, given.get("hooks"))
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns

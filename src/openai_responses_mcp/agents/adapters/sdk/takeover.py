@@ -24,6 +24,7 @@ from agents import (
     handoff,
 )
 from agents.exceptions import AgentsException
+from agents.sandbox import SandboxAgent
 from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.internals import (
@@ -110,6 +111,10 @@ class Takeover:
         if not isinstance(agent, Agent):
             kind = type(agent).__name__
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is no agent that can be guarded")
+        if isinstance(agent, SandboxAgent):
+            # The SDK gives it tools of its own while it runs, behind the double's back.
+            message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
         if id(agent) not in self._doubles:
             double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
             double.__dict__.update(agent.__dict__, takeover=self)
