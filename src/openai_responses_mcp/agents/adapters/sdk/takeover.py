@@ -3,7 +3,7 @@
 A double is the user's agent with the same name, settings and model, whose tools ask the guard at the moment they are
 called, whose handoffs lead to doubles, and whose turns are judged as a whole when the model's reply is there and before
 anything of it runs. The user's own objects are never changed, so that runs do not see each other. A run that a tool
-starts by itself is found through the SDK's default runner (`nested_runs`) and taken over by the same guard.
+starts by itself is found at the SDK's own runner (`nested_runs`) and taken over by the same guard.
 """
 
 import asyncio
