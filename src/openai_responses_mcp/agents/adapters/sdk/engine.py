@@ -73,10 +73,7 @@ class OpenAIAgentsEngine(AgentEngine):
         if config is None:
             config = RunConfig(tracing_disabled=True)
         given["run_config"] = config = RunConfig(**config) if isinstance(config, dict) else config
-        if config.sandbox is not None:
-            message = "run_config has a sandbox, whose shell and files cannot be guarded call by call"
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
-        given["hooks"] = GuardHooks(takeover, given.get("hooks"))
+        given["hooks"] = GuardHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns
         session = Session(takeover, start, given, is_requested=bool(options.requested_calls))

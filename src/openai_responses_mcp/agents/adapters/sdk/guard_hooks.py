@@ -8,12 +8,14 @@ from typing import Any
 
 from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool
 
+from openai_responses_mcp.agents.adapters.sdk.request_settings import check_request
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 
 
 class GuardHooks(RunHooks[Any]):
-    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None) -> None:
+    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: Any = None) -> None:
         self.takeover = takeover
+        self._run_config = run_config
         self._users: RunHooks[Any] = users or RunHooks()
         self._of = takeover.original_of
 
@@ -22,6 +24,7 @@ class GuardHooks(RunHooks[Any]):
     ) -> None:
         if self.takeover.guard.refusal is not None:
             raise self.takeover.guard.refusal
+        await check_request(agent, self._run_config, self.takeover.guard)
         self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 

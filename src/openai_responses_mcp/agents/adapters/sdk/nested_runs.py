@@ -51,4 +51,4 @@ def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], 
     double = takeover.double_of(agent)
     if double is agent and isinstance(hooks, GuardHooks) and hooks.takeover is takeover:
         return agent, options  # one of our own runs, or one method of the SDK that calls another
-    return double, {**options, "hooks": GuardHooks(takeover, hooks)}
+    return double, {**options, "hooks": GuardHooks(takeover, hooks, options.get("run_config"))}
