@@ -222,7 +222,7 @@ class FakeEngine(AgentEngine):
             one.done_with(outcome.output_text)
             return
         one.inner = inner
-        talk.guard.suspend(one.call.call_id)
+        await talk.guard.suspend(one.call.call_id)
 
 
 @dataclass

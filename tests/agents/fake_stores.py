@@ -66,6 +66,10 @@ class FakeApprovalStore(ApprovalStore):
     async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return [one for one in self._counting() if one.pause_id == pause_id]
 
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        pauses = [one.pause_id for one in self._records.values() if one.request.run_id == run_id]
+        return await self.list_of_pause(pauses[-1]) if pauses else []
+
     async def decide(self, choice: ApprovalChoice) -> bool:
         record = self._records.get(choice.approval_id)
         if record is None or record.request.status != "pending" or record.replaced_by is not None:
@@ -82,12 +86,12 @@ class FakeApprovalStore(ApprovalStore):
         )
         return True
 
-    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         pause = await self.list_of_pause(pause_id)
-        token = next((one for one in pause if one.token_hash == token_hash), None)
-        if token is None or token.used_at is not None or (token.expires_at or "") <= now:
+        tokens = [one for one in pause if one.token_hash == token_hash and (one.expires_at or "") > now]
+        if token_hash is not None and not tokens:
             return False
-        if any(one.request.status == "pending" or _has_expired(one, now) for one in pause):
+        if any(one.used_at or one.request.status == "pending" or _has_expired(one, now) for one in pause):
             return False
         for one in pause:
             self._put(replace(one, used_at=one.used_at or now))

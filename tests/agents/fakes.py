@@ -146,7 +146,7 @@ class FakeGuard(TurnGuard):
     def result_of(self, call_id: str) -> ToolCallResult | None:
         return self._results.get(call_id)
 
-    def suspend(self, call_id: str) -> None:
+    async def suspend(self, call_id: str) -> None:
         self._suspended.add(call_id)
 
     async def offer_hosted(self, tool: ToolDescription) -> None:

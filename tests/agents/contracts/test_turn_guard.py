@@ -129,7 +129,7 @@ async def test_a_suspended_call_has_not_finished(make: Make) -> None:
     guard = make((), ())
     await judged(guard, LOOK)
     await start(guard, LOOK)
-    guard.suspend("l-1")
+    await guard.suspend("l-1")
     await guard.finished("l-1", "too early")
     assert guard.result_of("l-1") is None
 
