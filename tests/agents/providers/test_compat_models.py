@@ -17,11 +17,11 @@ from openai_responses_mcp.agents.adapters.compat_client import fitting_body
 from openai_responses_mcp.agents.adapters.compat_providers import FAILURES, CompatModel
 from openai_responses_mcp.agents.models import ProviderName
 from openai_responses_mcp.agents.providers import PROVIDERS, CompatModelConfig
-from openai_responses_mcp.rehearsal.http_wire import Ending, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.fakes import FakeJudge, collected, within
 from tests.agents.providers.conftest import Ask, Play
 from tests.agents.providers.stand_in import HANG_UP, KEY, calls, refusal
+from tests.stand_in.http_wire import Ending, Reply
+from tests.stand_in.server import RehearsalThread
 
 ALL: list[ProviderName] = list(PROVIDERS)
 

@@ -6,10 +6,10 @@ from openai_responses_mcp.agents.adapters import model_lists
 from openai_responses_mcp.agents.models import ProviderName
 from openai_responses_mcp.agents.providers import PROVIDERS
 from openai_responses_mcp.agents.toolbox import get_provider
-from openai_responses_mcp.rehearsal.http_wire import Reply
 from tests.agents.fakes import within
 from tests.agents.providers.conftest import Play
 from tests.agents.providers.stand_in import HANG_UP, as_json, refusal
+from tests.stand_in.http_wire import Reply
 
 
 @pytest.mark.parametrize("name", list(PROVIDERS))

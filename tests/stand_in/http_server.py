@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from openai_responses_mcp.rehearsal.http_wire import (
+from tests.stand_in.http_wire import (
     BadRequest,
     Ending,
     RecordedRequest,

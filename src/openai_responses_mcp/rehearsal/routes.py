@@ -1,0 +1,75 @@
+"""The API over HTTP: its routes on aiohttp.web, streamed and not, and its errors in its own format."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from openai_responses_mcp.rehearsal.api_errors import ApiError
+from openai_responses_mcp.rehearsal.request_checks import check_key, read_json
+from openai_responses_mcp.rehearsal.responses_api import ResponsesApi, get_model, list_models
+from openai_responses_mcp.rehearsal.stream_events import (
+    STREAM_HEADERS,
+    encode_event,
+    encode_json,
+    numbered,
+    stream_events,
+)
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+
+def build_app(api: ResponsesApi) -> web.Application:
+    routes = _Routes(api)
+    app = web.Application(middlewares=[_as_the_api_refuses], client_max_size=MAX_BODY_BYTES)
+    app.on_response_prepare.append(_name_the_request)
+    app.router.add_post("/v1/responses", routes.create)
+    app.router.add_get("/v1/models", routes.list_models, allow_head=False)
+    app.router.add_get("/v1/models/{name:.+}", routes.get_model, allow_head=False)
+    return app
+
+
+class _Routes:
+    def __init__(self, api: ResponsesApi) -> None:
+        self._api = api
+
+    async def create(self, request: web.Request) -> web.StreamResponse:
+        asked = read_json(await request.read())
+        response = await self._api.create(asked)
+        return await _stream(request, response) if asked.get("stream") else _json(response)
+
+    async def list_models(self, request: web.Request) -> web.StreamResponse:
+        return _json(list_models())
+
+    async def get_model(self, request: web.Request) -> web.StreamResponse:
+        return _json(get_model(request.match_info["name"]))
+
+
+def _json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=encode_json(value), content_type="application/json")
+
+
+async def _stream(request: web.Request, response: dict[str, Any]) -> web.StreamResponse:
+    reply = web.StreamResponse(headers=STREAM_HEADERS)
+    await reply.prepare(request)
+    await reply.write(b"".join(map(encode_event, numbered(stream_events(response)))))
+    return reply
+
+
+@web.middleware
+async def _as_the_api_refuses(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        if request.match_info.http_exception is None:
+            check_key(request.headers.get("authorization", ""))
+        return await handler(request)
+    except ApiError as exc:
+        return _json(exc.body(), exc.status)
+    except web.HTTPException as exc:
+        return _json(ApiError(exc.status, f"{exc.reason} ({request.method} {request.path})").body(), exc.status)
+
+
+async def _name_the_request(request: web.Request, reply: web.StreamResponse) -> None:
+    reply.headers["x-request-id"] = f"req_{secrets.token_hex(16)}"
