@@ -14,11 +14,11 @@ from functools import cache
 from openai_responses_mcp.rehearsal.answers import Situation
 from openai_responses_mcp.rehearsal.response_objects import build_response
 from openai_responses_mcp.rehearsal.stream_events import encode_json
-from tests.stand_in.bodies import JSON_HEADERS
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.markers import Directives
 from tests.stand_in.odd_answers import write_odd_answer
+from tests.stand_in.replies import JSON_HEADERS
 
 QUESTION = "What is new in Python?"
 SIGN = b"rehearsal answer"  # in every answer: a reply without it is an error, whatever its shape

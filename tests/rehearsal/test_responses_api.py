@@ -36,8 +36,8 @@ async def test_memory_is_bounded() -> None:
     question = {"model": "gpt-5", "input": "Hello"}
     first, second = await api.create(question), await api.create(question)
     with pytest.raises(ApiError, match="not found"):
-        await api.create({**question, "previous_response_id": first["id"]})
-    await api.create({**question, "previous_response_id": second["id"]})
+        await api.create({**question, "previous_response_id": first.response["id"]})
+    await api.create({**question, "previous_response_id": second.response["id"]})
 
 
 FUNCTION = {"type": "function", "name": "add", "parameters": {"type": "object"}, "strict": False}

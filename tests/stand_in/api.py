@@ -7,8 +7,9 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from openai_responses_mcp.rehearsal.answers import Situation
 from openai_responses_mcp.rehearsal.api_errors import ApiError, usual_error
@@ -30,12 +31,14 @@ from openai_responses_mcp.rehearsal.stream_events import (
     numbered,
     stream_events,
 )
-from tests.stand_in.bodies import JSON_HEADERS, json_reply, spoiled_body
+from tests.stand_in.background import Background
+from tests.stand_in.bodies import spoiled_body
 from tests.stand_in.function_calls import call_ids, offered, read_outputs, with_call_events
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.markers import Directives, read_directives
 from tests.stand_in.odd_answers import write_odd_answer
 from tests.stand_in.pace import first_half, paced
+from tests.stand_in.replies import JSON_HEADERS, error_reply, json_reply, with_header
 from tests.stand_in.streams import spoiled_stream
 
 
@@ -49,11 +52,14 @@ class _Turn:
 
 class FaultyApi:
     def __init__(self, *, delay_seconds: float = 0.0) -> None:
+        self.background = Background()
         self._delay_seconds = delay_seconds
         self._turns = Memory[_Turn]()
         self._times_asked = TimesAsked()
         self._routes: tuple[tuple[str, str, Callable[..., Awaitable[Reply]]], ...] = (
             ("POST", "/v1/responses", self._create),
+            ("GET", "/v1/responses/([^/]+)", self._retrieve),
+            ("POST", "/v1/responses/([^/]+)/cancel", self._cancel),
             ("GET", "/v1/models", self._list_models),
             ("GET", "/v1/models/(.+)", self._get_model),
         )
@@ -63,7 +69,7 @@ class FaultyApi:
             reply = await self._route(request)
         except ApiError as exc:
             reply = error_reply(exc)
-        return _with_header(reply, "x-request-id", f"req_{secrets.token_hex(16)}")
+        return with_header(reply, "x-request-id", f"req_{secrets.token_hex(16)}")
 
     async def _route(self, request: RecordedRequest) -> Reply:
         method, path = request.method, request.path.rstrip("/")
@@ -83,6 +89,12 @@ class FaultyApi:
     async def _get_model(self, request: RecordedRequest, name: str) -> Reply:
         return json_reply(get_model(name))
 
+    async def _retrieve(self, request: RecordedRequest, response_id: str) -> Reply:
+        return self.background.retrieve(response_id, dict(parse_qsl(urlsplit(request.target).query)))
+
+    async def _cancel(self, request: RecordedRequest, response_id: str) -> Reply:
+        return self.background.cancel(response_id)
+
     async def _create(self, request: RecordedRequest) -> Reply:
         asked = read_json(request.body)
         check_request(asked)
@@ -91,12 +103,27 @@ class FaultyApi:
         plain, directives = read_directives(question.text)
         if self._times_asked.is_over(question.text, directives.times):
             directives = directives.without_trouble()
-        await asyncio.sleep(self._delay_seconds + (directives.delay or 0.0))
+        is_in_background = asked.get("background") is True
+        if is_in_background and directives.background is False:
+            raise ApiError(400, "Unknown parameter: 'background'.", param="background", code="unknown_parameter")
+        delay_seconds = 0.0 if is_in_background else directives.delay or 0.0
+        await asyncio.sleep(self._delay_seconds + delay_seconds)
         reply = _without_answer(directives)
         if reply is None:
             response = self._respond(asked, Question(plain, question.hints), directives, previous)
-            reply = _streamed(response, directives) if asked.get("stream") else _at_once(response, directives)
-        return _with_header(reply, *directives.header) if directives.header else reply
+            reply = self._reply(response, directives, is_streamed=asked.get("stream") is True)
+        return with_header(reply, *directives.header) if directives.header else reply
+
+    def _reply(self, response: dict[str, Any], directives: Directives, *, is_streamed: bool) -> Reply:
+        if not response["background"]:
+            self.background.keep(response)
+            return _streamed(response, directives) if is_streamed else _at_once(response, directives)
+        run = self.background.start(response, _events(response), directives)
+        if not is_streamed:
+            return _at_once(run.response, directives)
+        if directives.stream is not None or directives.drop == "mid":
+            return _streamed(response, directives)
+        return self.background.stream(response["id"])
 
     def _previous_turn(self, response_id: str | None) -> _Turn | None:
         if response_id is None:
@@ -142,7 +169,7 @@ def _without_answer(directives: Directives) -> Reply | None:
     if directives.status is None:
         return None
     reply = error_reply(_error(directives.status, directives))
-    return reply if directives.retry_after is None else _with_header(reply, "retry-after", directives.retry_after)
+    return reply if directives.retry_after is None else with_header(reply, "retry-after", directives.retry_after)
 
 
 def _error(status: int, directives: Directives) -> ApiError:
@@ -164,8 +191,12 @@ def _at_once(response: dict[str, Any], directives: Directives) -> Reply:
     return json_reply(response)
 
 
+def _events(response: dict[str, Any]) -> list[dict[str, Any]]:
+    return numbered(with_call_events(stream_events(response)))
+
+
 def _streamed(response: dict[str, Any], directives: Directives) -> Reply:
-    events = numbered(with_call_events(stream_events(response)))
+    events = _events(response)
     if directives.drop == "mid":
         body = first_half(b"".join(map(encode_event, events)))
         return Reply(headers=STREAM_HEADERS, body=body, ending=Ending.CUT)
@@ -176,11 +207,3 @@ def _stream_body(events: list[dict[str, Any]], directives: Directives) -> AsyncI
     if directives.stream is not None:
         return spoiled_stream(directives.stream, events)
     return paced(events, directives.slow_stream or 0.0)
-
-
-def error_reply(error: ApiError) -> Reply:
-    return Reply(error.status, JSON_HEADERS, encode_json(error.body()))
-
-
-def _with_header(reply: Reply, name: str, value: str) -> Reply:
-    return replace(reply, headers={**reply.headers, name: value})

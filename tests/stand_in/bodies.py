@@ -10,17 +10,12 @@ from typing import Any
 from openai_responses_mcp.rehearsal.stream_events import encode_json
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.pace import drip
-
-JSON_HEADERS = {"content-type": "application/json"}
+from tests.stand_in.replies import JSON_HEADERS, json_reply
 
 HUGE_BYTES = 100 * 1024 * 1024
 
 _CHUNK = b"x" * (256 * 1024)
 _PLACE_FOR_TEXT = "rehearsal-text-goes-here"
-
-
-def json_reply(value: Any) -> Reply:
-    return Reply(headers=JSON_HEADERS, body=encode_json(value))
 
 
 def spoiled_body(fault: str, response: dict[str, Any]) -> Reply:

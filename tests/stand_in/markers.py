@@ -13,6 +13,7 @@ from openai_responses_mcp.rehearsal.markers import (
     OUTCOMES,
     SECONDS,
     TEXT,
+    YES_OR_NO,
     Key,
     Wishes,
     one_of,
@@ -33,8 +34,14 @@ DROPS = ("before", "mid", "reset")
 ODD_OUTCOMES = ("incomplete-empty", "unknown-item", "commentary")
 SOURCES = ("none", "api", "url", "dated")
 
+# In a list of statuses: the request is answered as ever, or its connection closed without a word.
+WORKS = 200
+NO_REPLY = 0
+
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
+_CUT = re.compile(r"(after|in|end) (\d+)|none")
 _MAX_SIZE_BYTES = 256 * 1024 * 1024
+_MAX_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,14 @@ class FunctionCall:
 
     name: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a stream stops: broken off after an event or in the middle of it, or ended after it as if it were the last."""
+
+    kind: str
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,15 @@ class Directives(Wishes):
     sources: str | None = None
     slow_stream: float | None = None
     header: tuple[str, str] | None = None
+    background: bool | None = None
+    queue: float | None = None
+    cuts: tuple[Cut | None, ...] = ()
+    get_status: tuple[int, ...] = ()
+    cancel_status: tuple[int, ...] = ()
+    hang_after: int | None = None
+    cancelled_after: int | None = None
+    expires: int | None = None
+    too_old: bool | None = None
     calls: tuple[FunctionCall, ...] = ()
 
     def without_trouble(self) -> "Directives":
@@ -86,6 +110,20 @@ def read_directives(text: str) -> tuple[str, Directives]:
     return plain, Directives(**values, calls=tuple(calls))
 
 
+def _cuts(value: str) -> tuple[Cut | None, ...]:
+    found = [_CUT.fullmatch(item.strip()) for item in value.split(",")]
+    if None in found:
+        raise ValueError(value)
+    return tuple(Cut(cut[1], int(cut[2])) if cut[1] else None for cut in found if cut)
+
+
+def _statuses(value: str) -> tuple[int, ...]:
+    statuses = tuple(int(item) for item in value.split(","))
+    if not all(status in (WORKS, NO_REPLY) or 400 <= status <= 599 for status in statuses):
+        raise ValueError(value)
+    return statuses
+
+
 def _json_text(text: str) -> str:
     try:
         json.loads(text)
@@ -107,19 +145,38 @@ def _header(value: str) -> tuple[str, str]:
     return name.lower(), _header_value(content.strip())
 
 
-ALL_KEYS: dict[str, Key] = KEYS | {
-    "code": Key(str, "text"),
-    "message": TEXT,
-    "retry_after": Key(_header_value, "printable ASCII"),
-    "body": one_of(*BODIES),
-    "stream": one_of(*STREAMS),
-    "drop": one_of(*DROPS),
-    "redirect": Key(_header_value, "a URL in printable ASCII"),
-    "outcome": one_of(*OUTCOMES, *ODD_OUTCOMES),
-    "size": whole_number(0, _MAX_SIZE_BYTES),
-    "sources": one_of(*SOURCES),
-    "slow_stream": SECONDS,
-    "header": Key(_header, "'Name: value' in printable ASCII"),
-    "call": Key(str, "text"),
-    "args": Key(_json_text, "JSON"),
+_STATUSES = Key(_statuses, "a list of statuses from 400 to 599, of 200 and 0")
+_EVENT_NUMBER = whole_number(0, _MAX_EVENTS)
+
+_BACKGROUND_KEYS: dict[str, Key] = {
+    "background": YES_OR_NO,  # no: as an API that does not know the parameter
+    "queue": SECONDS,
+    "cuts": Key(_cuts, "a list of 'after N', 'in N', 'end N' and 'none'"),
+    "get_status": _STATUSES,
+    "cancel_status": _STATUSES,
+    "hang_after": _EVENT_NUMBER,
+    "cancelled_after": _EVENT_NUMBER,
+    "expires": whole_number(0, _MAX_EVENTS),  # the number of GETs that find it
+    "too_old": YES_OR_NO,  # yes: for streams, not for single GETs
 }
+
+ALL_KEYS: dict[str, Key] = (
+    KEYS
+    | _BACKGROUND_KEYS
+    | {
+        "code": Key(str, "text"),
+        "message": TEXT,
+        "retry_after": Key(_header_value, "printable ASCII"),
+        "body": one_of(*BODIES),
+        "stream": one_of(*STREAMS),
+        "drop": one_of(*DROPS),
+        "redirect": Key(_header_value, "a URL in printable ASCII"),
+        "outcome": one_of(*OUTCOMES, *ODD_OUTCOMES),
+        "size": whole_number(0, _MAX_SIZE_BYTES),
+        "sources": one_of(*SOURCES),
+        "slow_stream": SECONDS,
+        "header": Key(_header, "'Name: value' in printable ASCII"),
+        "call": Key(str, "text"),
+        "args": Key(_json_text, "JSON"),
+    }
+)

@@ -14,7 +14,17 @@ class RehearsalServer(HttpServer):
     """The stand-in on loopback; `keep_requests` is how many requests stay readable in `requests`."""
 
     def __init__(self, *, delay_seconds: float = 0.0, keep_requests: int = 0) -> None:
-        super().__init__(FaultyApi(delay_seconds=delay_seconds).answer, keep_requests=keep_requests)
+        self.api = FaultyApi(delay_seconds=delay_seconds)
+        super().__init__(self.api.answer, keep_requests=keep_requests)
+
+    async def close(self) -> None:
+        self.api.background.stop()
+        await super().close()
+
+    async def wait_until_nothing_runs(self) -> None:
+        """Return once no response is worked on in the background."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self.api.background.wait_until_nothing_runs()
 
 
 class RehearsalThread:
@@ -50,6 +60,9 @@ class RehearsalThread:
 
     def wait_for_abort(self, count: int = 1) -> None:
         self._run(self.server.wait_for_abort(count))
+
+    def wait_until_nothing_runs(self) -> None:
+        self._run(self.server.wait_until_nothing_runs())
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         # A little longer than the wait itself, so that its own error is the one that is seen.

@@ -1,6 +1,7 @@
 """Memory of bounded size: what was remembered first is forgotten first."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 MAX_REMEMBERED = 10_000
@@ -15,6 +16,9 @@ class Memory(Generic[_Kept]):
 
     def maybe_recall(self, key: str) -> _Kept | None:
         return self._kept.get(key)
+
+    def all_kept(self) -> Iterable[_Kept]:
+        return self._kept.values()
 
     def remember(self, key: str, value: _Kept) -> None:
         self._kept[key] = value

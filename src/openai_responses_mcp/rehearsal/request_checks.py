@@ -40,6 +40,17 @@ def check_request(request: Mapping[str, Any]) -> None:
         check(request)
 
 
+def read_starting_after(text: str | None) -> int:
+    """The number of the event that a reader has seen last; without one it has seen none."""
+    if text is None:
+        return -1
+    try:
+        return max(int(text), -1)
+    except ValueError as exc:
+        message = f"Invalid type for 'starting_after': expected an integer, got '{text[:80]}'."
+        raise ApiError(400, message, param="starting_after", code="invalid_type") from exc
+
+
 def tools_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [tool for tool in request.get("tools") or [] if isinstance(tool, dict)]
 
@@ -60,6 +71,7 @@ def _check_fields(request: Mapping[str, Any]) -> None:
 
 # The types that the rest of this package relies on; null counts as absent.
 _TYPES: dict[str, tuple[type, ...]] = {
+    "background": (bool,),
     "include": (list,),
     "input": (str, list),
     "instructions": (str,),
@@ -95,6 +107,11 @@ def _check_model(request: Mapping[str, Any]) -> None:
         raise ApiError(400, message, param="model", code="model_not_found")
 
 
+def _check_background(request: Mapping[str, Any]) -> None:
+    if request.get("background") and request.get("store") is False:
+        raise ApiError(400, "Background mode requires 'store' to be true.", param="store")
+
+
 def _check_effort(request: Mapping[str, Any]) -> None:
     if (request.get("reasoning") or {}).get("effort") != "minimal":
         return
@@ -109,5 +126,6 @@ _CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
     _check_types,
     _check_presence,
     _check_model,
+    _check_background,
     _check_effort,
 )

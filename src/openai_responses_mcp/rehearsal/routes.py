@@ -7,15 +7,10 @@ from typing import Any
 from aiohttp import web
 
 from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.request_checks import check_key, read_json
+from openai_responses_mcp.rehearsal.request_checks import check_key, read_json, read_starting_after
 from openai_responses_mcp.rehearsal.responses_api import ResponsesApi, get_model, list_models
-from openai_responses_mcp.rehearsal.stream_events import (
-    STREAM_HEADERS,
-    encode_event,
-    encode_json,
-    numbered,
-    stream_events,
-)
+from openai_responses_mcp.rehearsal.runs import Run
+from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event, encode_json
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
@@ -24,7 +19,10 @@ def build_app(api: ResponsesApi) -> web.Application:
     routes = _Routes(api)
     app = web.Application(middlewares=[_as_the_api_refuses], client_max_size=MAX_BODY_BYTES)
     app.on_response_prepare.append(_name_the_request)
+    app.on_cleanup.append(routes.stop)
     app.router.add_post("/v1/responses", routes.create)
+    app.router.add_get("/v1/responses/{id}", routes.retrieve, allow_head=False)
+    app.router.add_post("/v1/responses/{id}/cancel", routes.cancel)
     app.router.add_get("/v1/models", routes.list_models, allow_head=False)
     app.router.add_get("/v1/models/{name:.+}", routes.get_model, allow_head=False)
     return app
@@ -36,8 +34,18 @@ class _Routes:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         asked = read_json(await request.read())
-        response = await self._api.create(asked)
-        return await _stream(request, response) if asked.get("stream") else _json(response)
+        run = await self._api.create(asked)
+        return await _stream(request, run) if asked.get("stream") else _json(run.response)
+
+    async def retrieve(self, request: web.Request) -> web.StreamResponse:
+        response_id = request.match_info["id"]
+        if request.query.get("stream") != "true":
+            return _json(self._api.runs.find(response_id).response)
+        starting_after = read_starting_after(request.query.get("starting_after"))
+        return await _stream(request, self._api.runs.find_streamed(response_id), starting_after)
+
+    async def cancel(self, request: web.Request) -> web.StreamResponse:
+        return _json(self._api.runs.cancel(request.match_info["id"]).response)
 
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         return _json(list_models())
@@ -45,15 +53,19 @@ class _Routes:
     async def get_model(self, request: web.Request) -> web.StreamResponse:
         return _json(get_model(request.match_info["name"]))
 
+    async def stop(self, app: web.Application) -> None:
+        self._api.runs.stop()
+
 
 def _json(value: Any, status: int = 200) -> web.Response:
     return web.Response(status=status, body=encode_json(value), content_type="application/json")
 
 
-async def _stream(request: web.Request, response: dict[str, Any]) -> web.StreamResponse:
+async def _stream(request: web.Request, run: Run, starting_after: int = -1) -> web.StreamResponse:
     reply = web.StreamResponse(headers=STREAM_HEADERS)
     await reply.prepare(request)
-    await reply.write(b"".join(map(encode_event, numbered(stream_events(response)))))
+    async for batch in run.follow(starting_after):
+        await reply.write(b"".join(map(encode_event, batch)))
     return reply
 
 

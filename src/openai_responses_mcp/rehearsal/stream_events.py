@@ -33,9 +33,14 @@ def numbered(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stream_events(response: dict[str, Any]) -> _Events:
-    """The whole sequence, still without numbers."""
+    """The whole sequence, still without numbers; what is done in the background waits in the queue first."""
     started = unfinished(response, "in_progress")
-    yield {"type": "response.created", "response": started}
+    if response["background"]:
+        queued = unfinished(response, "queued")
+        yield {"type": "response.created", "response": queued}
+        yield {"type": "response.queued", "response": queued}
+    else:
+        yield {"type": "response.created", "response": started}
     yield {"type": "response.in_progress", "response": started}
     for index, item in enumerate(response["output"]):
         yield from _item_events(index, item)
