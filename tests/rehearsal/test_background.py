@@ -150,7 +150,7 @@ async def test_a_place_in_the_stream_that_is_no_number_is_refused(ask: Ask, clie
 
 @pytest.fixture
 async def vendors_client(base_url: str) -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=5) as client:
+    async with AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=30) as client:
         yield client
 
 

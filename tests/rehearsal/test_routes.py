@@ -50,7 +50,7 @@ async def test_models_are_listed_and_found(client: httpx2.AsyncClient) -> None:
 
 
 async def test_the_vendors_client_reads_the_answer(base_url: str) -> None:
-    async with AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=5) as client:
+    async with AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=30) as client:
         response = await client.responses.create(model="gpt-5", input=WEATHER, tools=[{"type": "web_search"}])
     assert "2026-11-16" in response.output_text
 

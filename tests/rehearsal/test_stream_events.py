@@ -64,7 +64,7 @@ async def test_every_outcome_streams_valid_events(ask: Ask, question: str, seen:
 
 async def test_the_vendors_client_reads_the_stream(base_url: str) -> None:
     async with (
-        AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=5) as client,
+        AsyncOpenAI(api_key="made-up", base_url=base_url, max_retries=0, timeout=30) as client,
         await client.responses.create(model="gpt-5", input="Hello", stream=True) as stream,
     ):
         last = [event async for event in stream][-1]

@@ -24,7 +24,7 @@ from tests.stand_in.http_wire import (
 
 Handler = Callable[[RecordedRequest], Awaitable[Reply]]
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 30.0  # what is waited for may be a process that still loads the SDK
 
 _BACKLOG = 4096
 _MAX_READ_AHEAD_BYTES = 64 * 1024
