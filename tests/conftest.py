@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.stand_in.server import RehearsalThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
 collect_ignore = ["e2e/test_process.py", "e2e/test_terminal.py"] if sys.platform == "win32" else []

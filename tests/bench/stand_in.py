@@ -11,12 +11,14 @@ import re
 import sys
 from functools import cache
 
-from openai_responses_mcp.rehearsal.answers import Situation, build_response
-from openai_responses_mcp.rehearsal.faults import JSON_HEADERS
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.markers import Directives
+from openai_responses_mcp.rehearsal.answers import Situation
+from openai_responses_mcp.rehearsal.response_objects import build_response
 from openai_responses_mcp.rehearsal.stream_events import encode_json
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.markers import Directives
+from tests.stand_in.odd_answers import write_odd_answer
+from tests.stand_in.replies import JSON_HEADERS
 
 QUESTION = "What is new in Python?"
 SIGN = b"rehearsal answer"  # in every answer: a reply without it is an error, whatever its shape
@@ -39,8 +41,8 @@ async def answer(request: RecordedRequest) -> Reply:
 
 @cache
 def _answer_bytes(size: int | None) -> bytes:
-    directives = Directives(size=size)
-    return encode_json(build_response({"model": "o3"}, Situation(QUESTION, "", directives, is_searching=True)))
+    answer = write_odd_answer(Situation(QUESTION, is_searching=True), Directives(size=size), [], [])
+    return encode_json(build_response({"model": "o3"}, answer, QUESTION))
 
 
 async def main() -> None:

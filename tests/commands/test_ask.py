@@ -10,8 +10,8 @@ import pytest
 
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.cli import main
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+from tests.stand_in.server import RehearsalThread
 
 
 @pytest.fixture(autouse=True)

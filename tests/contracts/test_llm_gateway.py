@@ -28,9 +28,9 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, Source
 from openai_responses_mcp.domain.ports import LLMGateway
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
+from tests.stand_in.server import RehearsalServer
 
 REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
 RETRIES = 2

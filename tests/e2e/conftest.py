@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, Server, environment
+from tests.stand_in.http_wire import RecordedRequest
+from tests.stand_in.server import RehearsalThread
 
 Start = Callable[..., Server]
 

@@ -9,9 +9,9 @@ import pytest
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import KEY, Message, Server, answer_in, call
 from tests.e2e.conftest import Start, requests_about
+from tests.stand_in.server import RehearsalThread
 
 
 def today() -> date:

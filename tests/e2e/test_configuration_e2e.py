@@ -9,9 +9,9 @@ import pytest
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, answer_in, environment, line, request
 from tests.e2e.conftest import Start
+from tests.stand_in.server import RehearsalThread
 
 PING = line(request(1, "ping"))
 

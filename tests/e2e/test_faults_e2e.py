@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import KEY, Message, Server, answer_in, call, cancellation, framed, line, request
 from tests.e2e.conftest import Start, requests_about
+from tests.stand_in.server import RehearsalThread
 
 PING = {"jsonrpc": "2.0", "id": "good", "method": "ping"}
 DIGITS = "7" * 5000

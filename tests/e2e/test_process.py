@@ -11,9 +11,9 @@ from typing import IO
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, answer_in, call, environment, line, request
 from tests.e2e.conftest import Start
+from tests.stand_in.server import RehearsalThread
 
 HELD = "Why? [rehearse: delay=60]"
 FULL = [path for path in ("/dev/full",) if os.path.exists(path)]  # not every system has one

@@ -11,8 +11,8 @@ from mcp.client import Client
 from mcp.client.stdio import PROCESS_TERMINATION_TIMEOUT, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+from tests.stand_in.server import RehearsalThread
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 REVISIONS: dict[Mode, str] = {"auto": "2026-07-28", "legacy": "2025-06-18", "2026-07-28": "2026-07-28"}

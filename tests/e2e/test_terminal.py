@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.stand_in.server import RehearsalThread
 
 CLEAR_LINE = "\r\x1b[K"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, call, environment, line, request
+from tests.stand_in.server import RehearsalThread
 
 HELD = "Why? [rehearse: delay=60]"
 

@@ -32,12 +32,12 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from openai_responses_mcp.domain.ports import Clock
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+from tests.stand_in.api import FaultyApi
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.server import RehearsalServer
 
 MAX_RETRIES = 2
 PATIENCE_SECONDS = 4.0
@@ -264,7 +264,7 @@ async def test_a_body_that_is_no_response_is_one_failure(body: str) -> None:
         assert "sk again" in str(asked.failure)
 
 
-class StreamlessApi(ResponsesApi):
+class StreamlessApi(FaultyApi):
     """Answers with a body even where a stream was asked for, as a gateway that cannot stream would."""
 
     async def answer(self, request: RecordedRequest) -> Reply:

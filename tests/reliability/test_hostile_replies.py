@@ -14,12 +14,12 @@ from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.openai.session import LONGEST_REPLY_BYTES
 from openai_responses_mcp.domain.errors import GatewayError, GatewayGarbled, GatewayOverloaded, GatewayRefused
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
 from openai_responses_mcp.server.calling import ToolCaller
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
 from tests.server.wired import Wired, tool_call
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
 
 REQUEST = ModelRequest(model="gpt-5.2", instructions="the policy", input_text="Why?")
 PART = {"type": "output_text", "text": "because", "annotations": []}

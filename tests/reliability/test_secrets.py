@@ -23,12 +23,12 @@ from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
 from openai_responses_mcp.domain.ports import LLMGateway
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
 from tests.fakes import FakeClock, FakeTransport
 from tests.rules import ANSWERING, CALLING
 from tests.server.wired import tool_call
+from tests.stand_in.server import RehearsalThread
 
 # Characters that URLs, base64 and JSON each write in their own way.
 KEY = "Zq9+planted/Key=With~Odd.Chars_0123456789-XyZ"

@@ -11,11 +11,11 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.server import RehearsalServer
 
 KEY = "sk-made-up-0123456789"
 

@@ -24,9 +24,9 @@ from openai_responses_mcp.domain.errors import (
     PreviousResponseLost,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
+from tests.stand_in.server import RehearsalServer
 
 at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
 

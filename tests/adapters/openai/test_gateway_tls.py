@@ -18,9 +18,9 @@ from cryptography.x509.oid import NameOID
 
 from openai_responses_mcp.domain.errors import GatewayUnreachable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
+from tests.stand_in.server import RehearsalServer
 
 at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
 

@@ -8,8 +8,8 @@ import pytest
 
 from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
 from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.rehearsal.http_wire import Ending, RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
+from tests.stand_in.server import RehearsalThread
 
 KEY = "sk-proj-abcdefgh12345678"
 CLIENT_NAMES = ("Claude Code", "Codex", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI")

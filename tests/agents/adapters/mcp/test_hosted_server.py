@@ -24,9 +24,9 @@ from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServ
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.adapters.mcp.conftest import SLOW_START_SECONDS, Host, sdk_command, wild
 from tests.agents.fakes import FakeJudge, within
+from tests.stand_in.server import RehearsalThread
 
 
 def asking(tool_name: str, args: dict[str, Any], profile: Any = None) -> RunOptions:

@@ -19,11 +19,11 @@ from openai_responses_mcp.agents.adapters.models.failures import FAILURES
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import PROVIDERS
-from openai_responses_mcp.rehearsal.http_wire import Ending, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.adapters.models.conftest import Ask, Play
 from tests.agents.adapters.models.stand_in import HANG_UP, KEY, calls, refusal
 from tests.agents.fakes import FakeJudge, collected, within
+from tests.stand_in.http_wire import Ending, Reply
+from tests.stand_in.server import RehearsalThread
 
 ALL: list[ProviderName] = list(PROVIDERS)
 

@@ -16,8 +16,8 @@ from openai_responses_mcp.agents import (
 )
 from openai_responses_mcp.agents.composition import answer_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.fakes import FakeJudge, within
+from tests.stand_in.server import RehearsalThread
 
 KEY = "sk-made-up-0123456789"
 

@@ -5,8 +5,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner, tool
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.agents.fakes import FakeJudge, collected, within
+from tests.stand_in.server import RehearsalServer
 
 WRITTEN: list[str] = []
 

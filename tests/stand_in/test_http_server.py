@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.server import RehearsalServer
 
 GET = b"GET /v1/models/gpt-5 HTTP/1.1\r\nauthorization: Bearer made-up\r\n\r\n"
 
