@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fakes import WAIT_SECONDS
+from tests.fakes import SLOW_SECONDS
 
 SDK = ("openai", "httpx2")
 SLOW = (
@@ -35,7 +35,7 @@ def modules_after(code: str, *arguments: str) -> list[str]:
     # Without what measures coverage in the interpreters we start: it imports on its own account.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     command = [sys.executable, "-c", code + "import json, sys; print(json.dumps(sorted(sys.modules)))", *arguments]
-    ended = subprocess.run(command, env=environ, capture_output=True, timeout=WAIT_SECONDS * 4, check=True)
+    ended = subprocess.run(command, env=environ, capture_output=True, timeout=SLOW_SECONDS, check=True)
     modules: list[str] = json.loads(ended.stdout)
     return modules
 

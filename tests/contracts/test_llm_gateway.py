@@ -30,7 +30,7 @@ from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progres
 from openai_responses_mcp.domain.ports import LLMGateway
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
 RETRIES = 2
@@ -131,7 +131,7 @@ class OpenAILeg(Leg):
     wait_seconds = 5.0
 
     def __init__(self) -> None:
-        self._server = RehearsalServer()
+        self._server = StandIn()
 
     async def start(self) -> None:
         self._base_url = await self._server.start()

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.stand_in.server import RehearsalServer as StandIn
+from tests.stand_in.server import StandIn
 
 Ask = Callable[..., Awaitable[httpx2.Response]]
 AnyServer = RehearsalServer | StandIn

@@ -33,15 +33,15 @@ from openai_responses_mcp.domain.errors import (
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from openai_responses_mcp.domain.ports import Clock
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+from tests.fakes import SLOW_SECONDS, FakeClock, FakeLogger
 from tests.stand_in.api import FaultyApi
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 MAX_RETRIES = 2
-PATIENCE_SECONDS = 4.0
-LITTLE_PATIENCE_SECONDS = 0.4
+PATIENCE_SECONDS = 10.0
+LITTLE_PATIENCE_SECONDS = 1.0
 LONGEST_JITTER_SECONDS = 8.0
 KEY = "made-up-key-0123456789"
 
@@ -99,7 +99,7 @@ async def ask(base_url: str, request: ModelRequest, server: HttpServer, *, is_st
     clock = HastyClock()
     is_slow = any(fault in request.input_text for fault in ("drip", "never"))
     retrying, gateway = gateways(base_url, clock, key, LITTLE_PATIENCE_SECONDS if is_slow else PATIENCE_SECONDS)
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(SLOW_SECONDS):
         try:
             outcome: ModelReply | GatewayError | KeyUnusable = await retrying.respond(
                 request, maybe_listener(is_streamed)
@@ -115,7 +115,7 @@ async def ask(base_url: str, request: ModelRequest, server: HttpServer, *, is_st
 
 
 async def ask_stand_in(text: str, *, is_streamed: bool, **others: str) -> Asked:
-    server = RehearsalServer()
+    server = StandIn()
     async with stand_in(server) as base_url:
         return await ask(base_url, question(text, **others), server, is_streamed=is_streamed)
 
@@ -185,7 +185,7 @@ def unused_port() -> int:
 @both_ways
 @pytest.mark.parametrize("address", ["refused", "name not found", "no TLS"])
 async def test_a_connection_that_cannot_be_opened_is_tried_again(address: str, is_streamed: bool) -> None:
-    server = RehearsalServer()
+    server = StandIn()
     async with stand_in(server) as base_url:
         base_urls = {
             "refused": f"http://127.0.0.1:{unused_port()}/v1",
@@ -209,8 +209,8 @@ async def test_a_connection_that_breaks_later_is_not_tried_again(drop: str, is_s
 
 @both_ways
 async def test_a_cancellation_ends_the_waiting_for_a_retry(is_streamed: bool) -> None:
-    server = RehearsalServer()
-    async with stand_in(server) as base_url, asyncio.timeout(WAIT_SECONDS):
+    server = StandIn()
+    async with stand_in(server) as base_url, asyncio.timeout(SLOW_SECONDS):
         clock = FakeClock()
         retrying, gateway = gateways(base_url, clock)
         request = question("Why? [rehearse: status=503; retry_after=50]")
@@ -355,7 +355,7 @@ async def test_a_conversation_that_is_lost_says_which_way(response_id: str, what
 
 @both_ways
 async def test_a_redirect_is_refused_and_the_question_does_not_leave_with_it(is_streamed: bool) -> None:
-    elsewhere = RehearsalServer()
+    elsewhere = StandIn()
     async with stand_in(elsewhere) as elsewhere_url:
         text = f"Why? [rehearse: redirect={elsewhere_url}/responses]"
         asked = await ask_stand_in(text, is_streamed=is_streamed)
@@ -378,7 +378,7 @@ UNSENDABLE = {
 @both_ways
 @pytest.mark.parametrize("key", UNSENDABLE.values(), ids=UNSENDABLE)
 async def test_a_key_that_no_header_carries_is_a_failure_without_an_attempt(key: str, is_streamed: bool) -> None:
-    server = RehearsalServer()
+    server = StandIn()
     async with stand_in(server) as base_url:
         asked = await ask(base_url, question("Why?"), server, is_streamed=is_streamed, key=key)
     assert isinstance(asked.failure, KeyUnusable)
@@ -403,8 +403,8 @@ async def test_every_fault_at_once_leaves_none_waiting(is_streamed: bool) -> Non
         *(directive for directive, _, _ in REFUSALS.values()),
         "delay=60",
     ]
-    server = RehearsalServer()
-    async with stand_in(server) as base_url, asyncio.timeout(WAIT_SECONDS):
+    server = StandIn()
+    async with stand_in(server) as base_url, asyncio.timeout(SLOW_SECONDS):
         retrying, gateway = gateways(base_url, TokyoClock(), patience_seconds=1.0)
         calls = [
             retrying.respond(question(f"Why? [rehearse: {fault}]"), maybe_listener(is_streamed)) for fault in faults

@@ -16,7 +16,7 @@ from openai_responses_mcp.domain.errors import GatewayError, GatewayGarbled, Gat
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from openai_responses_mcp.server.calling import ToolCaller
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS, FakeClock, FakeLogger
+from tests.fakes import SLOW_SECONDS, FakeClock, FakeLogger
 from tests.server.wired import Wired, tool_call
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
@@ -52,7 +52,7 @@ async def serving(status: int, body: bytes, kind: str = JSON, **headers: str) ->
 async def outcome_of(
     status: int, body: bytes, kind: str = JSON, *, is_streamed: bool = False, **headers: str
 ) -> ModelReply | GatewayError:
-    async with serving(status, body, kind, **headers) as base_url, asyncio.timeout(WAIT_SECONDS):
+    async with serving(status, body, kind, **headers) as base_url, asyncio.timeout(SLOW_SECONDS):
         gateway = openai_gateway(base_url)
         try:
             return await gateway.respond(REQUEST, maybe_listener(is_streamed))

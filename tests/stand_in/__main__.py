@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 async def _serve(port: int, delay_seconds: float) -> None:
-    server = RehearsalServer(delay_seconds=delay_seconds)
+    server = StandIn(delay_seconds=delay_seconds)
     is_over = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 Ask = Callable[..., Awaitable[httpx2.Response]]
 
@@ -14,14 +14,14 @@ SEARCH = {"tools": [{"type": "web_search"}], "include": ["web_search_call.action
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[RehearsalServer]:
-    server = RehearsalServer(keep_requests=1000)
+async def server() -> AsyncIterator[StandIn]:
+    server = StandIn(keep_requests=1000)
     yield server
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
+async def base_url(server: StandIn) -> str:
     return await server.start()
 
 

@@ -2,7 +2,7 @@ import httpx2
 import pytest
 
 from tests.stand_in.conftest import Ask
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ async def test_a_redirect_names_its_place(ask: Ask) -> None:
 )
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_dropped_connection_is_no_answer(
-    ask: Ask, server: RehearsalServer, drop: str, error: type[Exception], stream: bool
+    ask: Ask, server: StandIn, drop: str, error: type[Exception], stream: bool
 ) -> None:
     with pytest.raises(error):
         await ask(f"[rehearse: drop={drop}]", stream=stream)
@@ -58,7 +58,7 @@ async def test_a_dropped_connection_is_no_answer(
 
 
 async def test_every_answer_can_be_delayed() -> None:
-    server = RehearsalServer(delay_seconds=60)
+    server = StandIn(delay_seconds=60)
     headers = {"authorization": "Bearer made-up"}
     async with httpx2.AsyncClient(base_url=await server.start(), headers=headers, trust_env=False) as client:
         with pytest.raises(httpx2.ReadTimeout):

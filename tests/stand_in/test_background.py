@@ -5,7 +5,7 @@ import pytest
 
 from tests.rehearsal.test_stream_events import read_events
 from tests.stand_in.conftest import Ask
-from tests.stand_in.server import RehearsalServer, RehearsalThread
+from tests.stand_in.server import StandIn, StandInThread
 
 BACKGROUND = {"background": True, "stream": True}
 
@@ -56,9 +56,7 @@ async def test_a_cut_before_what_is_asked_for_sends_nothing(client: httpx2.Async
     assert await go_on(client, id_in(first), 2) == (b"", False)
 
 
-async def test_a_run_is_not_touched_by_the_cuts_of_its_readers(
-    client: httpx2.AsyncClient, server: RehearsalServer
-) -> None:
+async def test_a_run_is_not_touched_by_the_cuts_of_its_readers(client: httpx2.AsyncClient, server: StandIn) -> None:
     first, _ = await start(client, "cuts=after 0; slow_stream=0.001")
     await server.wait_until_nothing_runs()
     assert (await client.get(f"/responses/{id_in(first)}")).json()["status"] == "completed"
@@ -77,7 +75,7 @@ async def test_the_way_back_fails_as_often_as_the_question_says(client: httpx2.A
     assert (await client.get(path)).json()["status"] == "completed"
 
 
-async def test_a_cancel_can_fail_first(client: httpx2.AsyncClient, server: RehearsalServer) -> None:
+async def test_a_cancel_can_fail_first(client: httpx2.AsyncClient, server: StandIn) -> None:
     first, _ = await start(client, "cuts=after 1; hang_after=3; cancel_status=500")
     path = f"/responses/{id_in(first)}/cancel"
     assert (await client.post(path)).status_code == 500
@@ -86,7 +84,7 @@ async def test_a_cancel_can_fail_first(client: httpx2.AsyncClient, server: Rehea
     assert server.api.background.running == []
 
 
-async def test_a_run_can_stay_in_the_queue(ask: Ask, client: httpx2.AsyncClient, server: RehearsalServer) -> None:
+async def test_a_run_can_stay_in_the_queue(ask: Ask, client: httpx2.AsyncClient, server: StandIn) -> None:
     response = (await ask("Why? [rehearse: queue=60]", background=True)).json()
     first, _ = await start(client, "queue=60; cuts=after 1")
     assert [event["type"] for event in read_events(first)] == ["response.created", "response.queued"]
@@ -94,7 +92,7 @@ async def test_a_run_can_stay_in_the_queue(ask: Ask, client: httpx2.AsyncClient,
     assert len(server.api.background.running) == 2
 
 
-async def test_a_run_that_hangs_never_ends(client: httpx2.AsyncClient, server: RehearsalServer) -> None:
+async def test_a_run_that_hangs_never_ends(client: httpx2.AsyncClient, server: StandIn) -> None:
     first, _ = await start(client, "hang_after=4; cuts=after 4")
     assert (await client.get(f"/responses/{id_in(first)}")).json()["status"] == "in_progress"
     with pytest.raises(httpx2.ReadTimeout):
@@ -132,7 +130,7 @@ async def test_an_api_may_not_know_the_parameter(ask: Ask) -> None:
 
 @pytest.mark.parametrize("fault", ["stream=cut", "drop=mid", "stream=garbage-event"])
 async def test_the_first_stream_can_be_spoiled_like_any_other(
-    client: httpx2.AsyncClient, server: RehearsalServer, fault: str
+    client: httpx2.AsyncClient, server: StandIn, fault: str
 ) -> None:
     first, _ = await start(client, fault)
     await server.wait_until_nothing_runs()
@@ -142,7 +140,7 @@ async def test_the_first_stream_can_be_spoiled_like_any_other(
 
 
 def test_the_thread_waits_until_nothing_runs() -> None:
-    with RehearsalThread() as rehearsal:
+    with StandInThread() as rehearsal:
         with httpx2.Client(headers={"authorization": "Bearer made-up"}, trust_env=False, timeout=5) as client:
             body = {"model": "gpt-5", "input": "Why? [rehearse: slow_stream=0.001]", "background": True}
             client.post(rehearsal.base_url + "/responses", json=body)

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from tests.stand_in.conftest import Ask
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 
 def complete_events(body: bytes) -> list[bytes]:
@@ -45,7 +45,7 @@ async def test_some_streams_have_one_bad_event_among_the_good(ask: Ask, fault: s
 
 
 async def test_a_stream_that_never_ends_waits_for_its_client_to_leave(
-    client: httpx2.AsyncClient, server: RehearsalServer
+    client: httpx2.AsyncClient, server: StandIn
 ) -> None:
     body = {"model": "gpt-5", "input": "[rehearse: stream=never]", "stream": True}
     async with client.stream("POST", "/responses", json=body) as reply:
@@ -57,7 +57,7 @@ async def test_a_stream_that_never_ends_waits_for_its_client_to_leave(
     await server.wait_for_abort()
 
 
-async def test_stream_events_can_be_slow(client: httpx2.AsyncClient, server: RehearsalServer) -> None:
+async def test_stream_events_can_be_slow(client: httpx2.AsyncClient, server: StandIn) -> None:
     body = {"model": "gpt-5", "input": "[rehearse: slow_stream=60]", "stream": True}
     async with client.stream("POST", "/responses", json=body) as reply:
         first = await asyncio.wait_for(anext(reply.aiter_bytes()), 5)
@@ -77,9 +77,7 @@ async def test_body_faults_leave_streams_alone_and_the_other_way_round(ask: Ask)
 
 
 @pytest.mark.parametrize("keys", ["body=drip", "stream=drip"])
-async def test_a_dripping_answer_comes_byte_by_byte(
-    client: httpx2.AsyncClient, server: RehearsalServer, keys: str
-) -> None:
+async def test_a_dripping_answer_comes_byte_by_byte(client: httpx2.AsyncClient, server: StandIn, keys: str) -> None:
     body = {"model": "gpt-5", "input": f"[rehearse: {keys}]", "stream": keys.startswith("stream")}
     async with client.stream("POST", "/responses", json=body) as reply:
         pieces = reply.aiter_raw()

@@ -15,7 +15,7 @@ from tests.contracts.openai_gateways import forget_proxies, maybe_listener, open
 from tests.fakes import WAIT_SECONDS
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 KEY = "sk-made-up-0123456789"
 
@@ -25,15 +25,15 @@ at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["a
 
 
 @pytest.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RehearsalServer]:
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StandIn]:
     forget_proxies(monkeypatch)
-    server = RehearsalServer(keep_requests=100)
+    server = StandIn(keep_requests=100)
     yield server
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
+async def base_url(server: StandIn) -> str:
     return await server.start()
 
 
@@ -63,7 +63,7 @@ async def respond(gateway: OpenAIResponsesGateway, question: str = "Hello", *, s
 
 
 @at_once_and_streamed
-async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: RehearsalServer, streams: bool) -> None:
+async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: StandIn, streams: bool) -> None:
     await respond(make(api_key=KEY), streams=streams)
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
@@ -73,7 +73,7 @@ async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: Rehear
 
 @at_once_and_streamed
 async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(
-    make: Make, server: RehearsalServer, streams: bool
+    make: Make, server: StandIn, streams: bool
 ) -> None:
     await respond(make(), "why \ud800?", streams=streams)
     assert server.requests[0].json == request_body(asking("why \ufffd?")) | ({"stream": True} if streams else {})
@@ -92,14 +92,12 @@ async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -
     await server.close()
 
 
-async def test_fields_can_be_left_out(make: Make, server: RehearsalServer) -> None:
+async def test_fields_can_be_left_out(make: Make, server: StandIn) -> None:
     await respond(make(omit=("truncation", "include")))
     assert server.requests[0].json == request_body(asking(), ("truncation", "include"))
 
 
-async def test_variables_of_the_sdk_are_honoured(
-    make: Make, server: RehearsalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_variables_of_the_sdk_are_honoured(make: Make, server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     await respond(make())
@@ -131,7 +129,7 @@ async def test_the_listener_hears_of_thinking_searching_and_writing(make: Make) 
 
 
 @pytest.mark.parametrize("key", ["", " ", "\n", "\t \r\n"])
-async def test_without_a_key_no_attempt_is_made(make: Make, server: RehearsalServer, key: str) -> None:
+async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn, key: str) -> None:
     with pytest.raises(KeyUnusable, match=r"^Missing API key: set THE_KEY$"):
         await respond(make(api_key=key))
     assert server.received == 0
@@ -152,7 +150,7 @@ async def test_without_a_key_no_attempt_is_made(make: Make, server: RehearsalSer
 )
 @at_once_and_streamed
 async def test_a_key_that_no_header_can_carry_is_a_clear_failure_without_an_attempt(
-    make: Make, server: RehearsalServer, key: str, streams: bool
+    make: Make, server: StandIn, key: str, streams: bool
 ) -> None:
     with pytest.raises(KeyUnusable, match="THE_KEY holds a space, a control character or a letter") as caught:
         await respond(make(api_key=key), streams=streams)
@@ -161,13 +159,13 @@ async def test_a_key_that_no_header_can_carry_is_a_clear_failure_without_an_atte
 
 
 @pytest.mark.parametrize("key", [f" {KEY}", f"{KEY}\n", f"\t{KEY}\r\n"])
-async def test_blanks_around_a_key_are_stripped(make: Make, server: RehearsalServer, key: str) -> None:
+async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn, key: str) -> None:
     await respond(make(api_key=key))
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 @at_once_and_streamed
-async def test_a_cancel_closes_the_connection(make: Make, server: RehearsalServer, streams: bool) -> None:
+async def test_a_cancel_closes_the_connection(make: Make, server: StandIn, streams: bool) -> None:
     responding = call(make(), "[rehearse: delay=60]", streams=streams)
     await server.wait_for_requests()
     responding.cancel()
@@ -176,7 +174,7 @@ async def test_a_cancel_closes_the_connection(make: Make, server: RehearsalServe
     await server.wait_for_abort()
 
 
-async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Make, server: RehearsalServer) -> None:
+async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Make, server: StandIn) -> None:
     began = asyncio.Event()
     request = asking("[rehearse: stream=never]")
     responding = asyncio.ensure_future(make().respond(request, lambda _: began.set()))
@@ -192,7 +190,7 @@ async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Ma
     [("delay=60", False), ("delay=60", True), ("body=drip", False), ("stream=drip", True), ("stream=never", True)],
 )
 async def test_an_attempt_ends_with_its_time_however_busy_the_other_side_seems(
-    make: Make, server: RehearsalServer, keys: str, streams: bool
+    make: Make, server: StandIn, keys: str, streams: bool
 ) -> None:
     gateway = make(timeout_seconds=0.5)
     await asyncio.to_thread(gateway.prepare)
@@ -202,7 +200,7 @@ async def test_an_attempt_ends_with_its_time_however_busy_the_other_side_seems(
     assert server.received == 1
 
 
-async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, server: RehearsalServer) -> None:
+async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, server: StandIn) -> None:
     gateway = make(max_concurrency=2)
     calls = [call(gateway, "[rehearse: delay=60]") for _ in range(3)]
     await server.wait_for_requests(2)
@@ -215,7 +213,7 @@ async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, serve
     await asyncio.wait(calls, timeout=WAIT_SECONDS)
 
 
-async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: RehearsalServer) -> None:
+async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: StandIn) -> None:
     gateway = make(max_concurrency=1, timeout_seconds=1.0)
     await respond(gateway)
     late, patient = call(gateway, "[rehearse: delay=60]"), call(gateway, "Hello")
@@ -225,7 +223,7 @@ async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make,
 
 
 async def test_waiting_for_a_place_can_be_cancelled_and_gives_the_place_to_the_next(
-    make: Make, server: RehearsalServer
+    make: Make, server: StandIn
 ) -> None:
     gateway = make(max_concurrency=1)
     first, second, third = (call(gateway, f"[rehearse: delay={delay}]") for delay in (60, 60, 0))
@@ -246,7 +244,7 @@ async def test_a_place_is_free_again_after_a_failure(make: Make) -> None:
     assert (await respond(gateway)).text
 
 
-async def test_connections_are_used_again(make: Make, server: RehearsalServer) -> None:
+async def test_connections_are_used_again(make: Make, server: StandIn) -> None:
     gateway = make()
     for _ in range(3):
         await respond(gateway)
@@ -254,7 +252,7 @@ async def test_connections_are_used_again(make: Make, server: RehearsalServer) -
 
 
 async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing(
-    make: Make, server: RehearsalServer, base_url: str
+    make: Make, server: StandIn, base_url: str
 ) -> None:
     gateway = make()
     await respond(gateway)
@@ -263,7 +261,7 @@ async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing
     assert (await respond(gateway)).text
 
 
-async def test_a_model_can_be_checked(make: Make, server: RehearsalServer) -> None:
+async def test_a_model_can_be_checked(make: Make, server: StandIn) -> None:
     await make().check_model("gpt-5")
     await make().check_model("a/b")
     assert [request.target for request in server.requests] == ["/v1/models/gpt-5", "/v1/models/a%2Fb"]
@@ -302,16 +300,14 @@ async def test_a_gateway_that_was_never_used_can_be_closed() -> None:
     await openai_gateway("http://api.invalid/v1").close()
 
 
-async def test_a_prepared_gateway_answers_and_nothing_was_asked_before(make: Make, server: RehearsalServer) -> None:
+async def test_a_prepared_gateway_answers_and_nothing_was_asked_before(make: Make, server: StandIn) -> None:
     gateway = make()
     await asyncio.to_thread(gateway.prepare)
     assert server.received == 0
     assert (await respond(gateway)).text
 
 
-async def test_preparing_goes_past_proxies(
-    server: RehearsalServer, base_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_preparing_goes_past_proxies(server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", base_url)
     await asyncio.to_thread(openai_gateway("http://api.invalid/v1").prepare)
     assert server.received == 0

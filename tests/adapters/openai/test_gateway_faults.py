@@ -26,7 +26,7 @@ from openai_responses_mcp.domain.errors import (
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
 
@@ -37,14 +37,14 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[RehearsalServer]:
-    server = RehearsalServer(keep_requests=10)
+async def server() -> AsyncIterator[StandIn]:
+    server = StandIn(keep_requests=10)
     yield server
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
+async def base_url(server: StandIn) -> str:
     return await server.start()
 
 
@@ -87,7 +87,7 @@ RETRY_AFTERS: dict[str, Callable[[float | None], bool]] = {
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 @at_once_and_streamed
 async def test_an_api_in_trouble_is_asked_once_and_its_wish_to_wait_is_passed_on(
-    server: RehearsalServer, base_url: str, status: int, streams: bool
+    server: StandIn, base_url: str, status: int, streams: bool
 ) -> None:
     gateway = openai_gateway(base_url)
     for retry_after, fits in RETRY_AFTERS.items():
@@ -113,9 +113,7 @@ async def test_an_api_in_trouble_is_asked_once_and_its_wish_to_wait_is_passed_on
     ],
 )
 @at_once_and_streamed
-async def test_a_refusal_says_what_to_do(
-    server: RehearsalServer, base_url: str, keys: str, says: str, streams: bool
-) -> None:
+async def test_a_refusal_says_what_to_do(server: StandIn, base_url: str, keys: str, says: str, streams: bool) -> None:
     error = await failure(base_url, f"[rehearse: {keys}]", streams=streams)
     assert type(error) is GatewayRefused
     assert says in str(error)
@@ -204,8 +202,8 @@ async def test_replies_that_ended_otherwise_are_read(base_url: str, streams: boo
 
 
 @at_once_and_streamed
-async def test_a_redirect_is_not_followed(server: RehearsalServer, base_url: str, streams: bool) -> None:
-    elsewhere = RehearsalServer()
+async def test_a_redirect_is_not_followed(server: StandIn, base_url: str, streams: bool) -> None:
+    elsewhere = StandIn()
     place = await elsewhere.start()
     error = await failure(base_url, f"[rehearse: redirect={place}/responses]", streams=streams)
     assert type(error) is GatewayRefused
@@ -322,7 +320,7 @@ async def test_a_proxy_that_cannot_be_used_is_named(
 
 @at_once_and_streamed
 async def test_a_proxy_from_the_environment_is_asked(
-    server: RehearsalServer, base_url: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+    server: StandIn, base_url: str, streams: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", base_url.removesuffix("/v1"))
     assert (await ask("http://api.invalid/v1", streams=streams)).text
@@ -330,7 +328,7 @@ async def test_a_proxy_from_the_environment_is_asked(
 
 
 async def test_a_host_that_needs_no_proxy_is_asked_directly(
-    server: RehearsalServer, base_url: str, monkeypatch: pytest.MonkeyPatch
+    server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -20,7 +20,7 @@ from openai_responses_mcp.domain.errors import GatewayUnreachable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import WAIT_SECONDS
-from tests.stand_in.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
 
@@ -73,7 +73,7 @@ async def encrypted(base_url: str, certificate: Path) -> AsyncIterator[str]:
 @pytest.fixture
 async def base_url(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     forget_proxies(monkeypatch)
-    server = RehearsalServer()
+    server = StandIn()
     async with encrypted(await server.start(), certificate) as address:
         yield address
         await server.close()

@@ -17,13 +17,13 @@ from openai_responses_mcp.agents import (
 from openai_responses_mcp.agents.composition import answer_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within
-from tests.stand_in.server import RehearsalThread
+from tests.stand_in.server import StandInThread
 
 KEY = "sk-made-up-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rehearsal: RehearsalThread) -> None:
+def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rehearsal: StandInThread) -> None:
     for name in ("MODEL_ANSWER", "MODEL_DETAILED", "MODEL_QUICK", "DEBUG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
