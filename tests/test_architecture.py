@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.fakes import WAIT_SECONDS
 
-SDK = ("openai", "httpx2")
 SLOW = (
-    *SDK,
+    "openai",
+    "httpx2",
     "aiohttp",
     "pydantic",
     "structlog",
@@ -44,12 +44,6 @@ def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None
     modules = modules_after(START, str(tmp_path))
     assert "openai_responses_mcp.commands.serve" in modules
     assert [name for name in SLOW if name in modules] == []
-
-
-def test_the_sdk_is_not_imported_before_somebody_listens_to_progress() -> None:
-    modules = modules_after("import openai_responses_mcp.container\n")
-    assert "aiohttp" in modules
-    assert [name for name in SDK if name in modules] == []
 
 
 LOADED = """

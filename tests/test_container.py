@@ -3,11 +3,10 @@ from typing import Any
 
 import pytest
 from dependency_injector import errors
+from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.client import SdkClient
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
@@ -27,8 +26,7 @@ from tests.fakes import FakeLogger
 
 KINDS = {
     "clock": TokyoClock,
-    "route": ApiRoute,
-    "sdk": SdkClient,
+    "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
     "answer_question": AnswerQuestion,

@@ -1,35 +1,23 @@
 """The composition root: the only place where adapters meet use cases. Adapters first, use cases after.
 
 What must be open before the first reply (the logger) or is shared with the connection is handed in by the command
-that runs; what is slow to load is loaded with this module, behind the first replies, and the SDK still later.
+that runs; what is slow to load, the SDK above all, is loaded with this module, behind the first replies.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from dependency_injector import containers, providers
 
+from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
-from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.models import Profile
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-
-if TYPE_CHECKING:
-    from openai_responses_mcp.adapters.openai.client import SdkClient
-
-
-def sdk_client(*arguments: Any, **options: Any) -> "SdkClient":
-    """Loads the SDK, which takes longer than all the rest."""
-    from openai_responses_mcp.adapters.openai.client import SdkClient
-
-    return SdkClient(*arguments, **options)
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
@@ -68,18 +56,15 @@ class Container(containers.DeclarativeContainer):
     is_ending: providers.Dependency[asyncio.Event] = providers.Dependency(instance_of=asyncio.Event)
 
     clock = providers.Singleton(TokyoClock)
-    route = providers.Singleton(ApiRoute, base_url=settings.provided.openai.base_url, api_key=api_key)
-    sdk = providers.ThreadSafeSingleton(
-        sdk_client,
-        route,
+    client = providers.ThreadSafeSingleton(
+        openai_client,
+        base_url=settings.provided.openai.base_url,
+        api_key=api_key,
         max_connections=settings.provided.request.max_concurrency,
-        now=clock.provided.now,
-        mask=mask,
     )
     openai_gateway = providers.Singleton(
         OpenAIResponsesGateway,
-        providers.Singleton(ApiSession, route, max_connections=settings.provided.request.max_concurrency),
-        sdk.provider,
+        client.provider,
         api_key=api_key,
         api_key_variable=settings.provided.openai.api_key_env,
         timeout_seconds=settings.provided.request.timeout_seconds,

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 30.0
 KEY = "sk-planted-0123456789-must-never-be-seen"
 COMMAND = (sys.executable, "-m", "openai_responses_mcp")
 

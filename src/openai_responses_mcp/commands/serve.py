@@ -66,13 +66,10 @@ async def _serve(wire: tuple[int, int], around: Surroundings, *, is_line_mode: b
 
 
 def _load(around: Surroundings) -> "Iterator[ToolCaller]":
-    """First what every call needs; then the SDK, for calls that want to hear of progress."""
     try:
         container = around.load_container()
-        gateway = container.openai_gateway()
-        gateway.prepare()
+        container.openai_gateway().prepare()
         yield container.tool_caller()
-        gateway.prepare_streaming()
     finally:
         gc.enable()
 
