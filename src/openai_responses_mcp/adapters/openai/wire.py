@@ -34,6 +34,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
         "reasoning": request.reasoning_effort and {"effort": request.reasoning_effort},
         "previous_response_id": request.previous_response_id,
         "max_output_tokens": request.max_output_tokens,
+        "stream": True,
     }
     return {name: value for name, value in body.items() if value is not None and name not in omit}
 
