@@ -327,3 +327,11 @@ def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     openai_gateway(base_url).prepare()
+
+
+async def test_nothing_is_told_of_the_machine(make: Make, server: RehearsalServer) -> None:
+    await respond(make())
+    await make().check_model("gpt-5")
+    told = [name for request in server.requests for name in request.headers]
+    assert "authorization" in told
+    assert [name for name in told if name.startswith("x-stainless")] == []

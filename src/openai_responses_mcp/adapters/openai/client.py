@@ -13,12 +13,27 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, Omit, RequestOptions
 from yarl import URL
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.openai.transport import AiohttpTransport
 from openai_responses_mcp.domain.errors import GatewayRefused
+
+# What the SDK would tell of this machine with every request. The API does not need it, and headers take time.
+LEAN: RequestOptions = {
+    "headers": {
+        "X-Stainless-Arch": Omit(),
+        "X-Stainless-Async": Omit(),
+        "X-Stainless-Lang": Omit(),
+        "X-Stainless-OS": Omit(),
+        "X-Stainless-Package-Version": Omit(),
+        "X-Stainless-Runtime": Omit(),
+        "X-Stainless-Runtime-Version": Omit(),
+        "x-stainless-read-timeout": Omit(),
+        "x-stainless-retry-count": Omit(),
+    }
+}
 
 _USABLE_PROXIES = ("http", "https")
 
@@ -51,7 +66,7 @@ async def load_late_imports(client: AsyncOpenAI) -> None:
         async with httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as http:
             with suppress(aiohttp.ClientConnectionError):
                 await client.with_options(api_key="none", base_url=address, http_client=http).post(
-                    "/responses", cast_to=httpx2.Response, body={}, stream=True
+                    "/responses", cast_to=httpx2.Response, body={}, stream=True, options=LEAN
                 )
 
 

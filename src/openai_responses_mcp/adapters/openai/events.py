@@ -16,7 +16,14 @@ class EventReader:
         self._is_first_line = True
 
     def receive(self, data: bytes) -> list[bytes]:
-        return [event for line in self._lines(data) if (event := self._maybe_event(line))]
+        events = []
+        for line in self._lines(data):
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                events.append(b"\n".join(self._data))
+                self._data = []
+        return [event for event in events if event]
 
     def _lines(self, data: bytes) -> list[bytes]:
         if self._ends_with_return and data:
@@ -36,12 +43,3 @@ class EventReader:
             self._is_first_line = False
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
         return lines
-
-    def _maybe_event(self, line: bytes) -> bytes | None:
-        """The data of the event that this line ends; None where it ends none, or one without data."""
-        if line.startswith(b"data:"):
-            self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-        elif not line and self._data:
-            data, self._data = b"\n".join(self._data), []
-            return data or None
-        return None

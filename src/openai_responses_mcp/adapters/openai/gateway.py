@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.client import load_late_imports
+from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import stream_error, vendor_errors_translated
 from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, request_body
@@ -65,7 +65,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         path = f"/models/{quote(model, safe='')}"
         async with self._attempt():
-            reply = await self._client.get(path, cast_to=httpx2.Response, stream=True)
+            reply = await self._client.get(path, cast_to=httpx2.Response, stream=True, options=LEAN)
             await reply.aclose()  # What it says of the model does not matter.
 
     def prepare(self) -> None:
@@ -73,6 +73,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
         What goes wrong here goes wrong again, and is told, with the first question.
         """
+        self._mask("")  # Made with the first text to mask.
         with contextlib.suppress(GatewayError), vendor_errors_translated(self._clock.now, self._mask):
             asyncio.run(load_late_imports(self._client))
 
@@ -88,7 +89,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
     async def _ask(self, body: JsonObject, on_progress: ProgressListener | None) -> object:
         async with self._attempt() as deadline:
-            reply = await self._client.post("/responses", cast_to=httpx2.Response, body=body, stream=True)
+            reply = await self._client.post("/responses", cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
             async with aclosing(reply), aclosing(reply.aiter_bytes()) as chunks:
                 reader = ReplyReader(reply.headers.get("content-type", ""))
                 response = await self._final_response(reader, chunks, on_progress)

@@ -18,8 +18,9 @@ from yarl import URL
 LONGEST_ERROR_BYTES = 64 * 1024
 # Longer than a person thinks between two questions; the pool notices connections that the other side has closed.
 KEEP_ALIVE_SECONDS = 30.0
-# Small, because each is unpacked at once where it is packed: a few kilobytes may unfold into megabytes.
-_CHUNK_BYTES = 16 * 1024
+_CHUNK_BYTES = 256 * 1024
+# Each is unpacked at once, and a few kilobytes may unfold into megabytes.
+_PACKED_CHUNK_BYTES = 16 * 1024
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -80,7 +81,8 @@ class _Body(httpx2.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while chunk := await self._answer.content.read(_CHUNK_BYTES):
+        size = _PACKED_CHUNK_BYTES if "Content-Encoding" in self._answer.headers else _CHUNK_BYTES
+        while chunk := await self._answer.content.read(size):
             yield chunk
 
     async def aclose(self) -> None:
