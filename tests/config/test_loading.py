@@ -27,10 +27,10 @@ Problems = Callable[..., list[str]]
 ROOT = Path(__file__).parent.parent.parent
 KEY = "sk-proj-abcdefgh12345678"
 
-PROFILES_OF_V0_9 = ModelProfiles(
+PROFILES_OF_THE_EXAMPLE = ModelProfiles(
     answer=Profile("gpt-5.2", "medium", "medium"),
-    answer_detailed=Profile("gpt-5.1-codex", "high", "high"),
-    answer_quick=Profile("gpt-5.2-chat-latest", "low", "low"),
+    answer_detailed=Profile("gpt-5.5", "high", "high"),
+    answer_quick=Profile("gpt-5.4-mini", "low", "low"),
 )
 
 
@@ -276,10 +276,10 @@ def test_show_masks_what_is_secret(configured: Load) -> None:
 # What is shipped with it
 
 
-def test_the_example_loads_and_shows_the_profiles_of_the_specification() -> None:
+def test_the_example_loads_and_shows_a_profile_for_each_tool() -> None:
     configuration = load(Flags(config=str(ROOT / "config" / "config.yaml.example")), {})
     assert configuration.warnings == ()
-    assert configuration.settings == Settings(model_profiles=PROFILES_OF_V0_9)
+    assert configuration.settings == Settings(model_profiles=PROFILES_OF_THE_EXAMPLE)
 
 
 def test_the_example_still_loads_when_everything_in_it_is_switched_on(configured: Load, home: Path) -> None:

@@ -32,7 +32,7 @@ from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
 
-REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
+REQUEST = ModelRequest(model="gpt-5.4-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
 RETRIES = 2
 
 # What goes wrong, and how it is told. The first three also go wrong at the real API.
