@@ -178,7 +178,7 @@ async def test_an_answer_from_a_search_ends_with_its_dated_sources() -> None:
     answer = await answer_to(ModelReply(text="Because.", cited=cited, search_count=2))
     assert answer.text == "Because.\n\nSources:\n- https://a.example (2026-01-02)\n- https://b.example (2026-11-16)"
     assert answer.used_search
-    assert answer.citations[0] == Citation("https://a.example", "2026-01-02", "A")
+    assert answer.citations[0] == Citation("https://a.example", "2026-01-02", "A", "published")
     assert answer.search_count == 2
 
 

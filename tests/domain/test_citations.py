@@ -65,11 +65,11 @@ def test_a_limit_of_two_or_more_never_cuts_off_every_source_id(
     assert chosen(cited, searched, limit) == urls
 
 
-def test_a_citation_keeps_the_title_and_the_date_of_its_source_or_gets_the_day_of_access() -> None:
+def test_a_citation_keeps_the_date_of_its_source_or_gets_the_day_of_access_and_says_which() -> None:
     reply = ModelReply(text="", cited=(Source("https://a.example", "A", "2025-05-05"), Source("https://b.example")))
     assert select_citations(reply, today=TODAY, limit=3) == (
-        Citation("https://a.example", "2025-05-05", "A"),
-        Citation("https://b.example", TODAY, None),
+        Citation("https://a.example", "2025-05-05", "A", "published"),
+        Citation("https://b.example", TODAY, None, "accessed"),
     )
 
 

@@ -56,7 +56,10 @@ def test_a_question_about_today_is_answered_with_dated_sources(warm_server: Serv
 def test_the_result_holds_the_answer_twice_and_says_what_it_took(warm_server: Server) -> None:
     result = warm_server.ask("What is the latest release?")["result"]
     answer, response_id = json.loads(result["content"][0]["text"]), result["structuredContent"]["response_id"]
+    kinds = [citation.pop("date_kind") for citation in result["structuredContent"]["citations"]]
     assert result["structuredContent"] == {**answer, "response_id": response_id}
+    assert kinds
+    assert set(kinds) <= {"published", "accessed"}
     assert result["content"][1] == {"type": "text", "text": f"[Response ID: {response_id}]"}
     assert len(result["content"]) == 2
     assert "isError" not in result

@@ -12,7 +12,10 @@ ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
 FOUND = Answer(
     text="Because. 日本",
     used_search=True,
-    citations=(Citation("https://a.example", "2026-01-02", "A"), Citation("oai-weather", "2026-11-16")),
+    citations=(
+        Citation("https://a.example", "2026-01-02", "A", "published"),
+        Citation("oai-weather", "2026-11-16", None, "accessed"),
+    ),
     model="gpt-5.2",
     response_id="resp_1",
     usage=Usage(1, 2, 3),
@@ -28,6 +31,10 @@ FIELDS = {
     ],
     "model": "gpt-5.2",
 }
+DATED = [
+    {"url": "https://a.example", "title": "A", "published_at": "2026-01-02", "date_kind": "published"},
+    {"url": "oai-weather", "published_at": "2026-11-16", "date_kind": "accessed"},
+]
 
 
 def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_it() -> None:
@@ -35,12 +42,18 @@ def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_i
     text, response_id = result["content"]
     assert (text["type"], json.loads(text["text"])) == ("text", FIELDS)
     assert response_id == {"type": "text", "text": "[Response ID: resp_1]"}
-    assert result["structuredContent"] == {**FIELDS, "response_id": "resp_1"}
+    assert result["structuredContent"] == {**FIELDS, "citations": DATED, "response_id": "resp_1"}
     assert result["_meta"] == {
         "openai-responses-mcp/usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
         "openai-responses-mcp/searches": 2,
     }
     assert set(result) == {"content", "structuredContent", "_meta"}
+
+
+def test_the_schema_declares_every_field_of_a_citation() -> None:
+    schema = ANSWER.described()["outputSchema"]["properties"]["citations"]["items"]["properties"]
+    assert set(DATED[0]) == set(schema)
+    assert {citation["date_kind"] for citation in DATED} == set(schema["date_kind"]["enum"])
 
 
 def test_what_an_answer_does_not_have_is_left_out() -> None:

@@ -30,7 +30,10 @@ def select_citations(reply: ModelReply, *, today: str, limit: int) -> tuple[Cita
 def _citation(source: Source, today: str) -> Citation:
     """On one line: a line end inside a name would forge lines of the `Sources:` section."""
     name = re.sub(_UNFIT_FOR_URLS, _percent_encoded, source.name) if source.is_url else one_line(source.name)
-    return Citation(url=name, published_at=source.date or today, title=source.title and one_line(source.title))
+    title = source.title and one_line(source.title)
+    if source.date is None:
+        return Citation(name, today, title, "accessed")
+    return Citation(name, source.date, title, "published")
 
 
 def _percent_encoded(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 class Profile(Protocol):
@@ -96,11 +96,12 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A source as the client sees it: always dated."""
+    """A source as the client sees it: always dated, and `date_kind` says whether that is the source's own date."""
 
     url: str
     published_at: str
     title: str | None = None
+    date_kind: Literal["published", "accessed"] = "accessed"
 
 
 @dataclass(frozen=True, slots=True)
