@@ -188,6 +188,29 @@ async def test_citations_keep_to_the_configured_limit() -> None:
     assert [citation.url for citation in answer.citations] == ["https://0.example", "https://1.example"]
 
 
+@pytest.mark.parametrize(
+    ("domains", "urls", "left_out"),
+    [
+        (("a.example",), ["https://a.example"], ("https://b.example",)),
+        ((), ["https://a.example", "https://b.example"], ()),
+    ],
+)
+async def test_sources_from_outside_the_domains_are_left_out_where_the_search_is_restricted(
+    domains: tuple[str, ...], urls: list[str], left_out: tuple[str, ...]
+) -> None:
+    reply = ModelReply(text="Because.", cited=(Source("https://a.example"), Source("https://b.example")))
+    answer = await answer_to(reply, replace(RULES, domains=domains, restrict_to_domains=True))
+    assert [citation.url for citation in answer.citations] == urls
+    assert answer.left_out == left_out
+    assert answer.text == "\n".join(["Because.", "", "Sources:", *(f"- {url} (2026-11-16)" for url in urls)])
+
+
+async def test_domains_that_only_are_a_hint_leave_nothing_out() -> None:
+    reply = ModelReply(text="Because.", cited=(Source("https://b.example"),))
+    answer = await answer_to(reply, replace(RULES, domains=("a.example",)))
+    assert (len(answer.citations), answer.left_out) == (1, ())
+
+
 async def test_an_answer_cut_short_says_so_first() -> None:
     answer = await answer_to(ModelReply(text="Because", incomplete_reason="max_output_tokens"))
     assert answer.text == "[Incomplete: max_output_tokens] Because"

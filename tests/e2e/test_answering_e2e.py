@@ -134,7 +134,7 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: Rehearsal
             model_profiles: {answer_quick: {model: o3-mini}, answer_detailed: {model: gpt-4.1}}
             policy: {max_citations: 1}
             search:
-              defaults: {recency_days: 1.5, max_results: 3, domains: [a.example]}
+              defaults: {recency_days: 1.5, max_results: 3, domains: [example.com]}
               restrict_to_domains: true
               context_size: high
               user_location: {country: JP, city: Tokyo}
@@ -150,12 +150,12 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: Rehearsal
     assert asked["tools"] == [
         {
             "type": "web_search",
-            "filters": {"allowed_domains": ["a.example"]},
+            "filters": {"allowed_domains": ["example.com"]},
             "search_context_size": "high",
             "user_location": {"type": "approximate", "country": "JP", "city": "Tokyo"},
         }
     ]
-    assert "recency_days=1.5, max_results=3. domains: a.example today=" in text_of(asked)
+    assert "recency_days=1.5, max_results=3. domains: example.com today=" in text_of(asked)
     assert asked["max_output_tokens"] == 99
     assert asked["text"] == {"verbosity": "low"}
     assert asked["reasoning"] == {"effort": "high"}
@@ -165,6 +165,16 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: Rehearsal
     assert "text" not in quick
     assert detailed["model"] == "gpt-4.1"
     assert not {"text", "reasoning"} & set(detailed)
+
+
+def test_sources_that_slip_through_the_restriction_are_left_out_and_named(start: Start) -> None:
+    server = start(config="search: {restrict_to_domains: true}")
+    result = server.ask("What is the latest release?", domains=["a.example"])["result"]
+    structured, left_out = result["structuredContent"], result["_meta"]["openai-responses-mcp/left_out"]
+    assert left_out
+    assert all(url.startswith("https://example.com/") for url in left_out)
+    assert structured["used_search"] is True
+    assert [citation["url"] for citation in structured["citations"] if "://" in citation["url"]] == []
 
 
 def test_a_profile_that_was_taken_away_is_a_failure_that_names_it(start: Start) -> None:

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
 from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
-from openai_responses_mcp.server.tools import TOOLS
+from openai_responses_mcp.server.tools import TOOLS, Tool
 
 ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
 
@@ -62,6 +63,15 @@ def test_what_an_answer_does_not_have_is_left_out() -> None:
     assert [json.loads(block["text"]) for block in result["content"]] == [fields]
     assert result["structuredContent"] == fields
     assert result["_meta"] == {"openai-responses-mcp/searches": 0}
+
+
+@pytest.mark.parametrize("tool", [ANSWER, IRIS], ids=["answer", "iris"])
+def test_sources_that_were_left_out_are_named_beside_the_answer(tool: Tool) -> None:
+    answer = replace(BARE, left_out=("https://x.example/1", "https://y.example"))
+    assert tool_result(tool, answer)["_meta"] == {
+        "openai-responses-mcp/searches": 0,
+        "openai-responses-mcp/left_out": ["https://x.example/1", "https://y.example"],
+    }
 
 
 def test_the_response_id_can_be_kept_out_of_the_text_but_stays_in_the_structure() -> None:

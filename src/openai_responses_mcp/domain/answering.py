@@ -100,7 +100,9 @@ class AnswerQuestion:
             text = f"[Incomplete: {reply.incomplete_reason}] {text}"
         today = self._clock.today().isoformat()
         searched = used_search(reply)
-        citations = select_citations(reply, today=today, limit=self._rules.max_citations)
+        citations, left_out = select_citations(
+            reply, today=today, limit=self._rules.max_citations, allowed_domains=request.search.allowed_domains
+        )
         return Answer(
             text=with_sources(text, citations, today=today) if searched else text,
             used_search=searched,
@@ -109,6 +111,7 @@ class AnswerQuestion:
             response_id=reply.response_id if self._rules.store else None,
             usage=reply.usage,
             search_count=reply.search_count,
+            left_out=left_out,
         )
 
     def _log_request(self, question: Question, request: ModelRequest) -> None:

@@ -106,7 +106,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the client gets for a question."""
+    """What the client gets for a question; `left_out` has the sources from outside the domains it was restricted to."""
 
     text: str
     used_search: bool
@@ -115,6 +115,7 @@ class Answer:
     response_id: str | None = None
     usage: Usage | None = None
     search_count: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,4 +63,6 @@ def _meta(answer: Answer) -> JsonObject:
             "output_tokens": answer.usage.output_tokens,
             "total_tokens": answer.usage.total_tokens,
         }
+    if answer.left_out:
+        meta["openai-responses-mcp/left_out"] = list(answer.left_out)
     return meta
