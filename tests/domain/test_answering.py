@@ -110,9 +110,16 @@ async def test_domains_restrict_the_search_only_when_configured(restricts: bool,
 
 async def test_search_settings_output_limit_and_store_are_passed_on() -> None:
     location = (("country", "JP"),)
-    rules = replace(RULES, search_context_size="low", user_location=location, max_output_tokens=99, store=False)
+    rules = replace(
+        RULES,
+        search_context_size="low",
+        user_location=location,
+        searches_live=False,
+        max_output_tokens=99,
+        store=False,
+    )
     request = await request_for(Question("Q", use_code_interpreter=True), rules)
-    assert request.search == SearchTool(context_size="low", user_location=location)
+    assert request.search == SearchTool(context_size="low", user_location=location, is_live=False)
     assert (request.max_output_tokens, request.store, request.use_code_interpreter) == (99, False, True)
 
 

@@ -143,6 +143,7 @@ class SearchSettings(NamedTuple):
     restrict_to_domains: bool = False
     context_size: ContextSize | None = None
     user_location: UserLocation | None = None
+    live: bool = True
 
 
 class ServerSettings(NamedTuple):

@@ -32,6 +32,7 @@ class AnsweringRules:
     restrict_to_domains: bool
     search_context_size: str | None
     user_location: tuple[tuple[str, str], ...]
+    searches_live: bool
     max_citations: int
     max_output_tokens: int | None
     store: bool
@@ -53,6 +54,7 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
             allowed_domains=domains if rules.restrict_to_domains else (),
             context_size=question.search_context_size or rules.search_context_size,
             user_location=rules.user_location,
+            is_live=rules.searches_live,
         ),
         reasoning_effort=effort if takes_effort(model) else None,
         verbosity=profile.verbosity if takes_verbosity(model) else None,

@@ -37,11 +37,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """How the always offered web search is set up for one request."""
+    """How the always offered web search is set up for one request; one that is not live reads stored pages only."""
 
     allowed_domains: tuple[str, ...] = ()
     context_size: str | None = None
     user_location: tuple[tuple[str, str], ...] = ()
+    is_live: bool = True
 
 
 @dataclass(frozen=True, slots=True)

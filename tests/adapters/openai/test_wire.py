@@ -41,6 +41,10 @@ def asked(**fields: Any) -> ModelRequest:
             {"tools": [{"type": "web_search", "filters": {"allowed_domains": ["a.org", "b.org"]}}]},
         ),
         (
+            asked(search=SearchTool(is_live=False)),
+            {"tools": [{"type": "web_search", "external_web_access": False}]},
+        ),
+        (
             asked(search=SearchTool(context_size="high")),
             {"tools": [{"type": "web_search", "search_context_size": "high"}]},
         ),

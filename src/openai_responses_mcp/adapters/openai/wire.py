@@ -53,6 +53,8 @@ def _search_tool(search: SearchTool) -> JsonObject:
         tool["search_context_size"] = search.context_size
     if search.user_location:
         tool["user_location"] = {"type": "approximate", **dict(search.user_location)}
+    if not search.is_live:
+        tool["external_web_access"] = False
     return tool
 
 
