@@ -85,6 +85,7 @@ class Container(containers.DeclarativeContainer):
         timeout_seconds=settings.provided.request.timeout_seconds,
         max_concurrency=max_concurrency,
         omit=settings.provided.request.omit,
+        extra=settings.provided.request.extra,
         clock=clock,
         mask=mask,
     )

@@ -130,7 +130,7 @@ def test_bad_arguments_are_refused_by_name(warm_server: Server, arguments: dict[
 def test_the_configuration_shapes_the_request(start: Start, rehearsal: RehearsalThread) -> None:
     server = start(
         config="""
-            request: {max_output_tokens: 99, omit: [truncation, include]}
+            request: {max_output_tokens: 99, omit: [truncation, include], extra: {service_tier: flex}}
             model_profiles: {answer_quick: {model: o3-mini}, answer_detailed: {model: gpt-4.1}}
             policy: {max_citations: 1}
             search:
@@ -138,6 +138,7 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: Rehearsal
               restrict_to_domains: true
               context_size: high
               user_location: {country: JP, city: Tokyo}
+              live: false
         """,
         ANSWER_EFFORT="high",
         ANSWER_VERBOSITY="low",
@@ -153,10 +154,11 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: Rehearsal
             "filters": {"allowed_domains": ["example.com"]},
             "search_context_size": "high",
             "user_location": {"type": "approximate", "country": "JP", "city": "Tokyo"},
+            "external_web_access": False,
         }
     ]
     assert "recency_days=1.5, max_results=3. domains: example.com today=" in text_of(asked)
-    assert asked["max_output_tokens"] == 99
+    assert (asked["max_output_tokens"], asked["service_tier"]) == (99, "flex")
     assert asked["text"] == {"verbosity": "low"}
     assert asked["reasoning"] == {"effort": "high"}
     assert not {"truncation", "include"} & set(asked)

@@ -73,6 +73,14 @@ def test_fields_a_gateway_refuses_can_be_left_out() -> None:
     }
 
 
+def test_fields_that_we_do_not_know_can_be_added() -> None:
+    extra = {"service_tier": "flex", "metadata": {"team": "a"}}
+    assert request_body(PLAIN, ("truncation",), extra) == {
+        **{name: value for name, value in PLAIN_BODY.items() if name != "truncation"},
+        **extra,
+    }
+
+
 def message(*parts: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "message", "content": list(parts), **fields}
 

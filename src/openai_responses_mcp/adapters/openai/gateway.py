@@ -7,7 +7,7 @@ needs no more than an HTTP session.
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -39,6 +39,7 @@ class OpenAIResponsesGateway(LLMGateway):
         omit: Iterable[str],
         clock: Clock,
         mask: Callable[[str], str] = str,
+        extra: Mapping[str, object] | None = None,
     ) -> None:
         self._session = session
         self._load_sdk = load_sdk
@@ -48,12 +49,13 @@ class OpenAIResponsesGateway(LLMGateway):
         self._timeout_seconds = timeout_seconds
         self._places = asyncio.Semaphore(max_concurrency)
         self._omit = tuple(omit)
+        self._extra = extra
         self._clock = clock
         self._mask = mask
 
     async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
         self._refuse_unusable_key()
-        body = request_body(request, self._omit)
+        body = request_body(request, self._omit, self._extra)
         async with self._places:
             try:
                 async with asyncio.timeout(self._timeout_seconds):

@@ -21,7 +21,10 @@ _LONGEST_QUOTE = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
+def request_body(
+    request: ModelRequest, omit: Iterable[str] = (), extra: Mapping[str, object] | None = None
+) -> JsonObject:
+    """Fields in `omit` are left out, those in `extra` added: they are never the same."""
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
@@ -35,7 +38,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
         "previous_response_id": request.previous_response_id,
         "max_output_tokens": request.max_output_tokens,
     }
-    return {name: value for name, value in body.items() if value is not None and name not in omit}
+    return {name: value for name, value in body.items() if value is not None and name not in omit} | dict(extra or {})
 
 
 def _tools(request: ModelRequest) -> list[JsonObject]:
