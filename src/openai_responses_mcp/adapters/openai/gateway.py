@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from openai_responses_mcp.adapters.openai.api_errors import api_errors_translated, refusal
+from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, counted_body, shutdown_date
 from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.openai.wire import JsonObject, read_reply, request_body
 from openai_responses_mcp.domain.errors import GatewayError, GatewayTimeout, KeyUnusable
@@ -64,15 +65,14 @@ class OpenAIResponsesGateway(LLMGateway):
                 raise self._timeout() from exc
         return read_reply(response)
 
-    async def check_model(self, model: str) -> None:
-        """Ask the API whether it knows the model, for whoever looks for the cause of trouble. Raises as `respond`."""
-        self._refuse_unusable_key()
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                with api_errors_translated(self._mask):
-                    await self._request("GET", f"models/{quote(model, safe='')}")
-        except TimeoutError as exc:
-            raise self._timeout() from exc
+    async def check_model(self, model: str) -> str | None:
+        """The day on which the model will be shut down, if one is announced. Raises as `respond`."""
+        return shutdown_date(await self._check("GET", f"models/{quote(model, safe='')}"))
+
+    async def check_request(self, request: ModelRequest) -> None:
+        """Try a request without having it answered, which costs nothing. Raises as `respond`."""
+        body = counted_body(request_body(request, self._omit, self._extra))
+        await self._check("POST", COUNTING_PATH, to_json(body))
 
     def prepare(self) -> None:
         """Pay for the first question in advance, in a thread without an event loop.
@@ -98,6 +98,15 @@ class OpenAIResponsesGateway(LLMGateway):
         with api_errors_translated(self._mask):
             content = await self._request("POST", "responses", to_json(body))
             return _parsed(content)
+
+    async def _check(self, method: str, path: str, content: bytes | None = None) -> bytes:
+        self._refuse_unusable_key()
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                with api_errors_translated(self._mask):
+                    return await self._request(method, path, content)
+        except TimeoutError as exc:
+            raise self._timeout() from exc
 
     async def _request(self, method: str, path: str, content: bytes | None = None) -> bytes:
         reply = await self._session.request(method, path, content)
