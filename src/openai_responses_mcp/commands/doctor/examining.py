@@ -6,6 +6,7 @@ Nothing is changed and nothing is billed: the API looks models up and counts tok
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
@@ -29,17 +30,30 @@ MAX_CLIENT_FILE_BYTES = 8 * 1024 * 1024
 def examine(
     configuration: Configuration, environ: Mapping[str, str], *, longest_wait_seconds: float = LONGEST_WAIT_SECONDS
 ) -> int:
-    """The exit code: 1 when a line says FAIL."""
+    """The exit code: 1 when a line says FAIL, or cannot be written."""
     basis = basis_of(configuration, environ)
-    levels = set()
     try:
-        for line in _lines(basis, environ, longest_wait_seconds):
-            levels.add(line.level)
-            # Our own snippets are not masked: to the mask, the place for a key looks like a key.
-            write(line if line.level == NOT_SET_UP else line._replace(detail=basis.mask(line.detail)))
+        levels = {_report(line, basis) for line in _lines(basis, environ, longest_wait_seconds)}
+    except _CannotWrite as exc:
+        sys.stderr.write(f"cannot write the report ({exc})\n")
+        return 1
     finally:
         basis.logger.close()
     return 1 if "FAIL" in levels else 0
+
+
+class _CannotWrite(Exception):
+    """Nobody reads the report, or its disk is full."""
+
+
+def _report(line: Line, basis: Basis) -> str:
+    # Our own snippets are not masked: to the mask, the place for a key looks like a key.
+    shown = line if line.level == NOT_SET_UP else line._replace(detail=basis.mask(line.detail))
+    try:
+        write(shown)
+    except OSError as exc:
+        raise _CannotWrite(exc.strerror) from exc
+    return line.level
 
 
 def _lines(basis: Basis, environ: Mapping[str, str], longest_wait_seconds: float) -> Iterator[Line]:
