@@ -270,6 +270,29 @@ async def test_a_model_can_be_checked(make: Make, server: StandIn) -> None:
         await make(api_key="").check_model("gpt-5")
 
 
+async def test_a_request_can_be_tried_without_having_it_answered() -> None:
+    received: list[RecordedRequest] = []
+
+    async def count(request: RecordedRequest) -> Reply:
+        received.append(request)
+        return Reply(body=b'{"object": "response.input_tokens", "input_tokens": 11}')
+
+    server = HttpServer(count)
+    gateway = openai_gateway(await server.start(), omit=("truncation",))
+    await gateway.check_request(asking(reasoning_effort="high"))
+    await gateway.close()
+    await server.close()
+    (request,) = received
+    assert (request.method, request.path) == ("POST", "/v1/responses/input_tokens")
+    assert set(request.json) == {"model", "instructions", "input", "tools", "reasoning"}
+
+
+async def test_an_api_that_counts_no_tokens_says_so(make: Make) -> None:
+    with pytest.raises(GatewayRefused) as caught:
+        await make().check_request(asking())
+    assert caught.value.status in (404, 405)
+
+
 async def test_whatever_is_said_about_a_model_it_is_known() -> None:
     async def answer(request: RecordedRequest) -> Reply:
         return Reply(body=b"yes")
@@ -329,7 +352,7 @@ def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
     openai_gateway(base_url).prepare()
 
 
-async def test_nothing_is_told_of_the_machine(make: Make, server: RehearsalServer) -> None:
+async def test_nothing_is_told_of_the_machine(make: Make, server: StandIn) -> None:
     await respond(make())
     await make().check_model("gpt-5")
     told = [name for request in server.requests for name in request.headers]

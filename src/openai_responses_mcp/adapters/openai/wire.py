@@ -21,7 +21,10 @@ _LONGEST_QUOTE = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
+def request_body(
+    request: ModelRequest, omit: Iterable[str] = (), extra: Mapping[str, object] | None = None
+) -> JsonObject:
+    """Fields in `omit` are left out, those in `extra` added: they are never the same."""
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
@@ -36,7 +39,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
         "max_output_tokens": request.max_output_tokens,
         "stream": True,
     }
-    return {name: value for name, value in body.items() if value is not None and name not in omit}
+    return {name: value for name, value in body.items() if value is not None and name not in omit} | dict(extra or {})
 
 
 def _tools(request: ModelRequest) -> list[JsonObject]:
@@ -54,6 +57,8 @@ def _search_tool(search: SearchTool) -> JsonObject:
         tool["search_context_size"] = search.context_size
     if search.user_location:
         tool["user_location"] = {"type": "approximate", **dict(search.user_location)}
+    if not search.is_live:
+        tool["external_web_access"] = False
     return tool
 
 
