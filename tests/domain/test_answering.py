@@ -5,7 +5,7 @@ import pytest
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
 from openai_responses_mcp.config.settings import Profile
-from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.answering import LONGEST_ANSWER, AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayTimeout, ProfileMissing
 from openai_responses_mcp.domain.models import (
     Answer,
@@ -279,3 +279,9 @@ async def test_the_debug_log_has_the_profile_a_summary_and_the_usage_but_not_the
     assert logger.facts("request summary") == [{"tools": "web_search(on)", "reasoning": "on", "text.verbosity": "off"}]
     assert logger.facts("reply") == [{"latencyMs": 0, "inputTokens": 10, "outputTokens": 20, "searches": 1}]
     assert "private" not in repr(logger.lines)
+
+
+async def test_a_text_longer_than_any_answer_is_cut_and_says_so() -> None:
+    answer = await answer_to(ModelReply(text="x" * (LONGEST_ANSWER + 1)))
+    assert answer.text == "[Incomplete: cut after 1,000,000 characters] " + "x" * LONGEST_ANSWER
+    assert (await answer_to(ModelReply(text="x" * LONGEST_ANSWER))).text == "x" * LONGEST_ANSWER

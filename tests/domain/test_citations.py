@@ -208,3 +208,8 @@ def test_a_source_cannot_forge_lines_of_the_section() -> None:
     ]
     assert [citation.title for citation in citations] == ["A B", "api "]
     assert with_sources("Because.", citations, today=TODAY).count("\n- ") == 2
+
+
+def test_a_heading_far_from_the_end_begins_no_section() -> None:
+    text = "Sources:\n" + "- x\n" * 2000
+    assert with_sources(text, CITED, today=TODAY) == f"{text}\n{OURS}"

@@ -19,6 +19,9 @@ from openai_responses_mcp.domain.models import (
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
+# Of the text: more than any model writes in one answer.
+LONGEST_ANSWER = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class AnsweringRules:
@@ -98,8 +101,11 @@ class AnswerQuestion:
         text = reply.text.strip()
         if not text:
             raise _nothing_said(reply)
-        if reply.incomplete_reason is not None:
-            text = f"[Incomplete: {reply.incomplete_reason}] {text}"
+        reason = reply.incomplete_reason
+        if len(text) > LONGEST_ANSWER:
+            text, reason = text[:LONGEST_ANSWER], f"cut after {LONGEST_ANSWER:,} characters"
+        if reason is not None:
+            text = f"[Incomplete: {reason}] {text}"
         today = self._clock.today().isoformat()
         searched = used_search(reply)
         citations, left_out = select_citations(

@@ -11,6 +11,7 @@ from openai_responses_mcp.domain.texts import one_line
 _HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_LINES = 1_000
 _UNFIT_FOR_URLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _URL = re.compile(r"https?://[^\s()<>\[\]（）［］【】、，]+", re.IGNORECASE)
 
@@ -67,7 +68,8 @@ def _without_repeats(sources: Sequence[Source]) -> list[Source]:
 
 def with_sources(text: str, citations: Sequence[Citation], *, today: str) -> str:
     """The text with a dated `Sources:` section at its end: the model's own if it has items, else one of ours."""
-    lines = text.rstrip().split("\n")
+    # The section stands at the end, and a text of nothing but lines shall not hold up anybody.
+    lines = text.rstrip().rsplit("\n", _MOST_LINES)
     start = next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
     if start is not None and any(_ITEM.match(line) for line in lines[start + 1 :]):
         dated = [_dated(line, today) if _ITEM.match(line) else line for line in lines[start + 1 :]]
