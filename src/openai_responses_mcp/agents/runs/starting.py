@@ -81,4 +81,15 @@ def _text_of(input: Any) -> str:
     if isinstance(input, str):
         return input
     said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
-    return "\n".join(content if isinstance(content, str) else json.dumps(content, default=str) for content in said)
+    return "\n".join(_said(content) for content in said)
+
+
+def _said(content: Any) -> str:
+    """The words of a message, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        return "\n".join(_said(part) for part in content)
+    if isinstance(content, Mapping) and isinstance(content.get("text"), str):
+        return str(content["text"])
+    return json.dumps(content, ensure_ascii=False, default=str)
