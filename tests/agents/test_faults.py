@@ -201,9 +201,11 @@ async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> Non
     [
         lambda payload: payload.replace('"$schemaVersion": "1.21"', '"$schemaVersion": "99.0"'),
         lambda payload: payload.replace('"kind": "tools"', '"kind": "handoff"'),
-        lambda payload: payload.replace('"format": 1', '"format": 2'),
+        lambda payload: payload.replace('"format": 3', '"format": 99'),
         lambda payload: "not json",
         lambda payload: "[]",
+        lambda payload: payload.replace('"gaps": []', '"gaps": [{}]'),
+        lambda payload: payload.replace('"kept"', '"other"'),
     ],
 )
 async def test_a_state_that_cannot_be_read_is_a_named_error_and_spends_nothing(

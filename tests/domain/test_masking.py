@@ -274,7 +274,13 @@ def test_nothing_that_could_do_something_is_hidden_by_its_look(text: str) -> Non
 
 
 def test_a_log_shows_what_a_shell_would_run_after_a_word_for_a_secret() -> None:
-    for text in ("ls --password=$(touch x)", "ls --password=abc`touch` x", 'secret: "x$(touch y)"'):
+    for text in (
+        "ls --password=$(touch x)",
+        "ls --password=abc`touch` x",
+        'secret: "x$(touch y)"',
+        "https://me:$(reboot)@host.example/",
+        "https://`reboot`@host.example/",
+    ):
         assert SecretMask()(text) == text
     assert SecretMask()("ls --password=hunter2 $(touch x)") == "ls --password=*** $(touch x)"
 

@@ -82,7 +82,10 @@ def create_runner(
     log = AuditLog(log_store or stores.logs, time, masking, audit, head)
     approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
     engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
-    guards, states = Guards(SafetyGate(safety_agent, policies), log, masking), SavedStates(Withholding(masking))
+    guards, states = (
+        Guards(SafetyGate(safety_agent, policies, masking), log, masking),
+        SavedStates(Withholding(masking)),
+    )
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(

@@ -8,6 +8,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -33,7 +34,7 @@ _SHAPE_STARTS = (
 _LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
 _SHAPES = re.compile(
     _WORD
-    + rf"(?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{16,}}(?:\.[A-Za-z0-9_-]{{16,}})*"
+    + rf"(?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]{{10,}})*"
     + r"|(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))(?P<jwt>eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{6,}){1,4})"
     + r"|(?P<pem>-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     + rf"(?:{_LINE_END}(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}})?"
@@ -48,10 +49,8 @@ _LIKELY_SECRETS = (
     (re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
     (re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE), rf"\1 {MASK}"),
     (
-        # What a shell would run is no password, and a log has to show it.
         re.compile(
-            r"(api[_-]?key|password|secret|access[_-]?token)([\\\"']*\s*[:=]\s*[\\\"']*)"
-            r"(?![^\s\\\"'&,;}]{0,256}(?:\$\(|`))[^\s\\\"'&,;}]{4,}",
+            r"(api[_-]?key|password|secret|access[_-]?token)([\\\"']*\s*[:=]\s*[\\\"']*)[^\s\\\"'&,;}]{4,}",
             re.IGNORECASE,
         ),
         rf"\1\2{MASK}",
@@ -60,6 +59,10 @@ _LIKELY_SECRETS = (
     (re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
     (re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
 )
+
+
+# What a shell would run is no password, and a log has to show it.
+_COMMAND = re.compile(r"\$\(|`")
 
 
 class KnownSecret(NamedTuple):
@@ -107,14 +110,8 @@ class SecretFinder:
         self._known = _any_of(self._sources)
 
     def find(self, text: str) -> list[Found]:
-        """In order, none touching another. What overlaps is one secret: no half of it may be left."""
-        joined: list[Found] = []
-        for one in sorted([*self._known_in(text), *shapes_in(text)], key=lambda one: (one.start, not one.name)):
-            if not joined or one.start >= joined[-1].end:
-                joined.append(one)
-            elif one.end > joined[-1].end:
-                joined[-1] = Found(joined[-1].start, one.end, joined[-1].label)
-        return joined
+        """In order, none touching another."""
+        return joined([*self._known_in(text), *shapes_in(text)])
 
     def value_of(self, name: str, form: str) -> str | None:
         """A known secret, written as it was when it was found."""
@@ -126,6 +123,17 @@ class SecretFinder:
             yield Found(match.start(), match.end(), f"‹{name}›", name, form)
 
 
+def joined(found: Iterable[Found]) -> list[Found]:
+    """In order. What overlaps is one secret, of which no half may be left."""
+    whole: list[Found] = []
+    for one in sorted(found, key=lambda one: (one.start, not one.name)):
+        if not whole or one.start >= whole[-1].end:
+            whole.append(one)
+        elif one.end > whole[-1].end:
+            whole[-1] = Found(whole[-1].start, one.end, whole[-1].label)
+    return whole
+
+
 def shapes_in(text: str) -> Iterator[Found]:
     """Tokens, private keys and passwords in URLs, known by their shape alone."""
     for match in _SHAPES.finditer(text):
@@ -135,6 +143,15 @@ def shapes_in(text: str) -> Iterator[Found]:
         else:
             start, end = match.span(group)
             yield Found(start, end, label_of(_SHAPE_NAMES[group], end - start))
+
+
+def replaced(text: str, found: Iterable[Found]) -> str:
+    """The text with a label in the place of each secret; they are given in order and do not overlap."""
+    pieces, end = [], 0
+    for one in found:
+        pieces += [text[end : one.start], one.label]
+        end = one.end
+    return "".join([*pieces, text[end:]])
 
 
 def label_of(what: str, length: int) -> str:
@@ -151,11 +168,14 @@ class SecretMask:
     def __call__(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(MASK, text)
-        for one in reversed(list(shapes_in(text))):
-            text = text[: one.start] + MASK + text[one.end :]
+        text = replaced(text, (one._replace(label=MASK) for one in shapes_in(text)))
         for pattern, replacement in _LIKELY_SECRETS:
-            text = pattern.sub(replacement, text)
+            text = pattern.sub(partial(_masked, replacement), text)
         return text
+
+
+def _masked(replacement: str, match: re.Match[str]) -> str:
+    return match[0] if _COMMAND.search(match[0]) else match.expand(replacement)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

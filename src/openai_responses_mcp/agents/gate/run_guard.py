@@ -25,7 +25,7 @@ from openai_responses_mcp.agents.gate.models import (
 )
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
-from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -71,11 +71,17 @@ class RunGuard(TurnGuard):
         self._seen: list[str] = []
         self._results: dict[str, ToolCallResult] = {}
         self._offered: set[str] = set()
+        self._secret_texts: list[str] = []
         self._refusal: AgentsError | None = None
 
     @property
     def refusal(self) -> AgentsError | None:
         return self._refusal
+
+    @property
+    def secret_texts(self) -> list[str]:
+        """What stood in fields that a tool's own schema names after a secret."""
+        return self._secret_texts
 
     @property
     def results(self) -> list[ToolCallResult]:
@@ -94,6 +100,8 @@ class RunGuard(TurnGuard):
         if len(set(ids)) < len(ids) or set(ids) & set(self._seen):
             raise self.refuse(AgentsError("AGENTS-E-RUNNER", "The model used the id of a tool call twice"))
         self._seen.extend(ids)
+        for call in fresh:
+            self._secret_texts += secret_texts(call.tool.parameters, call.args)
         requests = [self._request_for(agent, call, tuple(catalog)) for call in fresh]
         verdicts = await asyncio.gather(*(self._evaluate(agent, request) for request in requests))
         for request, (decision, _) in zip(requests, verdicts, strict=True):
@@ -175,7 +183,7 @@ class RunGuard(TurnGuard):
             tool_kind=request.tool_kind,
             risk_level=decision.risk_level,
             reason=decision.reason,
-            arguments=request.args,
+            arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
         )
         await self._record(entry)
 
@@ -201,7 +209,8 @@ class RunGuard(TurnGuard):
         await self._record(self._entry(call, "outcome", decision, reason))
 
     def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
-        args, visible = self._masking.value(dict(call.args)), self._masking.value(output)
+        args = self._masking.shown(call.args, call.tool.parameters)
+        visible = self._masking.value(output, self._secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
 
     def result_of(self, call_id: str) -> ToolCallResult | None:
@@ -218,8 +227,8 @@ class RunGuard(TurnGuard):
             decision=decision,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            reason=reason,
-            arguments=call.args,
+            reason=self._masking.text(reason, self._secret_texts),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
         )
 
     async def _record(self, entry: AuditEntry) -> None:
@@ -248,6 +257,7 @@ class RunGuard(TurnGuard):
             "seen": self._seen,
             "offered": sorted(self._offered),
             "results": [asdict(result) for result in self.results],
+            "secret_texts": self._secret_texts,
         }
 
     def restore(self, saved: Mapping[str, Any], approved: Sequence[Permit]) -> None:
@@ -255,6 +265,7 @@ class RunGuard(TurnGuard):
             self._permits[permit.call_id] = permit
         self._seen = list(saved["seen"])
         self._offered = set(saved["offered"])
+        self._secret_texts = list(saved["secret_texts"])
         for fields in saved["results"]:
             result = ToolCallResult(**fields)
             self._results[result.tool_call_id] = result

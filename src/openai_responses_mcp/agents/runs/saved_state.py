@@ -8,7 +8,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
-_FORMAT = 1
+_FORMAT = 3
 
 
 class SavedStates:
@@ -17,7 +17,6 @@ class SavedStates:
 
     def written(self, run: Run, engine_state: Mapping[str, Any]) -> str:
         state = {
-            "format": _FORMAT,
             "engine": engine_state,
             "guard": run.guard.saved(),
             "user_intent": run.guard.user_intent,
@@ -25,7 +24,7 @@ class SavedStates:
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
         }
-        return json.dumps(self._withholding.take_out(state))
+        return json.dumps({"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)})
 
     def read(self, payload: str) -> dict[str, Any]:
         """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
@@ -34,7 +33,14 @@ class SavedStates:
         except ValueError:
             state = None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            message = "The saved run is of a kind that this version cannot read"
-            raise AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
-        read: dict[str, Any] = self._withholding.put_back(state)
+            raise _unreadable()
+        try:
+            read: dict[str, Any] = self._withholding.put_back(state)
+        except (KeyError, IndexError, TypeError):
+            raise _unreadable() from None
         return read
+
+
+def _unreadable() -> AgentsError:
+    message = "The saved run is of a kind that this version cannot read"
+    return AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
