@@ -34,7 +34,7 @@ from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.agents.runs.pausing import PauseRun
-from openai_responses_mcp.agents.runs.ports import RunStateStore
+from openai_responses_mcp.agents.runs.ports import AgentEngine, RunStateStore
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
 from openai_responses_mcp.agents.runs.results import RunResult
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
@@ -75,17 +75,29 @@ def create_runner(
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
 
     apply_log_level(os.environ)
-    lifetime, stores = lifetime_seconds(resume_token_ttl_sec, os.environ), open_stores(store, audit_head)
-    masking, time, policies = Masking(), clock or stores.clock, policy_store or stores.policies
-    # A head tells about our own log only; a store that was given keeps its own.
-    head = stores.head if log_store is None else None
-    log = AuditLog(log_store or stores.logs, time, masking, audit, head)
-    approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
-    engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
-    guards, states = (
-        Guards(SafetyGate(safety_agent, policies, masking), log, masking),
-        SavedStates(Withholding(masking)),
+    opened = open_stores(store, audit_head)
+    stores = Stores(
+        policies=policy_store or opened.policies,
+        approvals=approval_store or opened.approvals,
+        runs=run_state_store or opened.runs,
+        logs=log_store or opened.logs,
+        # A head tells about our own log only; a store that was given keeps its own.
+        head=opened.head if log_store is None else None,
+        clock=clock or opened.clock,
     )
+    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
+    return runner_on(OpenAIAgentsEngine(guarded_mcp_tools), safety_agent, stores, lifetime, audit)
+
+
+def runner_on(
+    engine: AgentEngine, judge: Judge, stores: "Stores", token_ttl_seconds: int, audit: AuditMode = "best_effort"
+) -> AgentRunner:
+    """The use cases of a runner around any engine and any stores."""
+    masking, clock, policies = Masking(), stores.clock, stores.policies
+    log = AuditLog(stores.logs, clock, masking, audit, stores.head)
+    approvals = ApprovalController(stores.approvals, log, clock, masking, token_ttl_seconds)
+    book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
+    guards = Guards(SafetyGate(judge, policies, masking), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -97,7 +109,7 @@ def create_runner(
             policies=policies,
             book=book,
             engine=engine,
-            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
+            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
         )
     )
 
@@ -168,8 +180,8 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
     """For a look without a runner; the log is checked where a store is named."""
-    log = open_desk(store, audit_head)[1] if store else None
-    return Diagnosis(os.environ, get_provider, load_skills, log=log)
+    verify_log = open_desk(store, audit_head)[1].verify if store else None
+    return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

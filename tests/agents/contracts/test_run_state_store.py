@@ -1,19 +1,18 @@
-"""What every `RunStateStore` must do."""
+"""What every `RunStateStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlRunStateStore
+from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> RunStateStore:
-    return SqlRunStateStore(database)
+def store(stores: Stores) -> RunStateStore:
+    return stores.runs
 
 
 async def test_a_run_that_was_never_saved_is_not_there(store: RunStateStore) -> None:

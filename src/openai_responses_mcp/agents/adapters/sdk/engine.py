@@ -72,8 +72,8 @@ class OpenAIAgentsEngine(AgentEngine):
         config: Any = given.get("run_config")
         if config is None:
             config = RunConfig(tracing_disabled=True)
-        given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
-        given["hooks"] = GuardHooks(takeover, given.get("hooks"))
+        given["run_config"] = config = RunConfig(**config) if isinstance(config, dict) else config
+        given["hooks"] = GuardHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns
         session = Session(takeover, start, given, is_requested=bool(options.requested_calls))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents import Agent, AgentOutputSchemaBase, Model, RunConfig
-from agents.run import AgentRunner
 from openai import BadRequestError
 
+from openai_responses_mcp.agents.adapters.sdk.nested_runs import run_unguarded
 from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.checks import is_text
 from openai_responses_mcp.agents.errors import AgentsError
@@ -54,7 +54,7 @@ class ModelSafetyAgent(Judge):
     ) -> None:
         self._include_user_intent = include_user_intent
         self._masking = Masking()
-        # Without tools, and on a plain runner: a judge that could call something would need a judge itself.
+        # Without tools, and unguarded: a judge that could call something would need a judge itself.
         self._asked: Agent[Any] = Agent(
             name="judge", instructions=_TASK.format(rubric=_written(rubric)), model=model, output_type=_VerdictSchema()
         )
@@ -75,7 +75,7 @@ class ModelSafetyAgent(Judge):
 
     async def _verdict(self, judge: Agent[Any], question: str) -> GateDecision:
         config = RunConfig(tracing_disabled=True)
-        result = await AgentRunner().run(judge, question, run_config=config, max_turns=1)
+        result = await run_unguarded(judge, question, run_config=config, max_turns=1)
         return _verdict_in(str(result.final_output))
 
     def _facts(self, request: ToolCallRequest, policy: PolicyProfile) -> dict[str, Any]:

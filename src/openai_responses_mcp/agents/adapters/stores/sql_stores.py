@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
@@ -103,6 +103,13 @@ class SqlApprovalStore(ApprovalStore):
     async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return await self._all(and_(approvals.c.pause_id == pause_id, approvals.c.replaced_by.is_(None)))
 
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        newest = select(approvals.c.pause_id).where(approvals.c.run_id == run_id)
+        newest = newest.order_by(approvals.c.number.desc()).limit(1)
+        return await self._all(
+            and_(approvals.c.pause_id == newest.scalar_subquery(), approvals.c.replaced_by.is_(None))
+        )
+
     async def decide(self, choice: ApprovalChoice) -> bool:
         statement = (
             update(approvals)
@@ -122,7 +129,7 @@ class SqlApprovalStore(ApprovalStore):
         )
         return await self._changed(statement) == 1
 
-    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         token, sibling = approvals.alias("token"), approvals.alias("sibling")
         is_token_good = exists().where(
             token.c.token_hash == token_hash,
@@ -145,7 +152,7 @@ class SqlApprovalStore(ApprovalStore):
                 approvals.c.pause_id == pause_id,
                 approvals.c.replaced_by.is_(None),
                 approvals.c.used_at.is_(None),
-                is_token_good,
+                true() if token_hash is None else is_token_good,
                 ~is_any_open,
             )
             .values(used_at=now)
