@@ -34,6 +34,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     namespace_of,
     put_agent_inside,
     put_handoff_target,
+    watched,
 )
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
     check_is_tool,
@@ -62,11 +63,21 @@ class RunningCall:
 
 current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
 running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
+# Failures of the call that runs right now which became an answer for the model instead of an error.
+handed_to_model: ContextVar[list[str] | None] = ContextVar("guarded_failures", default=None)
 
 
 def is_guarded() -> bool:
     """Whether the code that runs right now belongs to a guarded run."""
     return current_takeover.get() is not None
+
+
+def handed_over(failure: str) -> str:
+    """An answer for the model in the place of an error. The call has failed, and is recorded so."""
+    failures = handed_to_model.get()
+    if failures is not None:
+        failures.append(failure)
+    return failure
 
 
 class HandoffPause(AgentsException):
@@ -273,19 +284,26 @@ class _GuardedCall:
         guard, call_id = self._takeover.guard, context.tool_call_id
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
         inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
+        failures: list[str] = []
+        watching = handed_to_model.set(failures)
         try:
-            output = await self._tool.on_invoke_tool(context, arguments)
+            output = await watched(self._tool, lambda exc: failures.append(_told(exc)))(context, arguments)
         except (Exception, asyncio.CancelledError) as exc:
-            await guard.finished(call_id, None, error=f"{type(exc).__name__}: {exc}")
+            await guard.finished(call_id, None, error=_told(exc))
             raise
         finally:
+            handed_to_model.reset(watching)
             running_calls.reset(inside)
         if guard.refusal is not None:
             # Something inside the tool was refused, and the SDK made an answer for the model out of it.
             await guard.finished(call_id, None, error="refused inside")
             raise guard.refusal
-        await guard.finished(call_id, output)
+        await guard.finished(call_id, output, error=failures[-1] if failures else None)
         return output
+
+
+def _told(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"
 
 
 class _GuardedAgent:
