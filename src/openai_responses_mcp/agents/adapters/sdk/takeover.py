@@ -97,11 +97,18 @@ class Catalogue:
     tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
     handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
     hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+    _described: dict[int, ToolDescription] = field(default_factory=dict)
 
     @property
     def descriptions(self) -> list[ToolDescription]:
-        tools = [describe_function(tool) for tool in self.tools.values()]
+        tools = [self.description_of(tool) for tool in self.tools.values()]
         return tools + [describe_handoff(one) for one in self.handoffs.values()]
+
+    def description_of(self, tool: FunctionTool) -> ToolDescription:
+        """Made once for each turn: hashing a definition takes longer than all the rest."""
+        if id(tool) not in self._described:
+            self._described[id(tool)] = describe_function(tool)
+        return self._described[id(tool)]
 
 
 class Takeover:
@@ -172,6 +179,8 @@ class Takeover:
         """Decide the whole turn. Nothing of it has run yet."""
         catalogue = self.catalogue_of(double)
         calls = await self.planned(double, response.output, context)
+        if not calls:
+            return
         handoffs = [call for call in calls if self._is_handoff(catalogue, response, call.call_id)]
         for call in handoffs:
             self._handoff_calls.setdefault(call.tool.name, []).append(call)
@@ -200,7 +209,8 @@ class Takeover:
             call_id = field_of(item, "call_id")
             if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
                 original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
-                description = await with_sdk_approval(describe_function(tool), original, context, args, call_id)
+                described = catalogue.description_of(tool)
+                description = await with_sdk_approval(described, original, context, args, call_id)
                 calls.append(PlannedCall(call_id, description, args))
             elif transfer := catalogue.handoffs.get(name):
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
@@ -243,7 +253,7 @@ class Takeover:
             return hosted
         if not isinstance(tool, FunctionTool) or hasattr(tool, "_guarded_original"):
             return tool
-        guarded = copy.copy(tool)
+        guarded = _duplicate(tool)
         guarded._guarded_original = tool  # type: ignore[attr-defined]
         if is_agent_tool(tool):
             put_agent_inside(guarded, self.double_of(agent_inside(tool)))
@@ -271,6 +281,13 @@ class Takeover:
 
         guarded.on_invoke_handoff = gated
         return guarded
+
+
+def _duplicate(tool: FunctionTool) -> FunctionTool:
+    """As `copy` makes it, but for checking and copying its schema once more for every run."""
+    made: FunctionTool = object.__new__(type(tool))
+    made.__dict__.update(tool.__dict__)
+    return made
 
 
 class _GuardedCall:

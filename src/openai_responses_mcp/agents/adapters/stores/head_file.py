@@ -1,8 +1,8 @@
 """The head of the audit log in a small file beside it.
 
 The file is written in place, in one piece that is smaller than a block of the disk, so that neither a kill nor a power
-cut leaves half of it. What is announced reaches the disk before the records do; a confirmation may come later. A file
-that is no head is left as it is until a person accepts the loss.
+cut leaves half of it. It is not forced to the disk: after a power cut it may be older than the log, which is a finding
+then. A file that is no head is left as it is until a person accepts the loss.
 """
 
 import json
@@ -24,7 +24,6 @@ except ImportError:  # pragma: no cover - Windows has no fcntl; there the databa
 
 _SIZE = 512
 _OWNER_ONLY = 0o600
-_to_disk = getattr(os, "fdatasync", os.fsync)
 
 
 class HeadFile(AuditHead):
@@ -53,7 +52,6 @@ class HeadFile(AuditHead):
             known = _head_in(descriptor)
             if known is not UNREADABLE:
                 _write(descriptor, announced(known, before, end, hash_at, is_sole_writer=self._is_sole_writer))
-                _to_disk(descriptor)
 
     def confirm(self, record: ExecutionLog) -> None:
         with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:

@@ -49,6 +49,7 @@ class SqlDatabase:
         self._sqlite_file = sqlite_file(self._url)
         self._must_exist = must_exist
         self._engine = self._make_engine()
+        self._writing = self._engine.execution_options(is_writing=True)
         # Pooled connections are closed in order, also when nobody calls close().
         weakref.finalize(self, self._engine.dispose)
         # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
@@ -127,7 +128,8 @@ class SqlDatabase:
 
     @contextmanager
     def _transaction(self, is_writing: bool) -> Iterator[Connection]:
-        with self._engine.connect().execution_options(is_writing=is_writing) as connection, connection.begin():
+        engine = self._writing if is_writing else self._engine
+        with engine.connect() as connection, connection.begin():
             yield connection
 
     def _make_engine(self) -> Engine:
