@@ -71,8 +71,10 @@ async def test_a_record_is_masked_before_it_is_stored(clock: FakeClock) -> None:
     await audit.record(entry)
     (log,) = await audit.query()
     assert key not in str(log)
-    assert log.arguments == {"password": "***", "a": "***"}
-    assert (log.reason, log.comment, log.timestamp) == ("because ***", "***", "2026-11-16T09:00:00.000000+00:00")
+    label = "‹sk-…, 19 characters›"
+    assert log.arguments == {"password": "‹password, 1 character›", "a": label}
+    assert (log.reason, log.comment) == (f"because {label}", label)
+    assert log.timestamp == "2026-11-16T09:00:00.000000+00:00"
 
 
 async def test_a_second_record_of_the_same_event_is_refused(clock: FakeClock) -> None:
@@ -442,10 +444,12 @@ async def test_a_person_accepts_a_loss_and_that_is_a_record(tampered: Office) ->
     problem = (await tampered.audit.verify()).problem
     record = await tampered.audit.accept_loss("the disk was replaced, sk-0123456789abcdef", by="sato")
     assert (record.event, record.decision, record.reason) == ("loss_accepted", "accepted", problem)
-    assert (record.comment, record.arguments["by"]) == ("the disk was replaced, ***", "sato")
+    assert (record.comment, record.arguments["by"]) == ("the disk was replaced, ‹sk-…, 19 characters›", "sato")
     verification = await tampered.audit.verify()
     assert (verification.is_intact, verification.problem, verification.findings) == (True, "", ())
-    assert verification.accepted == (f"{problem}; accepted in record {record.sequence}: the disk was replaced, ***",)
+    assert verification.accepted == (
+        f"{problem}; accepted in record {record.sequence}: the disk was replaced, ‹sk-…, 19 characters›",
+    )
     await tampered.audit.record(an_entry("c11"))
     tampered.reopen()
     assert (await tampered.audit.verify()).is_intact

@@ -32,8 +32,18 @@ async def test_saving_again_replaces_all_but_the_beginning(store: RunStateStore)
     assert await store.get("run_1") == replace(later, created_at=RUN.created_at)
 
 
+async def test_runs_are_listed_oldest_first_and_by_status(store: RunStateStore) -> None:
+    for number, status in enumerate(("done", "paused", "done")):
+        moment = f"2026-11-16T09:0{number}:00"
+        await store.save(RunRecord(f"run_{9 - number}", status, "Agent", moment, moment))  # type: ignore[arg-type]
+    assert [run.run_id for run in await store.list_runs()] == ["run_9", "run_8", "run_7"]
+    assert [run.run_id for run in await store.list_runs("done")] == ["run_9", "run_7"]
+    assert await store.list_runs("failed") == []
+
+
 async def test_a_run_that_begins_is_there_and_can_be_saved(store: RunStateStore) -> None:
     await store.begin(RUN)
+    assert await store.list_runs() == [RUN]
     assert await store.get("run_1") == RUN
     await store.save(replace(RUN, status="done"))
     assert await store.get("run_1") == replace(RUN, status="done")

@@ -51,7 +51,7 @@ def test_waiting_approvals_are_listed_shown_and_approved(
     (request,) = said(capsys)
     assert (request["run_id"], request["tool_name"]) == (paused.run_id, "pay")
     assert main(["approvals", "show", request["approval_id"], "--store", sqlite_url]) == 0
-    assert said(capsys)["arguments"] == {"amount": 5, "password": "***"}
+    assert said(capsys)["arguments"] == {"amount": 5, "password": "x"}
     assert main(["approvals", "approve", request["approval_id"], "--comment", "fine", "--store", sqlite_url]) == 0
     token = said(capsys)
     runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)

@@ -21,6 +21,7 @@ from openai_responses_mcp.agents.approvals.models import (
     HumanDecision,
     ResumeToken,
 )
+from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, DecisionBook
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
@@ -46,6 +47,7 @@ class ApprovalController:
         clock: Clock,
         masking: Masking,
         token_ttl_seconds: int,
+        on_requested: OnRequested | None = None,
     ) -> None:
         self._store = store
         self._decisions = decisions
@@ -53,6 +55,7 @@ class ApprovalController:
         self._clock = clock
         self._masking = masking
         self._ttl = timedelta(seconds=token_ttl_seconds)
+        self._on_requested = on_requested
 
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
@@ -91,6 +94,8 @@ class ApprovalController:
         for record in pause.records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
         await self._audit.record(*(_entry(record, "approval_requested", "pending", "") for record in pause.records))
+        for record in pause.records:
+            await tell(self._on_requested, record.request)
         return [record.request for record in pause.records]
 
     def _request(
@@ -100,8 +105,8 @@ class ApprovalController:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
         if not 1 <= len(run_id) <= LONGEST_ID:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"run_id has 1 to {LONGEST_ID} characters")
-        reason = self._masking.text(decision.reason)
-        asked = _prompt(call, reason) if prompt is None else self._masking.text(prompt)
+        reason = self._masking.shown_text(decision.reason)
+        asked = _prompt(call, reason) if prompt is None else self._masking.shown_text(prompt)
         if not 1 <= len(asked) <= LONGEST_TEXT:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"prompt has 1 to {LONGEST_TEXT} characters")
         return HumanApprovalRequest(
@@ -113,7 +118,7 @@ class ApprovalController:
             tool_call_id=call.call_id,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            arguments=self._masking.value(dict(call.args)),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
             risk_level=decision.risk_level,
             reason=reason,
             created_at=timestamp(self._clock.now()),
@@ -258,6 +263,7 @@ class ApprovalController:
         if not await self._store.replace(record.request.approval_id, opened):
             return None
         await self._record(opened, "approval_requested", "pending", "the token expired")
+        await tell(self._on_requested, renewed)
         return renewed.approval_id
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:

@@ -88,7 +88,7 @@ class FinishRun:
             await self._audit.settle(run.run_id)
         with suppress(AgentsError):
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
-        return self._masking.error(failure, run_id=run.run_id)
+        return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     def _result(
         self,

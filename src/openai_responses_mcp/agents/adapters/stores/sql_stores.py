@@ -13,6 +13,7 @@ from openai_responses_mcp.agents.adapters.stores.sql_tables import pins, policie
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 # Made once: putting a statement together takes longer than running it.
@@ -82,6 +83,14 @@ class SqlRunStateStore(RunStateStore):
         is_writing = self._database.has_waiting
         row = await self._database.work(lambda c: c.execute(_RUN, {"run_id": run_id}).first(), is_writing=is_writing)
         return None if row is None else RunRecord(**row._mapping)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        query = select(runs).order_by(runs.c.created_at, runs.c.run_id)
+        if status is not None:
+            query = query.where(runs.c.status == status)
+        is_writing = self._database.has_waiting
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=is_writing)
+        return [RunRecord(**row._mapping) for row in rows]
 
 
 def _run_values(record: RunRecord) -> dict[str, Any]:
