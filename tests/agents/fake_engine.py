@@ -84,6 +84,8 @@ class FakeEngine(AgentEngine):
         self.calls: list[EngineCall] = []
         self.heard: list[list[Any]] = []
         """What the models were told, one list for each turn."""
+        self.streams = 0
+        """How often a run was asked for as a stream."""
         self._turns = deque(turns)
         self._made = 0
 
@@ -105,6 +107,7 @@ class FakeEngine(AgentEngine):
         self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         self.calls.append(EngineCall(agent, input, options))
+        self.streams += 1
         async with aclosing(self._steps(_started(agent, input, guard, options), "AGENTS-E-STREAM")) as steps:
             async for step in steps:
                 yield step
@@ -325,6 +328,7 @@ class _FakePause(PausedRun):
 
     def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
         self._tell(human_response)
+        self._engine.streams += 1
         return self._engine._steps(self._talk, "AGENTS-E-STREAM")
 
     def _tell(self, human_response: str | None) -> None:

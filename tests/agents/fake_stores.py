@@ -12,6 +12,7 @@ from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 
@@ -40,6 +41,9 @@ class FakeRunStateStore(RunStateStore):
 
     async def get(self, run_id: str) -> RunRecord | None:
         return self._records.get(run_id)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        return [record for record in self._records.values() if status in (None, record.status)]
 
 
 class FakeApprovalStore(ApprovalStore):

@@ -1,9 +1,11 @@
 """What runs are tried on, without the SDK: an agent with a harmless tool and a risky one, its judge, its runner."""
 
+import asyncio
 import os
 from dataclasses import replace
 from typing import Any
 
+from openai_responses_mcp.agents.approvals.notices import OnRequested
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditMode
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
@@ -12,6 +14,7 @@ from openai_responses_mcp.agents.composition import open_stores, runner_on
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
+from openai_responses_mcp.agents.runs.watching import Sleep
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, FakeJudge, within
@@ -27,7 +30,11 @@ class Scene:
         self.look = FakeTool("look", self._look, "Look at something.")
         self.pay = FakeTool("pay", self._pay, "Pay somebody.", risk_level=3)
         self.agent = FakeAgent("Clerk", [self.look, self.pay])
-        self.runner = fake_runner(self.engine, judge or self.judge, **options)
+        self.sleeping: Sleep = asyncio.sleep
+        self.runner = fake_runner(self.engine, judge or self.judge, sleep=self._sleep, **options)
+
+    async def _sleep(self, seconds: float) -> None:
+        await self.sleeping(seconds)
 
     def _look(self, what: str = "around") -> str:
         self.ran.append(f"look {what}")
@@ -58,13 +65,16 @@ def fake_runner(
     clock: Clock | None = None,
     resume_token_ttl_sec: int | None = None,
     audit: AuditMode = "best_effort",
+    on_approval_requested: OnRequested | None = None,
+    sleep: Sleep = asyncio.sleep,
 ) -> AgentRunner:
     """With the URL of a store the stores are real; without, they are fakes too."""
     stores = fake_stores(FakeClock()) if store is None else open_stores(store)
     stores = replace(stores, logs=log_store or stores.logs, clock=clock or stores.clock)
     if log_store is not None:
         stores = replace(stores, head=None)
-    return runner_on(engine, judge, stores, lifetime_seconds(resume_token_ttl_sec, os.environ), audit)
+    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
+    return runner_on(engine, judge, stores, lifetime, audit, on_approval_requested=on_approval_requested, sleep=sleep)
 
 
 LOOK = FakeCall("look", {"what": "here"}, "l-1")

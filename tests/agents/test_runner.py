@@ -153,3 +153,14 @@ async def test_the_ttl_comes_from_the_environment(clock: FakeClock, monkeypatch:
 async def test_run_takes_a_runner() -> None:
     scene = Scene("all good")
     assert (await within(run(scene.agent, "go", runner=scene.runner))).output_text == "all good"
+
+
+def test_a_run_needs_no_event_loop() -> None:
+    scene = Scene("all good")
+    assert scene.runner.run_sync(scene.agent, "go").output_text == "all good"
+
+
+async def test_a_run_without_a_loop_is_not_for_running_loops() -> None:
+    scene = Scene("never said")
+    with pytest.raises(AgentsError, match="await run"):
+        scene.runner.run_sync(scene.agent, "go")

@@ -67,6 +67,7 @@ if TYPE_CHECKING:  # the same names for those who read types instead of running 
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
     from openai_responses_mcp.agents.runs.models import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.models import RunOptions as RunOptions
+    from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
     from openai_responses_mcp.agents.runs.ports import RunStateStore as RunStateStore
     from openai_responses_mcp.agents.runs.results import RunResult as RunResult
@@ -159,6 +160,7 @@ _PLACES = {
         "ResumeOptions",
         "RunEvent",
         "RunOptions",
+        "RunSummary",
         "UsageStats",
     ),
     "runs.ports": ("RunStateStore",),

@@ -29,3 +29,12 @@ async def test_saving_again_replaces_all_but_the_beginning(store: RunStateStore)
     later = replace(RUN, status="paused", payload="{}", updated_at="2026-11-16T10:00:00", created_at="never")
     await store.save(later)
     assert await store.get("run_1") == replace(later, created_at=RUN.created_at)
+
+
+async def test_runs_are_listed_oldest_first_and_by_status(store: RunStateStore) -> None:
+    for number, status in enumerate(("done", "paused", "done")):
+        moment = f"2026-11-16T09:0{number}:00"
+        await store.save(RunRecord(f"run_{9 - number}", status, "Agent", moment, moment))  # type: ignore[arg-type]
+    assert [run.run_id for run in await store.list_runs()] == ["run_9", "run_8", "run_7"]
+    assert [run.run_id for run in await store.list_runs("done")] == ["run_9", "run_7"]
+    assert await store.list_runs("failed") == []

@@ -21,6 +21,7 @@ from openai_responses_mcp.agents.approvals.models import (
     HumanDecision,
     ResumeToken,
 )
+from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
@@ -39,7 +40,13 @@ _STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny"
 
 class ApprovalController:
     def __init__(
-        self, store: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking, token_ttl_seconds: int
+        self,
+        store: ApprovalStore,
+        audit: AuditLog,
+        clock: Clock,
+        masking: Masking,
+        token_ttl_seconds: int,
+        on_requested: OnRequested | None = None,
     ) -> None:
         self._store = store
         self._audit = audit
@@ -47,6 +54,7 @@ class ApprovalController:
         self._masking = masking
         self._ttl = timedelta(seconds=token_ttl_seconds)
         self._latest: datetime | None = None
+        self._on_requested = on_requested
 
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
@@ -85,6 +93,8 @@ class ApprovalController:
         for record in pause.records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
             await self._record(record, "approval_requested", "pending")
+        for record in pause.records:
+            await tell(self._on_requested, record.request)
         return [record.request for record in pause.records]
 
     def _request(
@@ -129,6 +139,9 @@ class ApprovalController:
 
     async def of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return await self._store.list_of_pause(pause_id)
+
+    async def of_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        return await self._store.list_newest_pause(run_id)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Deciding
@@ -255,6 +268,7 @@ class ApprovalController:
         if not await self._store.replace(record.request.approval_id, opened):
             return None
         await self._record(opened, "approval_requested", "pending", "the token expired")
+        await tell(self._on_requested, renewed)
         return renewed.approval_id
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:

@@ -9,6 +9,8 @@ from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
 _FORMAT = 3
+# Never the context, not even one that is a text: it is the caller's own.
+_KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 
 class SavedStates:
@@ -23,6 +25,8 @@ class SavedStates:
             "policy_profile": run.guard.context.policy_profile,
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
+            "sdk": _kept(run.options.sdk),
+            "sdk_objects": _objects(run.options.sdk),
         }
         return json.dumps({"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)})
 
@@ -39,6 +43,16 @@ class SavedStates:
         except (KeyError, IndexError, TypeError):
             raise _unreadable() from None
         return read
+
+
+def _kept(sdk: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the SDK that are as good in another process as here."""
+    return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
+
+
+def _objects(sdk: Mapping[str, Any]) -> list[str]:
+    """The names of those that somebody has to give again there: a context, a session, hooks and so on."""
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
 
 
 def _unreadable() -> AgentsError:

@@ -36,6 +36,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     put_handoff_target,
 )
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
+    check_is_tool,
     describe_function,
     describe_handoff,
     describe_hosted,
@@ -115,6 +116,8 @@ class Takeover:
             # The SDK gives it tools of its own while it runs, behind the double's back.
             message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
+        for tool in agent.tools:
+            check_is_tool(tool)
         if id(agent) not in self._doubles:
             double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
             double.__dict__.update(agent.__dict__, takeover=self)

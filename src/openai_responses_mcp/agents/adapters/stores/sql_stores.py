@@ -18,6 +18,7 @@ from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.errors import DuplicateRecord
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 
@@ -71,6 +72,13 @@ class SqlRunStateStore(RunStateStore):
         query = select(runs).where(runs.c.run_id == run_id)
         row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
         return None if row is None else RunRecord(**row._mapping)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        query = select(runs).order_by(runs.c.created_at, runs.c.run_id)
+        if status is not None:
+            query = query.where(runs.c.status == status)
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        return [RunRecord(**row._mapping) for row in rows]
 
 
 class SqlApprovalStore(ApprovalStore):

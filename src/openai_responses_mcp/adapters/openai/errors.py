@@ -1,0 +1,193 @@
+"""Vendor exceptions stop here: what the SDK, the layers below it and Python raise, as domain errors."""
+
+import json
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+
+import aiohttp
+import httpx2
+import openai
+
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    PreviousResponseLost,
+)
+
+LONGEST_BODY = 300
+# Of what is masked: masking takes time, and what is shown in the end is much shorter.
+_LONGEST_FACT = 2_000
+
+_NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
+
+Now = Callable[[], datetime]
+Mask = Callable[[str], str]
+Meaning = tuple[type[Exception], type[GatewayError], str]
+
+UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
+BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
+GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
+TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
+REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
+
+EXCEPTIONS: tuple[Meaning, ...] = (
+    (aiohttp.ClientConnectorError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ClientHttpProxyError, GatewayUnreachable, UNREACHABLE),
+    (aiohttp.ServerTimeoutError, GatewayTimeout, TIMEOUT),
+    (aiohttp.InvalidURL, GatewayRefused, REFUSED),
+    (aiohttp.ClientResponseError, GatewayGarbled, GARBLED),
+    (aiohttp.ClientError, GatewayBroken, BROKEN),
+    (httpx2.TimeoutException, GatewayTimeout, TIMEOUT),
+    (httpx2.UnsupportedProtocol, GatewayRefused, REFUSED),
+    (httpx2.LocalProtocolError, GatewayRefused, REFUSED),
+    (httpx2.InvalidURL, GatewayRefused, REFUSED),
+    (httpx2.CookieConflict, GatewayRefused, REFUSED),
+    (httpx2.DecodingError, GatewayGarbled, GARBLED),
+    (httpx2.StreamError, GatewayGarbled, GARBLED),
+    (httpx2.HTTPError, GatewayBroken, BROKEN),
+    (openai.APITimeoutError, GatewayTimeout, TIMEOUT),
+    (openai.APIConnectionError, GatewayBroken, BROKEN),
+    (openai.OpenAIError, GatewayGarbled, GARBLED),
+    (ssl.SSLError, GatewayBroken, BROKEN),
+    (UnicodeEncodeError, GatewayRefused, REFUSED),
+    (ValueError, GatewayGarbled, GARBLED),
+    (RecursionError, GatewayGarbled, GARBLED),
+    (OSError, GatewayUnreachable, UNREACHABLE),
+)
+"""The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+
+_KINDS = tuple(kind for kind, _, _ in EXCEPTIONS)
+
+
+@contextmanager
+def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
+    try:
+        yield
+    except openai.APIStatusError as exc:
+        raise refusal(exc, now, mask) from exc
+    except _KINDS as exc:
+        raise _meaning_of(_wrapped(exc), mask) from exc
+
+
+def _wrapped(exc: Exception) -> Exception:
+    """What the SDK has wrapped says more."""
+    is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, _KINDS)
+    return cast(Exception, exc.__cause__) if is_wrapper else exc
+
+
+def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
+    """Masked before it is cut to what is shown: half a key is no longer known as one."""
+    error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
+    detail = " ".join(str(exc)[:_LONGEST_FACT].split()) or type(exc).__name__
+    return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__)
+
+
+def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
+    """For an event that is the error, or has it inside."""
+    error = event.get("error") or event
+    facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
+    return GatewayBroken(
+        f"The API ended the stream with an error ({_text_or_none(facts.get('message')) or 'no reason given'}). Ask again.",
+        kind=None if facts is event else _text_or_none(facts.get("type")),
+        code=_text_or_none(facts.get("code")),
+        name="APIError",
+    )
+
+
+def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayError:
+    """For a reply that is no success."""
+    facts = _facts_of(exc.response.content)
+    error, advice = _verdict(exc.status_code, facts)
+    return error(
+        f"{advice} The API says: {facts['message'] or f'HTTP {exc.status_code}'}",
+        status=exc.status_code,
+        kind=facts["type"],
+        code=facts["code"],
+        name=type(exc).__name__,
+        body=mask(exc.response.text[:_LONGEST_FACT])[:LONGEST_BODY],
+        retry_after_seconds=retry_after_seconds(exc.response.headers, now),
+    )
+
+
+_ADVICE = {
+    401: "The API key was refused (401): check that it is valid and belongs to this base URL.",
+    403: "The API key may not do this (403): check the project's permissions and the model's availability.",
+    404: "The API does not know this model or address (404): check model_profiles and openai.base_url.",
+    400: "The API does not take this request (400): check the model and its settings.",
+    413: "The question is too long for the API (413): shorten it.",
+}
+
+
+def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str]:
+    if facts["code"] == "insufficient_quota" or facts["type"] == "insufficient_quota":
+        return GatewayRefused, "The API account has no quota left: check its plan and billing."
+    if status == 429:
+        return GatewayOverloaded, "The API is limiting the rate of requests (429): ask again in a while."
+    if status >= 500:
+        return GatewayOverloaded, f"The API is in trouble (HTTP {status}): ask again in a while."
+    if status == 400 and _names_previous_response(facts):
+        return PreviousResponseLost, _advice_on_previous_response(facts)
+    if status < 400:
+        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed: check openai.base_url."
+    return GatewayRefused, _ADVICE.get(status, f"The API refused the request (HTTP {status}).")
+
+
+def _names_previous_response(facts: dict[str, str | None]) -> bool:
+    named = (facts["code"] or "").startswith("previous_response") or facts["param"] == "previous_response_id"
+    return named or "previous_response_id" in (facts["message"] or "")
+
+
+def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
+    is_expired = "expire" in (facts["message"] or "").lower()
+    what = "has expired (responses are kept for 30 days)" if is_expired else "is not known to the API"
+    return f"The response that previous_response_id names {what}: ask again without previous_response_id."
+
+
+def _facts_of(content: bytes) -> dict[str, str | None]:
+    """Gateways nest the error object or not, or say a mere sentence; what is no text is left out."""
+    try:
+        body: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        body = None
+    error = body.get("error", body) if isinstance(body, dict) else None
+    facts = {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else {}
+    return {name: _text_or_none(facts.get(name)) for name in _FACTS}
+
+
+_FACTS = ("message", "type", "code", "param")
+
+
+def _text_or_none(value: object) -> str | None:
+    return value[:_LONGEST_FACT] if isinstance(value, str) else None
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
+    """How long the API asks us to wait; None when it does not say, or not in a way that can be followed."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    return _number(value) if value is None or _number(value) is not None else _seconds_until(value, now)
+
+
+def _number(value: str | None) -> float | None:
+    # Not all that float() takes is a number in a header: 1_0, infinity and digits of other scripts are none.
+    return float(value) if value and _NUMBER.fullmatch(value.strip()) else None
+
+
+def _seconds_until(value: str, now: Now) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None

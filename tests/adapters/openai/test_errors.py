@@ -1,0 +1,296 @@
+import inspect
+import json
+import ssl
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import ModuleType
+from typing import Any
+
+import aiohttp
+import httpx2
+import openai
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses_mcp.adapters.openai.errors import (
+    EXCEPTIONS,
+    LONGEST_BODY,
+    retry_after_seconds,
+    stream_error,
+    vendor_errors_translated,
+)
+from openai_responses_mcp.adapters.openai.replies import BodyTooLong
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+    PreviousResponseLost,
+)
+from tests.fakes import FakeClock
+
+NOW = FakeClock().now()
+REQUEST = httpx2.Request("POST", "https://api.example/v1/responses")
+
+
+def translated(exc: Exception) -> GatewayError:
+    with pytest.raises(GatewayError) as caught, vendor_errors_translated(lambda: NOW):
+        raise exc
+    assert caught.value.__cause__ is exc
+    return caught.value
+
+
+def exception_classes(module: ModuleType) -> list[type[BaseException]]:
+    # Classes only, by their look: the rest of these packages is loaded when it is first asked for, and takes seconds.
+    things = [getattr(module, name) for name in dir(module) if name[0].isupper()]
+    return [thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseException)]
+
+
+WEBSOCKETS = {"WSMessageTypeError"}
+
+
+@pytest.mark.parametrize("vendor", [openai, httpx2, aiohttp.client_exceptions], ids=lambda vendor: vendor.__name__)
+def test_every_exception_of_the_vendors_is_covered_by_the_table(vendor: ModuleType) -> None:
+    covered = tuple(kind for kind, _, _ in EXCEPTIONS)
+    classes = exception_classes(vendor)
+    assert len(classes) > 10
+    assert {kind.__name__ for kind in classes if not issubclass(kind, covered)} <= WEBSOCKETS
+
+
+def test_no_line_of_the_table_is_hidden_behind_another() -> None:
+    kinds = [kind for kind, _, _ in EXCEPTIONS]
+    hidden = [kind for number, kind in enumerate(kinds) if any(issubclass(kind, earlier) for earlier in kinds[:number])]
+    assert hidden == []
+
+
+def wrapped(cause: Exception | None) -> openai.APIConnectionError:
+    error = openai.APIConnectionError(request=REQUEST)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("exc", "error"),
+    [
+        (FileNotFoundError(2, "No such file"), GatewayUnreachable),
+        (aiohttp.ServerTimeoutError("late"), GatewayTimeout),
+        (aiohttp.ServerDisconnectedError(), GatewayBroken),
+        (aiohttp.ClientOSError(104, "reset"), GatewayBroken),
+        (aiohttp.ClientPayloadError("cut"), GatewayBroken),
+        (aiohttp.InvalidURL("odd"), GatewayRefused),
+        (httpx2.ReadTimeout("late"), GatewayTimeout),
+        (httpx2.ReadError("reset"), GatewayBroken),
+        (httpx2.RemoteProtocolError("cut"), GatewayBroken),
+        (httpx2.UnsupportedProtocol("ftp"), GatewayRefused),
+        (httpx2.LocalProtocolError("header"), GatewayRefused),
+        (httpx2.InvalidURL("url"), GatewayRefused),
+        (httpx2.DecodingError("gzip"), GatewayGarbled),
+        (httpx2.StreamConsumed(), GatewayGarbled),
+        (ssl.SSLError("bad record"), GatewayBroken),
+        (openai.OpenAIError("odd"), GatewayGarbled),
+        (openai.APIResponseValidationError(httpx2.Response(200, request=REQUEST), {}), GatewayGarbled),
+        (openai.APITimeoutError(request=REQUEST), GatewayTimeout),
+        (wrapped(None), GatewayBroken),
+        (wrapped(ssl.SSLError("bad record")), GatewayBroken),
+        (wrapped(httpx2.UnsupportedProtocol("ftp")), GatewayRefused),
+        (BodyTooLong(1, "a reply"), GatewayGarbled),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
+        (ValueError("no JSON"), GatewayGarbled),
+        (RecursionError("deep"), GatewayGarbled),
+    ],
+    ids=repr,
+)
+def test_an_exception_becomes_the_error_that_says_what_it_means(exc: Exception, error: type[GatewayError]) -> None:
+    translation = translated(exc)
+    assert type(translation) is error
+    assert (translation.status, translation.name) == (None, type(exc.__cause__ or exc).__name__)
+
+
+def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
+    assert "(a b)" in str(translated(ValueError(" a\n b ")))
+    assert "(ValueError)" in str(translated(ValueError()))
+    assert len(str(translated(ValueError("x" * 10_000)))) < LONGEST_BODY + 150
+
+
+def test_what_is_no_fault_of_the_other_side_goes_through() -> None:
+    with pytest.raises(ZeroDivisionError), vendor_errors_translated(lambda: NOW):
+        raise ZeroDivisionError
+    with pytest.raises(GatewayBroken, match=r"^ours$"), vendor_errors_translated(lambda: NOW):
+        raise GatewayBroken("ours")
+
+
+@pytest.mark.parametrize(
+    ("event", "says", "kind", "code"),
+    [
+        ({"type": "error", "message": "It broke", "code": "oops"}, "(It broke)", None, "oops"),
+        ({"error": {"message": "It broke", "type": "t", "code": "oops"}}, "(It broke)", "t", "oops"),
+        ({"type": "error"}, "(no reason given)", None, None),
+        ({"error": "It broke"}, "(It broke)", None, None),
+        ({"error": {"message": ["odd"], "type": 7, "code": {}}}, "(no reason given)", None, None),
+    ],
+)
+def test_an_error_in_a_stream_keeps_what_the_api_said(
+    event: dict[str, Any], says: str, kind: str | None, code: str | None
+) -> None:
+    error = stream_error(event)
+    assert str(error) == f"The API ended the stream with an error {says}. Ask again."
+    assert (error.kind, error.code) == (kind, code)
+
+
+def refused(status: int, body: object = None, text: str = "", **headers: str) -> GatewayError:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    content = json.dumps(body) if body is not None else text
+    response = httpx2.Response(status, headers=named, content=content.encode(), request=REQUEST)
+    return translated(openai.APIStatusError("made up", response=response, body=None))
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "advice"),
+    [
+        (301, GatewayRefused, "redirects (HTTP 301), which is not followed: check openai.base_url"),
+        (307, GatewayRefused, "redirects (HTTP 307)"),
+        (400, GatewayRefused, "check the model and its settings"),
+        (401, GatewayRefused, "The API key was refused (401): check that it is valid"),
+        (403, GatewayRefused, "check the project's permissions"),
+        (404, GatewayRefused, "check model_profiles and openai.base_url"),
+        (408, GatewayRefused, "The API refused the request (HTTP 408)."),
+        (409, GatewayRefused, "The API refused the request (HTTP 409)."),
+        (413, GatewayRefused, "shorten it"),
+        (422, GatewayRefused, "The API refused the request (HTTP 422)."),
+        (429, GatewayOverloaded, "limiting the rate of requests (429): ask again in a while"),
+        (500, GatewayOverloaded, "in trouble (HTTP 500): ask again in a while"),
+        (502, GatewayOverloaded, "(HTTP 502)"),
+        (503, GatewayOverloaded, "(HTTP 503)"),
+        (529, GatewayOverloaded, "(HTTP 529)"),
+    ],
+)
+def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type[GatewayError], advice: str) -> None:
+    translation = refused(status, {"message": "Because."})
+    assert type(translation) is error
+    assert advice in str(translation)
+    assert str(translation).endswith("The API says: Because.")
+    assert translation.status == status
+
+
+@pytest.mark.parametrize("status", [429, 403, 500])
+@pytest.mark.parametrize("facts", [{"code": "insufficient_quota"}, {"type": "insufficient_quota"}])
+def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str, str]) -> None:
+    translation = refused(status, facts)
+    assert type(translation) is GatewayRefused
+    assert "check its plan and billing" in str(translation)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            {"code": "previous_response_not_found", "message": "Previous response with id 'resp_1' not found."},
+            "is not known to the API",
+        ),
+        ({"param": "previous_response_id", "message": "Not found."}, "is not known to the API"),
+        ({"message": "The previous_response_id 'resp_1' is unknown."}, "is not known to the API"),
+        ({"message": "The previous_response_id 'resp_1' has expired."}, "has expired (responses are kept for 30 days)"),
+        ({"code": "previous_response_expired", "message": "Expired."}, "has expired (responses are kept for 30 days)"),
+        ({"code": "previous_response_not_found"}, "is not known to the API"),
+    ],
+)
+def test_a_lost_conversation_says_which_way_it_was_lost_and_what_to_do(body: dict[str, str], says: str) -> None:
+    translation = refused(400, body)
+    assert type(translation) is PreviousResponseLost
+    assert f"The response that previous_response_id names {says}: ask again without previous_response_id." in str(
+        translation
+    )
+
+
+def test_a_bad_request_about_something_else_is_no_lost_conversation() -> None:
+    assert type(refused(400, {"param": "tools", "message": "No."})) is GatewayRefused
+    assert type(refused(404, {"message": "previous_response_id"})) is GatewayRefused
+
+
+@pytest.mark.parametrize(
+    ("body", "facts"),
+    [
+        ({"message": "m", "type": "t", "code": "c"}, ("m", "t", "c")),
+        ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c")),
+        ({"message": ["m"], "type": 7, "code": None}, ("HTTP 418", None, None)),
+        ({"error": "m"}, ("m", None, None)),
+        ({"error": ["m"]}, ("HTTP 418", None, None)),
+        ("<html>", ("HTTP 418", None, None)),
+        (["odd"], ("HTTP 418", None, None)),
+        (None, ("HTTP 418", None, None)),
+    ],
+)
+def test_the_facts_are_found_where_apis_put_them(body: object, facts: tuple[Any, ...]) -> None:
+    error = refused(418, body)
+    assert (str(error).rpartition("The API says: ")[2], error.kind, error.code) == facts
+
+
+def test_the_body_is_kept_for_the_log_as_far_as_a_line_goes() -> None:
+    error = refused(500, text="é" * 1000)
+    assert error.body == "é" * 300
+
+
+def test_a_refusal_has_the_name_that_the_sdk_gives_it() -> None:
+    response = httpx2.Response(503, json={"error": {"message": "m", "code": "c"}}, request=REQUEST)
+    error = translated(openai.InternalServerError("made up", response=response, body=None))
+    assert (error.status, error.code, error.name) == (503, "c", "InternalServerError")
+
+
+def date_in(seconds: int) -> str:
+    return format_datetime((NOW + timedelta(seconds=seconds)).astimezone(UTC), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "0.1"}, 0.1),
+        ({"retry-after": " 7 "}, 7.0),
+        ({"retry-after": "86400"}, 86400.0),
+        ({"retry-after": date_in(30)}, 30.0),
+        ({"retry-after": date_in(-30)}, 0.0),
+        ({"retry-after": date_in(30).replace("GMT", "-0000")}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "junk"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
+        ({"retry-after": "Fri, 31 Dec 2026 23:59:59 +99999999999999999999"}, None),
+        ({"retry-after": "5, 5"}, None),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
+        ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "-1"}, None),
+    ],
+)
+def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers, lambda: NOW) == seconds
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
+def test_any_junk_in_retry_after_is_survived(value: str) -> None:
+    seconds = retry_after_seconds({"retry-after": value}, lambda: NOW)
+    assert seconds is None or seconds >= 0
+
+
+def test_retry_after_is_part_of_the_error() -> None:
+    assert refused(429, retry_after="7").retry_after_seconds == 7.0
+    assert refused(429).retry_after_seconds is None
+
+
+def test_dates_are_read_by_the_clock_that_is_given() -> None:
+    headers = {"retry-after": "Thu, 01 Jan 2026 00:00:10 GMT"}
+    assert retry_after_seconds(headers, lambda: datetime(2026, 1, 1, tzinfo=UTC)) == 10.0
+
+
+@pytest.mark.parametrize("value", ["1_0", "+1", "1e3", "inf", "nan", "１０", "0x10", ""])
+def test_what_is_no_number_in_a_header_is_no_time_to_wait(value: str) -> None:
+    assert retry_after_seconds({"retry-after": value}, datetime.now) is None
