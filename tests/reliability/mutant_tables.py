@@ -30,7 +30,7 @@ MODULES = {
     "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py",)),
     "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py",)),
     "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",)),
-    "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}gate.py", f"{_GATE}run_guard.py")),
+    "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
     "gate.foreign_code": Module(GUARDED / "gate/foreign_code.py", (f"{_GATE}gate.py", f"{_GATE}rules.py")),
     "gate.guardrails": Module(GUARDED / "gate/guardrails.py", (f"{_GATE}rules.py",)),
     "gate.texts": Module(GUARDED / "gate/texts.py", (f"{_GATE}rules.py",)),
