@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
 
 # A process that imports an SDK first.
-SLOW_START_SECONDS = 15.0
+SLOW_START_SECONDS = 30.0
 
 
 def example(name: str) -> Any:

@@ -93,6 +93,17 @@ def test_a_decision_says_why() -> None:
     )
 
 
+@pytest.mark.parametrize("verdict", ["allow", "needs_human", "deny"])
+def test_no_verdict_and_no_human_can_allow_what_the_profile_refuses(verdict: Decision) -> None:
+    nowhere = PolicyProfile("fast", 3, 5, ())
+    tool = replace(FUNCTION, require_approval=True)
+    outcome = decide(tool, GateDecision(verdict, 5, ""), nowhere, require_human_approval=True)
+    assert (outcome.decision, outcome.risk_level) == ("deny", 5)
+    assert outcome.reason == (
+        "function:add is outside the scopes of the profile fast; risk 5 is refused by the profile fast"
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 
 
