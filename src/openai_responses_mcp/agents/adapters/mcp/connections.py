@@ -11,16 +11,20 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agents.mcp import MCPServer, MCPServerStdio, MCPServerStreamableHttp
+from agents.mcp import MCPServer, MCPServerStreamableHttp
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult
+from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
+from openai_responses_mcp.agents.adapters.mcp.answers import why_no_answer
 from openai_responses_mcp.agents.adapters.mcp.query_filter import hide_query
+from openai_responses_mcp.agents.adapters.mcp.stdio_server import StdioServer
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
 from openai_responses_mcp.agents.mcp.ports import McpClient
+
+LONGEST_MESSAGE = 500
 
 
 def server_for(config: McpServerConfig) -> MCPServer:
@@ -36,7 +40,7 @@ def server_for(config: McpServerConfig) -> MCPServer:
     params: dict[str, Any] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
     if config.env:
         params["env"] = dict(config.env)
-    return MCPServerStdio(
+    return StdioServer(
         params,  # type: ignore[arg-type]
         name=config.name,
         client_session_timeout_seconds=config.timeout_seconds,
@@ -128,9 +132,11 @@ class SdkMcpClient(McpClient):
             async with asyncio.timeout(self._timeout_seconds):
                 return await (server.call_tool(name, dict(args), meta) if meta else server.call_tool(name, dict(args)))
         except MCPError as exc:
-            if exc.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
-                raise _failed(f"{self._name}/{name} was refused by its server: {exc.message}", "rejected") from None
-            cause = "the connection broke" if exc.code == CONNECTION_CLOSED else "no answer in time"
+            no_answer = why_no_answer(exc)
+            if no_answer is None:
+                said = exc.message[:LONGEST_MESSAGE]
+                raise _failed(f"{self._name}/{name} was refused by its server: {said}", "rejected") from None
+            cause = no_answer
         except Exception as exc:  # as above; whether the tool ran is not known
             cause = cause_in(exc)
         await self.close()
