@@ -45,6 +45,8 @@ async def failure_of(server: Any, *, seconds: float = 10) -> AgentsError:
         ("no-name", SCHEMA),
         ("no-schema", SCHEMA),
         ("bad-properties", SCHEMA),
+        ("bad-type", SCHEMA),
+        ("reference-out", SCHEMA),
         ("bad-list", SCHEMA),
         ("dies", EXEC),
         ("garbage", EXEC),
@@ -192,6 +194,36 @@ async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, 
     agent = Agent(name="caller", model=model, mcp_servers=[server])
     result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "Say it", asking_fast()))
     assert "no JSON object" in str(result.tool_calls[0].output)
+    assert "called" not in log.read_text()
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [({"text": 7}, "text: must be string"), ({}, 'it: lacks "text"'), ({"text": None}, "text: must")],
+)
+async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
+    host: Host, tmp_path: Path, args: dict[str, Any], problem: str, is_plain: bool
+) -> None:
+    log = tmp_path / "log"
+    command = wild("good", log)
+    params: Any = {"command": command[0], "args": command[1:]}
+    async with (
+        MCPServerStdio(params, name="wild")
+        if is_plain
+        else host(command, name="wild", require_approval=False) as server
+    ):
+        told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", args)
+    assert told.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
+    assert problem in told
+    assert "called" not in log.read_text()
+
+
+async def test_arguments_that_take_for_ever_to_check_do_not_reach_the_server(host: Host, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    server = host(wild("endless-schema", log), name="wild", require_approval=False)
+    told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7}, seconds=30)
+    assert "too many steps" in told
     assert "called" not in log.read_text()
 
 
