@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.agents.adapters.models.reply_bounds import WholeStreams, bound_body
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import Quirks
 
@@ -33,6 +34,9 @@ class _Client(AsyncOpenAI):
             options.json_data = fitting_body(options.json_data, self.quirks)
         return options
 
+    def _make_sse_decoder(self) -> Any:
+        return WholeStreams(super()._make_sse_decoder())
+
 
 def client_for(config: CompatModelConfig) -> AsyncOpenAI:
     # A class of its own, because the vendor's client makes copies of itself with its own arguments only.
@@ -46,6 +50,7 @@ def client_for(config: CompatModelConfig) -> AsyncOpenAI:
         http_client=httpx2.AsyncClient(
             follow_redirects=False,
             timeout=config.timeout_seconds,
+            event_hooks={"response": [bound_body]},
             # Models are never closed, so a connection kept open would leak with every event loop that ends.
             limits=httpx2.Limits(max_keepalive_connections=0),
         ),
