@@ -1,10 +1,8 @@
 """The examples of the documentation, run as a reader would run them, on stand-ins for the models."""
 
-import ast
 import asyncio
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -123,19 +121,3 @@ def test_run_as_a_program_a_provider_that_is_not_set_up_says_what_it_lacks() -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert "AGENTS_OLLAMA_MODEL" in done.stdout
     assert "OPENAI_API_KEY" in done.stdout
-
-
-@pytest.mark.parametrize("page", ["skills.md", "providers.md"])
-@pytest.mark.usefixtures("ollama")
-async def test_the_blocks_of_a_page_run_from_top_to_bottom(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert blocks
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "skills").symlink_to(EXAMPLES / "skills", target_is_directory=True)
-    names: dict[str, Any] = {}
-    for block in blocks:
-        made = eval(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
-        if made is not None:
-            await asyncio.wait_for(made, 5)
