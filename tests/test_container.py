@@ -2,11 +2,10 @@ from typing import Any
 
 import pytest
 from dependency_injector import errors
+from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.client import SdkClient
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
@@ -26,8 +25,7 @@ from tests.fakes import FakeLogger
 KINDS = {
     "clock": TokyoClock,
     "max_concurrency": int,
-    "route": ApiRoute,
-    "sdk": SdkClient,
+    "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
     "answer_question": AnswerQuestion,
@@ -54,7 +52,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "route", "sdk", "openai_gateway")
+SHARED = ("clock", "max_concurrency", "openai_gateway")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:
@@ -76,6 +74,7 @@ def test_the_defaults_become_the_rules_of_answering() -> None:
     assert rules.profiles == {"answer": Profile("gpt-5.2", "medium", "medium")}
     assert (rules.instructions, rules.recency_days, rules.max_results, rules.domains) == ("Be brief.", 60, 5, ())
     assert (rules.restrict_to_domains, rules.search_context_size, rules.user_location) == (False, None, ())
+    assert rules.searches_live is True
     assert (rules.max_citations, rules.max_output_tokens, rules.store) == (3, None, True)
 
 
@@ -90,6 +89,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
             restrict_to_domains=True,
             context_size="high",
             user_location=UserLocation(country="JP", timezone="Asia/Tokyo"),
+            live=False,
         ),
     )
     rules = answering_rules(settings, "")
@@ -100,6 +100,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
     assert (rules.recency_days, rules.max_results, rules.domains) == (7, 2, ("a.org",))
     assert (rules.restrict_to_domains, rules.search_context_size) == (True, "high")
     assert rules.user_location == (("country", "JP"), ("timezone", "Asia/Tokyo"))
+    assert rules.searches_live is False
     assert (rules.max_output_tokens, rules.store) == (100, False)
 
 

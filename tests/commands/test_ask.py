@@ -50,7 +50,7 @@ def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], re
     assert asked.json["model"] == "o3"
     assert asked.json["tools"] == [{"type": "web_search"}]
     assert asked.json["input"][0]["content"][0]["text"].startswith("Why?\n[Hints] ")
-    assert "stream" not in asked.json
+    assert asked.json["stream"] is True
 
 
 @pytest.mark.parametrize(

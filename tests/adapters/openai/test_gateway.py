@@ -11,8 +11,8 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
-from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS
+from tests.contracts.openai_gateways import forget_proxies, openai_gateway
+from tests.fakes import SLOW_SECONDS
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.server import StandIn
@@ -21,7 +21,7 @@ KEY = "sk-made-up-0123456789"
 
 Make = Callable[..., OpenAIResponsesGateway]
 
-at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
+in_one_piece_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["in one piece", "streamed"])
 
 
 @pytest.fixture
@@ -54,29 +54,26 @@ def asking(question: str = "Hello", **fields: Any) -> ModelRequest:
     return ModelRequest(model="gpt-5", instructions="Be brief.", input_text=question, **fields)
 
 
-def call(gateway: OpenAIResponsesGateway, question: str, *, streams: bool = False) -> "asyncio.Task[ModelReply]":
-    return asyncio.ensure_future(gateway.respond(asking(question), maybe_listener(streams)))
+def call(gateway: OpenAIResponsesGateway, question: str) -> "asyncio.Task[ModelReply]":
+    return asyncio.ensure_future(gateway.respond(asking(question)))
 
 
-async def respond(gateway: OpenAIResponsesGateway, question: str = "Hello", *, streams: bool = False) -> ModelReply:
-    return await asyncio.wait_for(call(gateway, question, streams=streams), WAIT_SECONDS)
+async def respond(gateway: OpenAIResponsesGateway, question: str = "Hello") -> ModelReply:
+    return await asyncio.wait_for(call(gateway, question), SLOW_SECONDS)
 
 
-@at_once_and_streamed
-async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: StandIn, streams: bool) -> None:
-    await respond(make(api_key=KEY), streams=streams)
+async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: StandIn) -> None:
+    await respond(make(api_key=KEY))
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
     assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert request.json == request_body(asking()) | ({"stream": True} if streams else {})
+    assert request.json == request_body(asking())
+    assert request.json["stream"] is True
 
 
-@at_once_and_streamed
-async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(
-    make: Make, server: StandIn, streams: bool
-) -> None:
-    await respond(make(), "why \ud800?", streams=streams)
-    assert server.requests[0].json == request_body(asking("why \ufffd?")) | ({"stream": True} if streams else {})
+async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(make: Make, server: StandIn) -> None:
+    await respond(make(), "why \ud800?")
+    assert server.requests[0].json == request_body(asking("why \ufffd?"))
 
 
 async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -> None:
@@ -92,9 +89,11 @@ async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -
     await server.close()
 
 
-async def test_fields_can_be_left_out(make: Make, server: StandIn) -> None:
-    await respond(make(omit=("truncation", "include")))
-    assert server.requests[0].json == request_body(asking(), ("truncation", "include"))
+@pytest.mark.parametrize("omit", [("truncation", "include"), ("stream",)])
+async def test_fields_can_be_left_out(make: Make, server: StandIn, omit: tuple[str, ...]) -> None:
+    assert (await respond(make(omit=omit))).text
+    assert server.requests[0].json == request_body(asking(), omit)
+    assert not set(omit) & set(server.requests[0].json)
 
 
 async def test_variables_of_the_sdk_are_honoured(make: Make, server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,10 +104,10 @@ async def test_variables_of_the_sdk_are_honoured(make: Make, server: StandIn, mo
     assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
 
 
-@at_once_and_streamed
-async def test_both_ways_of_asking_give_the_same_reply(make: Make, streams: bool) -> None:
+@in_one_piece_and_streamed
+async def test_an_answer_in_one_piece_and_a_streamed_one_give_the_same_reply(make: Make, streams: bool) -> None:
     question = "The latest? [rehearse: search=yes; text=It rains.; citations=1; sources=dated]"
-    reply = await respond(make(), question, streams=streams)
+    reply = await respond(make(streams=streams), question)
     assert (reply.text, reply.search_count, reply.model) == ("It rains.", 1, "gpt-5")
     assert [(source.name, source.date) for source in reply.cited] == [("https://example.com/rehearsal/1", "2026-01-01")]
     assert [source.date for source in reply.searched] == ["2026-01-01", "2026-01-02", "2026-01-03"]
@@ -148,12 +147,11 @@ async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn, key
         "sk-made\u2028up",
     ],
 )
-@at_once_and_streamed
 async def test_a_key_that_no_header_can_carry_is_a_clear_failure_without_an_attempt(
-    make: Make, server: StandIn, key: str, streams: bool
+    make: Make, server: StandIn, key: str
 ) -> None:
     with pytest.raises(KeyUnusable, match="THE_KEY holds a space, a control character or a letter") as caught:
-        await respond(make(api_key=key), streams=streams)
+        await respond(make(api_key=key))
     assert "made" not in str(caught.value)
     assert server.received == 0
 
@@ -164,13 +162,13 @@ async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn, key
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_cancel_closes_the_connection(make: Make, server: StandIn, streams: bool) -> None:
-    responding = call(make(), "[rehearse: delay=60]", streams=streams)
+    responding = call(make(streams=streams), "[rehearse: delay=60]")
     await server.wait_for_requests()
     responding.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(responding, WAIT_SECONDS)
+        await asyncio.wait_for(responding, SLOW_SECONDS)
     await server.wait_for_abort()
 
 
@@ -178,10 +176,10 @@ async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Ma
     began = asyncio.Event()
     request = asking("[rehearse: stream=never]")
     responding = asyncio.ensure_future(make().respond(request, lambda _: began.set()))
-    await asyncio.wait_for(began.wait(), WAIT_SECONDS)
+    await asyncio.wait_for(began.wait(), SLOW_SECONDS)
     responding.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(responding, WAIT_SECONDS)
+        await asyncio.wait_for(responding, SLOW_SECONDS)
     await server.wait_for_abort()
 
 
@@ -192,10 +190,10 @@ async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Ma
 async def test_an_attempt_ends_with_its_time_however_busy_the_other_side_seems(
     make: Make, server: StandIn, keys: str, streams: bool
 ) -> None:
-    gateway = make(timeout_seconds=0.5)
+    gateway = make(timeout_seconds=2, streams=streams)
     await asyncio.to_thread(gateway.prepare)
-    with pytest.raises(GatewayTimeout, match=r"within 0\.5 s.*raise request\.timeout_ms"):
-        await respond(gateway, f"[rehearse: {keys}]", streams=streams)
+    with pytest.raises(GatewayTimeout, match=r"within 2 s.*raise request\.timeout_ms"):
+        await respond(gateway, f"[rehearse: {keys}]")
     await server.wait_for_abort()
     assert server.received == 1
 
@@ -210,7 +208,7 @@ async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, serve
     await server.wait_for_requests(3)
     for responding in calls:
         responding.cancel()
-    await asyncio.wait(calls, timeout=WAIT_SECONDS)
+    await asyncio.wait(calls, timeout=SLOW_SECONDS)
 
 
 async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: StandIn) -> None:
@@ -218,8 +216,8 @@ async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make,
     await respond(gateway)
     late, patient = call(gateway, "[rehearse: delay=60]"), call(gateway, "Hello")
     with pytest.raises(GatewayTimeout):
-        await asyncio.wait_for(late, WAIT_SECONDS)
-    assert (await asyncio.wait_for(patient, WAIT_SECONDS)).text
+        await asyncio.wait_for(late, SLOW_SECONDS)
+    assert (await asyncio.wait_for(patient, SLOW_SECONDS)).text
 
 
 async def test_waiting_for_a_place_can_be_cancelled_and_gives_the_place_to_the_next(
@@ -230,9 +228,9 @@ async def test_waiting_for_a_place_can_be_cancelled_and_gives_the_place_to_the_n
     await server.wait_for_requests(1)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(second, WAIT_SECONDS)
+        await asyncio.wait_for(second, SLOW_SECONDS)
     first.cancel()
-    assert (await asyncio.wait_for(third, WAIT_SECONDS)).text
+    assert (await asyncio.wait_for(third, SLOW_SECONDS)).text
     assert server.received == 2
 
 
@@ -270,6 +268,29 @@ async def test_a_model_can_be_checked(make: Make, server: StandIn) -> None:
     assert caught.value.status == 404
     with pytest.raises(KeyUnusable):
         await make(api_key="").check_model("gpt-5")
+
+
+async def test_a_request_can_be_tried_without_having_it_answered() -> None:
+    received: list[RecordedRequest] = []
+
+    async def count(request: RecordedRequest) -> Reply:
+        received.append(request)
+        return Reply(body=b'{"object": "response.input_tokens", "input_tokens": 11}')
+
+    server = HttpServer(count)
+    gateway = openai_gateway(await server.start(), omit=("truncation",))
+    await gateway.check_request(asking(reasoning_effort="high"))
+    await gateway.close()
+    await server.close()
+    (request,) = received
+    assert (request.method, request.path) == ("POST", "/v1/responses/input_tokens")
+    assert set(request.json) == {"model", "instructions", "input", "tools", "reasoning"}
+
+
+async def test_an_api_that_counts_no_tokens_says_so(make: Make) -> None:
+    with pytest.raises(GatewayRefused) as caught:
+        await make().check_request(asking())
+    assert caught.value.status in (404, 405)
 
 
 async def test_whatever_is_said_about_a_model_it_is_known() -> None:
@@ -329,3 +350,11 @@ def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     openai_gateway(base_url).prepare()
+
+
+async def test_nothing_is_told_of_the_machine(make: Make, server: StandIn) -> None:
+    await respond(make())
+    await make().check_model("gpt-5")
+    told = [name for request in server.requests for name in request.headers]
+    assert "authorization" in told
+    assert [name for name in told if name.startswith("x-stainless")] == []

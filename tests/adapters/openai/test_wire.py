@@ -15,6 +15,7 @@ PLAIN_BODY = {
     "include": ["web_search_call.action.sources"],
     "truncation": "auto",
     "store": True,
+    "stream": True,
 }
 
 
@@ -41,6 +42,10 @@ def asked(**fields: Any) -> ModelRequest:
             {"tools": [{"type": "web_search", "filters": {"allowed_domains": ["a.org", "b.org"]}}]},
         ),
         (
+            asked(search=SearchTool(is_live=False)),
+            {"tools": [{"type": "web_search", "external_web_access": False}]},
+        ),
+        (
             asked(search=SearchTool(context_size="high")),
             {"tools": [{"type": "web_search", "search_context_size": "high"}]},
         ),
@@ -63,9 +68,17 @@ def test_a_request_has_what_was_asked_for_and_nothing_else(request_: ModelReques
 
 def test_fields_a_gateway_refuses_can_be_left_out() -> None:
     request = asked(verbosity="low", reasoning_effort="low", max_output_tokens=5)
-    omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens")
+    omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream")
     assert request_body(request, omit) == {
         name: PLAIN_BODY[name] for name in ("model", "instructions", "input", "tools")
+    }
+
+
+def test_fields_that_we_do_not_know_can_be_added() -> None:
+    extra = {"service_tier": "flex", "metadata": {"team": "a"}}
+    assert request_body(PLAIN, ("truncation",), extra) == {
+        **{name: value for name, value in PLAIN_BODY.items() if name != "truncation"},
+        **extra,
     }
 
 

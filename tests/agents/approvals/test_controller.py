@@ -215,6 +215,46 @@ async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: Fak
     await desk.controller.consume(fresh, await desk.controller.check_token(fresh, "r1"))
 
 
+async def test_a_decision_can_be_used_without_its_token_once(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "approve")).token
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await desk.controller.check_decisions("r1")
+    assert caught.value.details["approval_ids"] == [second.approval_id]
+    await desk.controller.submit_decision(second.approval_id, "approve")
+    record = await desk.controller.check_decisions("r1")
+    await desk.controller.consume(None, record)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as used:
+        await desk.controller.check_decisions("r1")
+    assert used.value.details["reason"] == "used"
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(desk.controller.consume(None, record)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_an_expired_decision_is_asked_about_again_without_its_token_too(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    clock.move(900)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_decisions("r1")
+    (renewed,) = await desk.controller.pending("r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+
+
+async def test_a_denial_is_used_without_its_token_however_old_it_is(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "deny")
+    clock.move(9000)
+    record = await desk.controller.check_decisions("r1")
+    assert record.request.status == "denied"
+    await desk.controller.consume(None, record)
+
+
+@pytest.mark.parametrize("run_id", ["", "nobody", None])
+async def test_a_run_that_never_waited_has_no_decision(desk: Desk, run_id: str) -> None:
+    assert await code_of(desk.controller.check_decisions(run_id)) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
 @pytest.mark.parametrize("is_other_process", [False, True])
 async def test_what_expired_stays_expired_when_the_clock_is_set_back(
     desk: Desk, clock: FakeClock, is_other_process: bool

@@ -8,7 +8,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
-_FORMAT = 1
+_FORMAT = 3
 
 
 class SavedStates:
@@ -24,6 +24,8 @@ class SavedStates:
             "policy_profile": run.guard.context.policy_profile,
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
+            "sdk": _kept(run.options.sdk),
+            "sdk_objects": _objects(run.options.sdk),
         }
         return json.dumps(self._withholding.take_out(state))
 
@@ -38,3 +40,13 @@ class SavedStates:
             raise AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
         read: dict[str, Any] = self._withholding.put_back(state)
         return read
+
+
+def _kept(sdk: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the SDK that are as good in another process as here."""
+    return {name: value for name, value in sdk.items() if isinstance(value, str | int | float)}
+
+
+def _objects(sdk: Mapping[str, Any]) -> list[str]:
+    """The names of those that somebody has to give again there: a context, a session, hooks and so on."""
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))

@@ -39,7 +39,10 @@ class StartRun:
 
     async def _begin(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> Run:
         if not extensions.tool_calls and (not isinstance(input, str | list) or not input):
-            raise AgentsError("AGENTS-E-RUNNER", "input is a text or a list with at least one item")
+            message = f"input is a text or a list with at least one item, not {type(input).__name__}"
+            if type(input).__name__ == "RunState":
+                message = "A RunState is not run again here: go on with approve_and_resume(run_id, approval_id)"
+            raise AgentsError("AGENTS-E-RUNNER", message)
         sdk = dict(options.sdk) if options else {}
         record = await self._book.begin(agent, sdk)
         guard = self._guards.guard_for(record.run_id, agent, extensions, _text_of(input))
@@ -78,4 +81,15 @@ def _text_of(input: Any) -> str:
     if isinstance(input, str):
         return input
     said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
-    return "\n".join(content if isinstance(content, str) else json.dumps(content, default=str) for content in said)
+    return "\n".join(_said(content) for content in said)
+
+
+def _said(content: Any) -> str:
+    """The words of a message, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        return "\n".join(_said(part) for part in content)
+    if isinstance(content, Mapping) and isinstance(content.get("text"), str):
+        return str(content["text"])
+    return json.dumps(content, ensure_ascii=False, default=str)

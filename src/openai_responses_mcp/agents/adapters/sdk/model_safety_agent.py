@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from agents import Agent, Model, RunConfig
-from agents.run import AgentRunner
 
+from openai_responses_mcp.agents.adapters.sdk.nested_runs import run_unguarded
 from openai_responses_mcp.agents.checks import is_text
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
@@ -42,7 +42,7 @@ class ModelSafetyAgent(Judge):
             raise AgentsError("AGENTS-E-RUNNER-CONFIG", "ModelSafetyAgent needs a rubric")
         self._include_user_intent = include_user_intent
         self._masking = Masking()
-        # Without tools, and on a plain runner: a judge that could call something would need a judge itself.
+        # Without tools, and unguarded: a judge that could call something would need a judge itself.
         self._asked: Agent[Any] = Agent(name="judge", instructions=_TASK.format(rubric=rubric), model=model)
         self._limited = SafetyAgent(self._ask, timeout_seconds=timeout_seconds)
 
@@ -52,7 +52,7 @@ class ModelSafetyAgent(Judge):
     async def _ask(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         question = json.dumps(self._facts(request, policy), ensure_ascii=False, default=str)
         config = RunConfig(tracing_disabled=True)
-        result = await AgentRunner().run(self._asked, question, run_config=config, max_turns=1)
+        result = await run_unguarded(self._asked, question, run_config=config, max_turns=1)
         return _verdict_in(str(result.final_output))
 
     def _facts(self, request: ToolCallRequest, policy: PolicyProfile) -> dict[str, Any]:

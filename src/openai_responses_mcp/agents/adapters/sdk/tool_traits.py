@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from agents import (
     CodeInterpreterTool,
@@ -23,6 +23,7 @@ from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.hashing import digest
 
+_TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
 _ATTRIBUTE = "_guarded_traits"
@@ -74,6 +75,14 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
     )
+
+
+def check_is_tool(tool: object) -> None:
+    if isinstance(tool, _TOOL_CLASSES):
+        return
+    name = getattr(tool, "__name__", type(tool).__name__)
+    message = f"{name} is no tool: put @tool over a function, or give an MCP server to mcp_servers"
+    raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
 def describe_handoff(handoff: Handoff[Any, Any]) -> ToolDescription:
