@@ -15,12 +15,12 @@ MOST_TOOLS = 1_000
 def checked_capabilities(server_id: str, entries: Sequence[Mapping[str, Any]]) -> list[McpCapability]:
     """All of a server's tools, or `AGENTS-E-MCP-SCHEMA`: a list with one bad entry is not to be trusted."""
     if len(entries) > MOST_TOOLS:
-        raise schema_error(f"{server_id} lists more than {MOST_TOOLS} tools")
+        raise schema_error(f"{server_id} lists more than {MOST_TOOLS} tools; let it offer fewer")
     capabilities = [_capability(server_id, entry) for entry in entries]
     names = [one.name for one in capabilities]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise schema_error(f"{server_id} lists {', '.join(twice)} twice")
+        raise schema_error(f"{server_id} lists {', '.join(twice)} twice; update or remove the server")
     return capabilities
 
 

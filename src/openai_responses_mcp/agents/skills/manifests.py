@@ -54,7 +54,9 @@ class SkillMetadataExtractor:
         sections = sections_of(body)
         overview = _overview(front_matter, sections, body)
         if not overview:
-            raise AgentsError("AGENTS-E-SKILL-PARSE", "There is nothing that says what the skill is for")
+            raise AgentsError(
+                "AGENTS-E-SKILL-PARSE", "There is nothing that says what the skill is for; write a description"
+            )
         constraints = section_named(sections, CONSTRAINT_HEADINGS)
         return SkillManifest(
             skill_id=descriptor.skill_id,

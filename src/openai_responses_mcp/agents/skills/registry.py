@@ -129,7 +129,7 @@ def _schema_from(text: str) -> Mapping[str, Any]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as exc:
-        raise AgentsError("AGENTS-E-SKILL-SCHEMA", "The schema is not JSON") from exc
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", "The schema is not JSON; check its commas and quotes") from exc
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise AgentsError("AGENTS-E-SKILL-SCHEMA", 'The JSON is no schema of an object; it needs "type": "object"')
     problem = problem_in(schema)
@@ -149,12 +149,15 @@ def _loaded(skills: Any) -> list[LoadedSkill]:
 
 def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
     if not isinstance(matter, dict):
-        raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter is no list of names and values")
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter must be names with values, such as name: my-skill")
     for key in ("name", "description"):
         if not isinstance(matter.get(key), str) or not matter[key].strip():
-            raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter lacks {key}, which is a text")
+            raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter needs {key}, a text")
     if len(matter["description"]) > LONGEST_DESCRIPTION:
-        raise AgentsError("AGENTS-E-SKILL-PARSE", f"description may have {LONGEST_DESCRIPTION} characters")
+        raise AgentsError(
+            "AGENTS-E-SKILL-PARSE",
+            f"description may have at most {LONGEST_DESCRIPTION} characters; put the rest into the text below",
+        )
     compatibility = matter.get("compatibility")
     if compatibility is not None:
         is_fine = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
@@ -166,5 +169,5 @@ def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
 
 def _first_title(sections: list[Section]) -> str:
     if not sections or not sections[0].title:
-        raise AgentsError("AGENTS-E-SKILL-PARSE", "There is neither front matter nor a heading that names the skill")
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "Nothing names the skill; write front matter, or a heading")
     return sections[0].title

@@ -65,7 +65,7 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
+            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
         message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"
@@ -103,7 +103,7 @@ def _function_tool(
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
         made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
-        rules, pins = McpRules(require_approval=False), _pins_of_plain.setdefault(server, MemoryPins())
+        rules, pins = McpRules(require_approval=False), _pins_of_sdk_servers.setdefault(server, MemoryPins())
     put_mcp_binding(made, shown_name(server), tool.name, number)
     key = f"{shown_name(server)}/{tool.name}"
     traits = ToolTraits(
@@ -120,7 +120,7 @@ def _function_tool(
 
 _CHANGED = "what the server says about the tool has changed since it was approved"
 
-_pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
+_pins_of_sdk_servers: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
 def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> FunctionTool:

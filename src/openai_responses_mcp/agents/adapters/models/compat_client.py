@@ -1,4 +1,4 @@
-"""The vendor's client, sending each provider only what it understands and only what is meant for it."""
+"""The vendor's client, made to send each provider what it understands and nothing that is meant for OpenAI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,7 @@ from openai_responses_mcp.agents.providers.table import Quirks
 
 
 class _Client(AsyncOpenAI):
-    """Sends a provider only what it understands, and only what is meant for it.
-
-    The vendor's client puts organisation, project and further headers of the environment into every request; those are
-    for OpenAI.
-    """
+    """The vendor's own puts organisation, project and further headers of the environment into every request."""
 
     quirks = Quirks()
     is_for_openai = False
@@ -40,7 +36,7 @@ class _Client(AsyncOpenAI):
 
 def client_for(config: CompatModelConfig) -> AsyncOpenAI:
     # A class of its own, because the vendor's client makes copies of itself with its own arguments only.
-    kind = type("QuirkyClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
+    kind = type("ProviderClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
     client: AsyncOpenAI = kind(
         api_key=config.api_key,
         base_url=config.base_url,
