@@ -133,6 +133,7 @@ async def test_nobody_is_shown_the_arguments_of_a_call_outside_the_scopes(polici
     request = a_request(ToolDescription("github/read", "mcp"))
     decision = await SafetyGate(judge, policies).evaluate(None, request, GateContext("strict"))
     assert (decision.decision, judge.requests) == ("deny", [])
+    assert decision.reason == "mcp:github/read is outside the scopes of the profile strict"
 
 
 async def test_a_tool_rule_refuses_before_the_judge_is_asked(policies: PolicyStore) -> None:
@@ -199,6 +200,23 @@ async def test_whatever_is_no_verdict_is_a_refusal(policies: PolicyStore, name: 
     assert "sk-very" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raises", "The judge failed with RuntimeError"),
+        ("hangs", "The judge took too long"),
+        ("junk", "The judge returned str, not a verdict"),
+        ("no reason", "The verdict lacks reason"),
+        ("empty", "The verdict lacks decision, risk_level, reason"),
+    ],
+)
+async def test_a_refusal_says_how_the_judge_failed(policies: PolicyStore, name: str, said: str) -> None:
+    judge = SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05 if name == "hangs" else None)
+    with pytest.raises(AgentsError) as caught:
+        await SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
+    assert caught.value.message.startswith(said)
 
 
 async def test_judges_that_never_return_do_not_keep_others_waiting(policies: PolicyStore) -> None:
