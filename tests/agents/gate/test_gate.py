@@ -233,6 +233,17 @@ async def test_judges_that_never_return_do_not_keep_others_waiting(policies: Pol
     released.set()
 
 
+async def test_a_judge_that_never_returns_does_not_keep_the_process_alive(policies: PolicyStore) -> None:
+    threads: list[threading.Thread] = []
+
+    def judge(*_: Any) -> GateDecision:
+        threads.append(threading.current_thread())
+        return allowed()
+
+    await SafetyGate(SafetyAgent(judge), policies).evaluate(None, a_request(), GateContext("fast"))
+    assert [(thread.daemon, thread.name) for thread in threads] == [(True, "agents-judge")]
+
+
 async def test_a_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
     def leaves(*_: Any) -> GateDecision:
         raise SystemExit
@@ -303,7 +314,7 @@ async def test_verdicts_may_be_sync_async_and_mappings(policies: PolicyStore) ->
 
 async def test_allow_all_allows(policies: PolicyStore) -> None:
     decision = await SafetyGate(SafetyAgent.allow_all(), policies).evaluate(None, a_request(), GateContext("strict"))
-    assert decision.decision == "allow"
+    assert decision == GateDecision("allow", 1, "everything is allowed")
 
 
 def test_a_safety_agent_needs_a_callable() -> None:
