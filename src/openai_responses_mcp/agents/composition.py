@@ -114,7 +114,7 @@ def runner_on(
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
     approvals = ApprovalController(stores.approvals, log, clock, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
-    guards = Guards(SafetyGate(judge, policies), log, masking)
+    guards = Guards(SafetyGate(judge, policies, masking), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(

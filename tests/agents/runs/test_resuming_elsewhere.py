@@ -1,5 +1,6 @@
 """A paused run in another process: what it has to be given again, and what it may go on without."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,22 @@ async def test_what_is_missing_is_named_before_anything_is_used(
     whole = RunOptions(sdk={"context": object(), "session": object()})
     result = await within(second.runner.resume_run(run.run_id, token.token, agent=second.agent, options=whole))
     assert (result.output_text, second.ran) == ("all good", ["pay 5"])
+
+
+def contents_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def test_a_context_is_never_stored(scenes: tuple[Scene, Scene], tmp_path: Path) -> None:
+    first, second = scenes
+    run = await paused(first, context="the caller's own business", conversation_id="conv_1")
+    stored = contents_of(tmp_path)
+    assert b"conv_1" in stored
+    assert b"own business" not in stored
+    options = RunOptions(sdk={"context": "another"})
+    approval_id = run.interruptions[0].approval_id
+    await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options))
+    assert second.engine.calls[-1].options.sdk == {"context": "another", "conversation_id": "conv_1"}
 
 
 async def test_where_the_run_was_started_nothing_has_to_be_given_again() -> None:

@@ -104,8 +104,8 @@ class ApprovalController:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
         if not 1 <= len(run_id) <= LONGEST_ID:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"run_id has 1 to {LONGEST_ID} characters")
-        reason = self._masking.text(decision.reason)
-        asked = _prompt(call, reason) if prompt is None else self._masking.text(prompt)
+        reason = self._masking.shown_text(decision.reason)
+        asked = _prompt(call, reason) if prompt is None else self._masking.shown_text(prompt)
         if not 1 <= len(asked) <= LONGEST_TEXT:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"prompt has 1 to {LONGEST_TEXT} characters")
         return HumanApprovalRequest(
@@ -117,10 +117,12 @@ class ApprovalController:
             tool_call_id=call.call_id,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            arguments=self._masking.value(dict(call.args)),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
             risk_level=decision.risk_level,
             reason=reason,
             created_at=timestamp(self._now()),
+            tool_description=self._masking.shown_text(call.tool.description),
+            definition_change=self._masking.shown_text(call.tool.definition_change),
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from openai_responses_mcp.agents.calls import is_risk_level
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.definitions import pin_of
 from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS
-from openai_responses_mcp.agents.secrets.hashing import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class McpServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpCapability:
-    """One tool of a server; `entry` is all that the server says about it, `pin` the hash of that."""
+    """One tool of a server; `entry` is all that the server says about it, `pin` what is kept of that."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class McpCapability:
 
     @property
     def pin(self) -> str:
-        return digest("mcp-tool", self.entry)
+        return pin_of(self.entry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
+from openai_responses_mcp.agents.mcp.definitions import change_between, is_same
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
@@ -113,8 +114,10 @@ def _function_tool(
         require_approval=rules.require_approval,
         definition=capability.entry,
     )
-    if pins.get(key) not in (None, capability.pin):
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED)
+    known = pins.get(key)
+    if known is not None and not is_same(known, capability.pin):
+        change = change_between(known, capability.pin)
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
     return with_traits(_pinning(_checking(made, shown_name(server), capability), pins, key, capability.pin), traits)
 
 

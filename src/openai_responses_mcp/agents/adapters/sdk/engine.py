@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any
 
-from agents import RunConfig, RunContextWrapper
+from agents import RunContextWrapper
 from agents.run import RunOptions
 
 from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
@@ -16,6 +16,7 @@ from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session
 from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
+from openai_responses_mcp.agents.adapters.sdk.tracing import config_of_run
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
@@ -71,10 +72,7 @@ class OpenAIAgentsEngine(AgentEngine):
         takeover = Takeover(guard, self._mcp_tools)
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)
-        config: Any = given.get("run_config")
-        if config is None:
-            config = RunConfig(tracing_disabled=True)
-        given["run_config"] = config = RunConfig(**config) if isinstance(config, dict) else config
+        given["run_config"] = config = config_of_run(given.get("run_config"))
         given["hooks"] = GuardHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns

@@ -15,6 +15,7 @@ from agents.run import AgentRunner, get_default_agent_runner
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.side_threads import hand_on_to_threads
 from openai_responses_mcp.agents.adapters.sdk.takeover import current_takeover
+from openai_responses_mcp.agents.adapters.sdk.tracing import without_texts
 
 _plain_run = AgentRunner.run
 
@@ -51,4 +52,5 @@ def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], 
     double = takeover.double_of(agent)
     if double is agent and isinstance(hooks, GuardHooks) and hooks.takeover is takeover:
         return agent, options  # one of our own runs, or one method of the SDK that calls another
-    return double, {**options, "hooks": GuardHooks(takeover, hooks, options.get("run_config"))}
+    config = without_texts(options.get("run_config"))
+    return double, {**options, "hooks": GuardHooks(takeover, hooks, config), "run_config": config}
