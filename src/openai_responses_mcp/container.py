@@ -36,6 +36,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         max_citations=settings.policy.max_citations,
         max_output_tokens=settings.request.max_output_tokens,
         store=settings.request.store,
+        in_background=frozenset(settings.tools_in_background),
     )
 
 

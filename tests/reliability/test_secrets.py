@@ -21,11 +21,11 @@ from openai_responses_mcp.adapters.log.structlog_logger import StructlogLogger
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import LLMGateway
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
-from tests.fakes import FakeClock, FakeTransport
+from tests.fakes import FakeClock, FakeGateway, FakeTransport
 from tests.rules import ANSWERING, CALLING
 from tests.server.wired import tool_call
 from tests.stand_in.server import StandInThread
@@ -222,10 +222,15 @@ def test_a_variable_that_is_no_text_does_not_break_the_mask(
     assert "0123456789" not in server.stderr
 
 
-class Crashing(LLMGateway):
+class Crashing(FakeGateway):
     """Fails in a way nobody has thought of, with secrets in the text, the cause and the context."""
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         try:
             try:
                 raise KeyError(PASSWORD)
@@ -237,8 +242,13 @@ class Crashing(LLMGateway):
             raise error from exc
 
 
-class Failing(LLMGateway):
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+class Failing(FakeGateway):
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         raise GatewayBroken(f"{KEY} {TOKEN}", code=KEY, kind=TOKEN, name=PASSWORD, body=KEY)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from openai_responses_mcp.domain.errors import GatewayTimeout
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
-from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
+from tests.fakes import FakeGateway
 from tests.server.wired import ENVELOPE, Wired, cancel, request, tool_call
 
 JSON = st.recursive(
@@ -63,13 +63,19 @@ def test_a_well_formed_request_gets_exactly_one_reply_with_its_id(request_id: An
     assert type(reply["id"]) is type(request_id)
 
 
-class PatientGateway(LLMGateway):
+class PatientGateway(FakeGateway):
     """Answers a question only when told to, each by its number."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._waiting: dict[str, asyncio.Future[ModelReply]] = {}
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         number = request.input_text.split("\n")[0]
         self._waiting[number] = asyncio.get_running_loop().create_future()
         return await self._waiting[number]

@@ -61,7 +61,9 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
 ContextSize = Literal["low", "medium", "high"]
 ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris"]
-OmittedField = Literal["truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream"]
+OmittedField = Literal[
+    "truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream", "background"
+]
 ErrorStyle = Literal["jsonrpc", "tool_result"]
 PolicySource = Literal["builtin", "file"]
 PolicyMerge = Literal["replace", "prepend", "append"]
@@ -96,6 +98,11 @@ class Profile(NamedTuple):
     model: Text = "gpt-5.2"
     reasoning_effort: Effort = "medium"
     verbosity: Verbosity = "medium"
+    background: bool = False
+
+
+# The tool that takes minutes. The others are not worth the longer way.
+BACKGROUND_BY_DEFAULT = ("answer_detailed",)
 
 
 class ModelProfiles(NamedTuple):
@@ -172,6 +179,18 @@ class Settings(NamedTuple):
     policy: PolicySettings = PolicySettings()
     search: SearchSettings = SearchSettings()
     server: ServerSettings = ServerSettings()
+
+    @property
+    def tools_in_background(self) -> tuple[str, ...]:
+        """None where the API is not to keep the response, or cannot be asked for such a one."""
+        if not self.request.store or {"background", "stream"} & {*self.request.omit}:
+            return ()
+        profiles = self.model_profiles._asdict().items()
+        return tuple(
+            name
+            for name, profile in profiles
+            if (name in BACKGROUND_BY_DEFAULT if profile is None else profile.background)
+        )
 
 
 def kind_at(path: tuple[str | int, ...]) -> Any:

@@ -20,7 +20,7 @@ from openai_responses_mcp.adapters.openai.errors import stream_error, vendor_err
 from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, request_body
 from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError, GatewayTimeout, KeyUnusable
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import Clock, LLMGateway
 
 # What follows the last event, which is nothing or next to nothing. A new connection costs about as long.
@@ -56,7 +56,12 @@ class OpenAIResponsesGateway(LLMGateway):
         self._clock = clock
         self._mask = mask
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         self._refuse_unusable_key()
         body = request_body(request, self._omit, self._extra)
         async with self._places:

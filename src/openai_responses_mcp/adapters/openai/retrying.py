@@ -6,7 +6,14 @@ from collections.abc import Iterator
 import backoff
 
 from openai_responses_mcp.domain.errors import GatewayError
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.models import (
+    ModelReply,
+    ModelRequest,
+    Progress,
+    ProgressListener,
+    ResponseState,
+    StartListener,
+)
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.domain.waiting import has_happened_within
 
@@ -27,11 +34,16 @@ class RetryingGateway(LLMGateway):
         self._max_retries = max_retries
         self._is_ending = is_ending
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         waits, retries = _waits(), 0
         while True:
             try:
-                return await self._gateway.respond(request, on_progress)
+                return await self._gateway.respond(request, on_progress, on_started)
             except GatewayError as exc:
                 exc.retries = retries
                 self._log(exc)
@@ -43,6 +55,18 @@ class RetryingGateway(LLMGateway):
                 if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        return await self._gateway.follow(response_id, on_progress)
+
+    async def look_up(self, response_id: str) -> ResponseState:
+        return await self._gateway.look_up(response_id)
+
+    async def cancel(self, response_id: str) -> None:
+        await self._gateway.cancel(response_id)
+
+    def let_go(self, response_id: str) -> None:
+        self._gateway.let_go(response_id)
 
     def _may_retry(self, error: GatewayError) -> bool:
         seconds = error.retry_after_seconds
