@@ -236,6 +236,30 @@ def test_a_policy_path_that_is_not_used_is_warned_of(configured: Load) -> None:
     assert configuration.warnings[0].endswith("policy.system.path is not read unless policy.system.source is file")
 
 
+# Hand-over
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("", "auto"),
+        ("server: {debug: false}", "auto"),
+        ("server: {hand_over_after_s: auto}", "auto"),
+        ("server: {hand_over_after_s: null}", None),
+        ("server: {hand_over_after_s: 5}", 5),
+        ("server: {hand_over_after_s: 7.5}", 7.5),
+    ],
+)
+def test_null_switches_hand_over_off_and_what_is_shown_can_be_loaded(
+    configured: Load, text: str, seconds: float | str | None
+) -> None:
+    configuration = configured(text)
+    assert configuration.settings.server.hand_over_after_s == seconds
+    shown = show(configuration, {})["effective"]["server"]
+    assert shown["hand_over_after_s"] == seconds
+    assert configured(json.dumps({"server": shown})).settings.server == configuration.settings.server
+
+
 # Showing it
 
 

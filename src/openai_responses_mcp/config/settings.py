@@ -60,13 +60,17 @@ Fields = Annotated[Mapping[str, Any], Rule("without NaN and infinity", lambda fi
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
 ContextSize = Literal["low", "medium", "high"]
-ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris"]
+ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris", "answer_result"]
 OmittedField = Literal[
     "truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream", "background"
 ]
 ErrorStyle = Literal["jsonrpc", "tool_result"]
 PolicySource = Literal["builtin", "file"]
 PolicyMerge = Literal["replace", "prepend", "append"]
+_SecondsOrAuto = int | float | Literal["auto"]
+HandOver = Annotated[
+    _SecondsOrAuto, Rule("of at least 5, or auto, or null", lambda value: value == "auto" or 5 <= value < inf)
+]
 
 
 class OpenAISettings(NamedTuple):
@@ -168,6 +172,7 @@ class ServerSettings(NamedTuple):
     error_style: ErrorStyle = "jsonrpc"
     response_id_text: bool = True
     max_message_bytes: Count = 16 * 1024 * 1024
+    hand_over_after_s: HandOver | None = "auto"
 
 
 class Settings(NamedTuple):
@@ -255,6 +260,7 @@ _NOUNS: dict[Any, str] = {
     bool: "true or false",
     int: "a whole number",
     int | float: "a number",
+    _SecondsOrAuto: "a number",
     str: "text",
     Mapping[str, Any]: "a mapping of keys",
 }
