@@ -86,7 +86,14 @@ def connect(
         StdioTransport(*wire, framer, logger, on_closed=on_closed),
         on_first_send=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
     )
-    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, server.tools, load_caller=warm_up.result)
+    dispatcher = Dispatcher(
+        transport,
+        CallsInFlight(logger),
+        logger,
+        server.tools,
+        load_caller=warm_up.result,
+        hand_over=server.hand_over_after_s,
+    )
     return Connection(transport, dispatcher, is_ending)
 
 
@@ -97,7 +104,13 @@ def _load_caller(basis: Basis, is_ending: asyncio.Event, on_loaded: Callable[[],
         container = basis.load_container()
         container.openai_gateway().prepare()
         gateway = container.gateway(is_ending=is_ending)
-        return container.tool_caller(answering=container.answer_question(gateway=gateway))
+        fetching = container.fetch_answer(gateway=gateway)
+        return container.tool_caller(
+            answering=container.answer_question(gateway=gateway),
+            fetching=fetching,
+            unfinished=container.unfinished(gateway=gateway),
+            tasks=container.tasks(gateway=gateway, fetching=fetching),
+        )
     finally:
         on_loaded()
 

@@ -26,7 +26,6 @@ from openai_responses_mcp.domain.ports import LLMGateway
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
 from tests.fakes import FakeClock, FakeGateway, FakeTransport
-from tests.rules import ANSWERING, CALLING
 from tests.server.wired import tool_call
 from tests.stand_in.server import StandInThread
 
@@ -254,15 +253,15 @@ class Failing(FakeGateway):
 
 @pytest.mark.parametrize("gateway", [Crashing(), Failing()], ids=["crashing", "failing"])
 async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path, gateway: LLMGateway) -> None:
-    from openai_responses_mcp.domain.answering import AnswerQuestion
     from openai_responses_mcp.server.calling import ToolCaller
+    from tests.server.wired import tool_caller
 
     environ = {"OPENAI_API_KEY": KEY, "MY_PASSWORD": PASSWORD, "OTHER_TOKEN": TOKEN}
     mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
     clock, transport, debug_file = FakeClock(), FakeTransport(), tmp_path / "debug.log"
     stderr = os.open(tmp_path / "stderr", os.O_WRONLY | os.O_CREAT)
     logger = StructlogLogger(now=clock.now, mask=mask, is_debugging=True, debug_file=str(debug_file), stderr=stderr)
-    caller = ToolCaller(AnswerQuestion(gateway, clock, logger, ANSWERING), clock, logger, mask, CALLING)
+    caller = tool_caller(gateway, clock, logger, mask=mask)
 
     async def load() -> ToolCaller:
         return caller

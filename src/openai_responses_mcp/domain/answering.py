@@ -52,13 +52,12 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
         raise ProfileMissing("model_profiles.answer is required")
     model = question.model or profile.model
     effort = question.reasoning_effort or profile.reasoning_effort
-    domains = rules.domains if question.domains is None else question.domains
     return ModelRequest(
         model=model,
         instructions=rules.instructions,
-        input_text=f"{question.text}\n{_hints(question, rules, domains, today)}",
+        input_text=f"{question.text}\n{_hints(question, rules, today)}",
         search=SearchTool(
-            allowed_domains=domains if rules.restrict_to_domains else (),
+            allowed_domains=_allowed_domains(question, rules),
             context_size=question.search_context_size or rules.search_context_size,
             user_location=rules.user_location,
             is_live=rules.searches_live,
@@ -73,11 +72,19 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
     )
 
 
-def _hints(question: Question, rules: AnsweringRules, domains: tuple[str, ...], today: date) -> str:
+def _domains(question: Question, rules: AnsweringRules) -> tuple[str, ...]:
+    return rules.domains if question.domains is None else question.domains
+
+
+def _allowed_domains(question: Question, rules: AnsweringRules) -> tuple[str, ...]:
+    return _domains(question, rules) if rules.restrict_to_domains else ()
+
+
+def _hints(question: Question, rules: AnsweringRules, today: date) -> str:
     recency = rules.recency_days if question.recency_days is None else question.recency_days
     results = rules.max_results if question.max_results is None else question.max_results
     hints = f"[Hints] recency_days={_plain(recency)}, max_results={_plain(results)}."
-    if domains:
+    if domains := _domains(question, rules):
         hints += f" domains: {', '.join(domains)}"
     if question.style:
         hints += f" style: {question.style}"
@@ -90,6 +97,10 @@ class AnswerQuestion:
         self._clock = clock
         self._logger = logger
         self._rules = rules
+
+    def allowed_domains(self, question: Question) -> tuple[str, ...]:
+        """What the search for the answer is restricted to; nothing means that it is not."""
+        return _allowed_domains(question, self._rules)
 
     async def answer(
         self,

@@ -19,12 +19,16 @@ class FetchAnswer:
         """Raises `KeyUnusable` or `GatewayError`, as `LLMGateway.follow`. Being cancelled, it only stops to wait."""
         return self._answer(await self._gateway.follow(response_id, on_progress))
 
-    async def look(self, response_id: str) -> Answer | Progress:
-        """The answer if it is there, else what is happening. Raises as `LLMGateway.look_up`."""
+    async def look(self, response_id: str, allowed_domains: tuple[str, ...] | None = None) -> Answer | Progress:
+        """The answer if it is there, else what is happening. Raises as `LLMGateway.look_up`.
+
+        The domains are those of the question, if they are known; else what the API says of them.
+        """
         state = await self._gateway.look_up(response_id)
         if state.reply is None:
             return state.progress or Progress("working")
-        return self._answer(state.reply)
+        reply = state.reply
+        return self._answer(reply if allowed_domains is None else replace(reply, allowed_domains=allowed_domains))
 
     def _answer(self, reply: ModelReply) -> Answer:
         # A response that can be fetched is kept at the API, whatever is asked of new ones.
