@@ -91,7 +91,7 @@ server: { transport: stdio, debug: false, debug_file: null, show_config_on_start
 
 PROFILES_OF_V0_9 = ModelProfiles(
     answer=Profile("gpt-5.2", "medium", "medium"),
-    answer_detailed=Profile("gpt-5.1-codex", "high", "high"),
+    answer_detailed=Profile("gpt-5.1-codex", "high", "high", background=True),
     answer_quick=Profile("gpt-5.2-chat-latest", "low", "low"),
 )
 

@@ -30,7 +30,7 @@ _TRANSPORT = ("server", "transport")
 
 # What the server itself puts into a request -> what to use instead of request.extra.
 SERVER_FIELDS: dict[str, str] = {
-    "background": "leave it out",
+    "background": "use model_profiles.answer.background",
     "include": "use request.omit to leave it out",
     "input": "it holds the question",
     "instructions": "use policy.system",

@@ -1,10 +1,11 @@
-"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed."""
+"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed.
+
+Nor is a question asked again once it runs in the background: the gateway inside goes on reading by itself.
+"""
 
 import asyncio
-from collections.abc import Iterator
 
-import backoff
-
+from openai_responses_mcp.adapters.openai.waits import growing_waits
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import (
     ModelReply,
@@ -18,8 +19,6 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.domain.waiting import has_happened_within
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-_FIRST_WAIT_SECONDS = 0.5
-_LONGEST_WAIT_SECONDS = 8.0
 
 
 class RetryingGateway(LLMGateway):
@@ -40,7 +39,7 @@ class RetryingGateway(LLMGateway):
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> ModelReply:
-        waits, retries = _waits(), 0
+        waits, retries = growing_waits(), 0
         while True:
             try:
                 return await self._gateway.respond(request, on_progress, on_started)
@@ -86,10 +85,3 @@ class RetryingGateway(LLMGateway):
             msg=str(error),
             body=error.body,
         )
-
-
-def _waits() -> Iterator[float]:
-    """Seconds to wait before each retry: growing exponentially, with full jitter."""
-    growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
-    next(growing)  # Starts the generator; its first value stands for no wait.
-    return map(backoff.full_jitter, growing)
