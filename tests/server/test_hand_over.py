@@ -97,6 +97,7 @@ async def test_the_second_call_is_handed_over_again_while_there_is_no_answer() -
         reply = await wired.reply_after(50, fetch(number))
         assert reply["result"]["structuredContent"] == HANDED_OVER
     assert wired.gateway.cancelled_ids == []
+    assert wired.gateway.let_go_ids == ["resp_1"]
 
 
 async def test_an_answer_in_time_is_given_as_ever() -> None:
@@ -202,6 +203,31 @@ async def test_a_wait_as_long_as_one_may_be_ends_with_a_hand_over(hand_over: flo
     wired.gateway.keep("resp_1", StillRunning("It goes on.", response_id="resp_1"))
     reply = await wired.reply_to(fetch(1))
     assert reply["result"]["structuredContent"] == HANDED_OVER
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "It goes on. Use --fetch."),
+        (
+            {"hand_over": 50},
+            "No complete answer in time, but the research goes on at the API."
+            " Call answer_result with response_id resp_1 in a minute.",
+        ),
+        (
+            {"tools": (RESEARCH, "answer_result")},
+            "No complete answer in time, but the research goes on at the API."
+            " Call answer_result with response_id resp_1 in a minute.",
+        ),
+    ],
+)
+async def test_a_research_that_takes_longer_than_an_attempt_may_says_how_to_fetch_it(
+    options: dict[str, Any], message: str
+) -> None:
+    wired = Wired(**options)
+    wired.gateway.enqueue(StillRunning("It goes on. Use --fetch.", response_id="resp_1"))
+    reply = await wired.reply_to(tool_call(1, tool=RESEARCH))
+    assert reply["error"]["data"]["message"] == message
 
 
 async def test_answer_result_works_where_only_the_configuration_names_it() -> None:

@@ -59,6 +59,8 @@ class ToolCaller:
         """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
         try:
             result = await self._result(tool, request, client, send)
+        except StillRunning as exc:
+            return self._failure(tool, request, client, _with_a_way_to_fetch(exc) if client.may_fetch else exc)
         except AnsweringError as exc:
             return self._failure(tool, request, client, exc)
         return result_message(request.id, client.era.result(result))
@@ -104,7 +106,7 @@ class ToolCaller:
             if client.hand_over_seconds is None:
                 return await self._fetching.wait(response_id, on_progress)
             promise = Promise(client.hand_over_seconds, partial(handed_over, tool))
-            return await self._unfinished.answer_or_promise(inquire, promise)
+            return await self._unfinished.answer_or_promise(inquire, promise, is_asking=False)
         except StillRunning:
             return handed_over(tool, response_id)
 
@@ -131,3 +133,12 @@ class ToolCaller:
         unknown = unknown_arguments(tool, arguments)
         if unknown:
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
+
+
+def _with_a_way_to_fetch(error: StillRunning) -> StillRunning:
+    """For a client that is offered the tool for it; else the error names the command."""
+    message = (
+        "No complete answer in time, but the research goes on at the API."
+        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+    )
+    return StillRunning(message, response_id=error.response_id)

@@ -28,8 +28,12 @@ class UnfinishedAnswers:
         self._clock = clock
         self._ending: set[asyncio.Task[Answer]] = set()
 
-    async def answer_or_promise(self, inquire: Inquiry, promise: Promise) -> Answer | JsonObject:
+    async def answer_or_promise(
+        self, inquire: Inquiry, promise: Promise, *, is_asking: bool = True
+    ) -> Answer | JsonObject:
         """The answer; or, when the patience is over and as soon as the id is known, the promise of one.
+
+        Who asks has to let the response go before they stop; who only fetches one does not hold it.
 
         Nothing is awaited between letting the response go and coming back, so that whoever cancels this call either
         cancels the response too, or comes too late for both.
@@ -55,7 +59,8 @@ class UnfinishedAnswers:
         if answering.done():
             return answering.result()
         response_id, word = waiting.result()
-        self._gateway.let_go(response_id)
+        if is_asking:
+            self._gateway.let_go(response_id)
         self._stop_listening(answering)
         return word
 
