@@ -99,7 +99,7 @@ class Container(containers.DeclarativeContainer):
     )
     fetch_answer = providers.Factory(FetchAnswer, gateway=gateway, clock=clock, rules=rules_of_answering)
     failures = providers.Singleton(Failures, logger, mask)
-    unfinished = providers.Factory(UnfinishedAnswers, gateway, clock)
+    unfinished = providers.Factory(UnfinishedAnswers, gateway=gateway, clock=clock)
     tasks = providers.Factory(
         Tasks,
         gateway=gateway,
