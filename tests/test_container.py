@@ -18,7 +18,8 @@ from openai_responses_mcp.config.settings import (
     UserLocation,
 )
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
-from openai_responses_mcp.domain.answering import AnswerQuestion
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 from tests.fakes import FakeLogger
 
@@ -28,7 +29,9 @@ KINDS = {
     "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
+    "rules_of_answering": AnsweringRules,
     "answer_question": AnswerQuestion,
+    "fetch_answer": FetchAnswer,
     "tool_caller": ToolCaller,
 }
 
@@ -52,7 +55,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "openai_gateway")
+SHARED = ("clock", "max_concurrency", "openai_gateway", "rules_of_answering")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:

@@ -16,6 +16,7 @@ from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
 
@@ -84,13 +85,15 @@ class Container(containers.DeclarativeContainer):
         is_ending=providers.Factory(asyncio.Event),
     )
 
+    rules_of_answering = providers.Singleton(answering_rules, settings, system_policy)
     answer_question = providers.Factory(
         AnswerQuestion,
         gateway=gateway,
         clock=clock,
         logger=logger,
-        rules=providers.Singleton(answering_rules, settings, system_policy),
+        rules=rules_of_answering,
     )
+    fetch_answer = providers.Factory(FetchAnswer, gateway=gateway, clock=clock, rules=rules_of_answering)
     tool_caller = providers.Factory(
         ToolCaller,
         answering=answer_question,
