@@ -138,6 +138,15 @@ async def test_cancelled_in_time_the_research_is_cancelled_at_the_api() -> None:
     assert wired.gateway.cancelled_ids == ["resp_1"]
 
 
+async def test_when_the_server_is_stopped_the_end_waits_until_the_research_is_cancelled() -> None:
+    wired = Impatient()
+    wired.handle(tool_call(1, tool=RESEARCH))
+    await wired.clock.wait_for_sleepers()
+    wired.dispatcher.abort()
+    assert await wired.drained() == []
+    assert wired.gateway.cancelled_ids == ["resp_1"]
+
+
 async def test_cancelling_the_second_call_leaves_the_research_alone() -> None:
     wired = Impatient()
     await wired.reply_after(50, tool_call(1, tool=RESEARCH))

@@ -252,6 +252,13 @@ async def test_an_api_that_ignores_the_parameter_is_read_as_any_other() -> None:
         assert api.started == []
 
 
+async def test_an_id_that_is_none_is_not_told() -> None:
+    finished = {"id": "resp_\x1b/../models", "status": "completed", "background": True, "output": [MESSAGE]}
+    async with answering(json_reply(finished)) as api:
+        assert (await api.ask()).text == "Well."
+        assert api.started == []
+
+
 async def test_an_api_that_streams_nothing_is_looked_at() -> None:
     queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
     working = json_reply(queued | {"status": "in_progress"})

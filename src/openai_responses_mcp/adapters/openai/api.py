@@ -127,8 +127,12 @@ async def _open(reply: httpx2.Response) -> AsyncIterator[ReplyStream]:
         await stream.close()
 
 
+def is_response_id(value: object) -> bool:
+    return isinstance(value, str) and _RESPONSE_ID.fullmatch(value) is not None
+
+
 def _path_of(response_id: str) -> str:
-    if not _RESPONSE_ID.fullmatch(response_id):
+    if not is_response_id(response_id):
         raise ResponseLost("That is no id of a response: it begins with resp_. Check it.")
     return f"/responses/{response_id}"
 

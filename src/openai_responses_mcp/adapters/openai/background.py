@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from itertools import chain
 
-from openai_responses_mcp.adapters.openai.api import ResponsesApi
+from openai_responses_mcp.adapters.openai.api import ResponsesApi, is_response_id
 from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded
 from openai_responses_mcp.adapters.openai.waits import growing_waits
 from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
@@ -67,6 +67,10 @@ class BackgroundRun:
         self.response_id = response_id
         self._waits = chain((0.0,), self._waits)  # From the first look to the stream.
         return await self._read_on(self._look)
+
+    def silence(self) -> None:
+        """Tell nobody anything any more."""
+        self._on_progress = self._on_started = None
 
     async def _read_on(self, step: Step) -> object:
         while True:
@@ -127,7 +131,7 @@ class BackgroundRun:
         # What the API does not run in the background is lost with its connection, id or not.
         if self.response_id is not None or not isinstance(response, dict) or response.get("background") is False:
             return
-        if isinstance(response.get("id"), str):
+        if is_response_id(response.get("id")):
             self.response_id = response["id"]
             self.is_known.set()
             if self._on_started is not None:

@@ -23,20 +23,23 @@ class Farewells:
     def __init__(self, api: ResponsesApi, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[bool]] = set()
 
     def say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
-        """Stop to read, and cancel the response if asked to."""
+        """Stop to read, and cancel the response if asked to. Its listeners hear nothing more."""
+        run.silence()
         task = asyncio.ensure_future(self._say(run, reading, cancels=cancels))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def wait(self, seconds: float) -> None:
-        """Until all is said, but not longer than that."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+    async def wait(self, seconds: float) -> bool:
+        """Until all is said, but not longer than that. Whether what was under way has been cancelled."""
+        if not self._tasks:
+            return True
+        said, unsaid = await asyncio.wait(self._tasks, timeout=seconds)
+        return not unsaid and all(task.result() for task in said)
 
-    async def _say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
+    async def _say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> bool:
         with suppress(TimeoutError, GatewayError):
             async with asyncio.timeout(LONGEST_SECONDS):
                 if cancels:
@@ -44,14 +47,19 @@ class Farewells:
                 await _stopped(reading)
                 if cancels and run.response_id is not None and not run.has_answer:
                     await self._cancel(run.response_id)
+                return True
+        return False
 
     async def _cancel(self, response_id: str) -> None:
-        for wait in islice(growing_waits(), MOST_TRIES):
+        waits = islice(growing_waits(), MOST_TRIES - 1)
+        while True:
             try:
-                await self._api.cancel(response_id)
-                return
+                return await self._api.cancel(response_id)
             except PASSING:
-                await self._clock.sleep(wait)
+                wait = next(waits, None)
+                if wait is None:
+                    raise
+            await self._clock.sleep(wait)
 
 
 async def _until_known(run: BackgroundRun, reading: "asyncio.Future[object]") -> None:

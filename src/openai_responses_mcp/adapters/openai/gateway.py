@@ -122,9 +122,9 @@ class OpenAIResponsesGateway(LLMGateway):
         """Pay for the first question in advance, in a thread without an event loop."""
         self._api.prepare()
 
-    async def settle(self) -> None:
-        """Wait until what was cancelled here is cancelled at the API too, if that does not take too long."""
-        await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
+    async def settle(self) -> bool:
+        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is."""
+        return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
         """Close the connections; a later question opens new ones."""

@@ -39,14 +39,20 @@ class RetryingGateway(LLMGateway):
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> ModelReply:
-        waits, retries = growing_waits(), 0
+        waits, retries, started = growing_waits(), 0, list[str]()
+
+        def note(response_id: str) -> None:
+            started.append(response_id)
+            if on_started is not None:
+                on_started(response_id)
+
         while True:
             try:
-                return await self._gateway.respond(request, on_progress, on_started)
+                return await self._gateway.respond(request, on_progress, note)
             except GatewayError as exc:
                 exc.retries = retries
                 self._log(exc)
-                if not self._may_retry(exc):
+                if started or not self._may_retry(exc):
                     raise
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
