@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from openai_responses_mcp.domain.errors import GatewayTimeout
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
 from tests.fakes import FakeGateway
-from tests.server.wired import ENVELOPE, Wired, cancel, request, tool_call
+from tests.server.wired import CAPABILITIES, ENVELOPE, Wired, cancel, request, tool_call
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=10),
@@ -21,16 +21,20 @@ JSON = st.recursive(
     max_leaves=8,
 )
 IDS = st.one_of(st.integers(), st.text(max_size=5))
-METHODS = st.sampled_from(["initialize", "ping", "tools/list", "tools/call", "server/discover", "nope"]) | st.text(
-    max_size=9
-)
-TOOLS = st.sampled_from(["answer", "answer_quick", "iris", "nope"]) | JSON
+NAMES = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "tasks/get", "tasks/cancel", "nope"]
+METHODS = st.sampled_from(NAMES) | st.text(max_size=9)
+TOOLS = st.sampled_from(["answer", "answer_detailed", "iris", "answer_result", "nope"]) | JSON
+WITH_TASKS = {**ENVELOPE, CAPABILITIES: {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
 PARAMS = st.fixed_dictionaries(
     {},
     optional={
         "name": TOOLS,
-        "arguments": st.fixed_dictionaries({}, optional={"query": JSON, "input": JSON, "max_results": JSON}) | JSON,
-        "_meta": st.just(ENVELOPE) | JSON,
+        "arguments": st.fixed_dictionaries(
+            {}, optional={"query": JSON, "response_id": JSON, "input": JSON, "max_results": JSON}
+        )
+        | JSON,
+        "taskId": JSON,
+        "_meta": st.sampled_from([ENVELOPE, WITH_TASKS]) | JSON,
     },
 )
 REQUEST_LIKE = st.fixed_dictionaries(
@@ -40,7 +44,7 @@ REQUEST_LIKE = st.fixed_dictionaries(
 
 def replies_to(body: bytes) -> list[Any]:
     async def ask() -> list[Any]:
-        wired = Wired()
+        wired = Wired(hand_over=5)
         wired.dispatcher.handle(body)
         return await wired.drained()
 
