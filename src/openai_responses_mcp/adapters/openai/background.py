@@ -143,7 +143,7 @@ class BackgroundRun:
 
     async def _pause(self, trouble: GatewayError) -> None:
         seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
-        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({trouble.status or trouble.name})"))
+        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({trouble.status or 'the connection broke'})"))
         await self._clock.sleep(seconds)
 
     def _require_id(self, trouble: Exception) -> None:

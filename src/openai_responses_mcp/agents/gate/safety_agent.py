@@ -16,6 +16,10 @@ from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
+class JudgeFailed(Exception):
+    """A judge raised something; its cause is what. Not everything that a thread raises can be raised again as it is."""
+
+
 class SafetyAgent(Judge):
     """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
     `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
@@ -35,13 +39,13 @@ class SafetyAgent(Judge):
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         async with asyncio.timeout(self._timeout_seconds):
-            if inspect.iscoroutinefunction(self._evaluate):
-                verdict = await self._evaluate(agent, request, policy)
-            else:
-                verdict = await _on_a_thread_of_its_own(self._evaluate, agent, request, policy)
-                if inspect.isawaitable(verdict):
-                    verdict = await verdict
-        return verdict_from(verdict)
+            return verdict_from(await self._asked(agent, request, policy))
+
+    async def _asked(self, *question: Any) -> Any:
+        if inspect.iscoroutinefunction(self._evaluate):
+            return await self._evaluate(*question)
+        verdict = await _on_a_thread_of_its_own(self._evaluate, *question)
+        return await verdict if inspect.isawaitable(verdict) else verdict
 
 
 async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
@@ -61,8 +65,9 @@ async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
         result, failure = None, None
         try:
             result = judge(*args)
-        except BaseException as exc:  # foreign code; what it raised is told by its name alone
-            failure = RuntimeError(type(exc).__name__)
+        except BaseException as exc:  # foreign code
+            failure = JudgeFailed()
+            failure.__cause__ = exc
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(give, result, failure)
 

@@ -1,19 +1,31 @@
-"""The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed."""
+"""The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed.
+
+The judge is shown what a human would be shown: the call as it will run, with each real secret as what it is.
+"""
 
 import asyncio
-from dataclasses import dataclass
+import logging
+import traceback
+from dataclasses import dataclass, replace
 from typing import Any
 
+from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
+from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
-from openai_responses_mcp.agents.gate.safety_agent import verdict_from
+from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.domain.texts import one_line
 
 JUDGE_LIMIT_SECONDS = 120.0
+LONGEST_FAILURE = 500
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +41,16 @@ class SafetyGate:
     """`limit_seconds` bounds judges that set themselves no limit."""
 
     def __init__(
-        self, safety_agent: Judge, policy_store: PolicyStore, *, limit_seconds: float = JUDGE_LIMIT_SECONDS
+        self,
+        safety_agent: Judge,
+        policy_store: PolicyStore,
+        masking: Masking | None = None,
+        *,
+        limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
+        self._masking = masking or Masking()
         self._limit_seconds = limit_seconds
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, context: GateContext) -> GateDecision:
@@ -45,7 +63,7 @@ class SafetyGate:
         if not is_in_scope(tool, profile):
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
-        verdict = await self._verdict(agent, request, profile)
+        verdict = await self._verdict(agent, self._shown(request, tool), profile)
         return decide(tool, verdict, profile, require_human_approval=context.require_human_approval)
 
     async def profile(self, name: str) -> PolicyProfile:
@@ -61,11 +79,28 @@ class SafetyGate:
         try:
             async with asyncio.timeout(self._limit_seconds):
                 return verdict_from(await self._judge.evaluate(agent, request, profile))
-        except AgentsError as exc:
-            failure = exc.message
         except TimeoutError:
             failure = "The judge took too long"
-        except Exception as exc:  # a judge is foreign code: any failure of it is a refusal
-            failure = f"The judge failed with {type(exc).__name__}"
-        # Raised out here so that the text of the judge's own error, which may hold arguments, does not travel along.
+        except FAILURES as exc:
+            if is_cancellation(exc):
+                raise
+            failure = self._told(exc)
+        # Raised out here, so that what the judge raised does not travel along unmasked.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)
+
+    def _shown(self, request: ToolCallRequest, tool: ToolDescription) -> ToolCallRequest:
+        mask = self._masking
+        return replace(
+            request, args=mask.shown(request.args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
+        )
+
+    def _told(self, failure: BaseException) -> str:
+        """How the judge failed: for the debug log all of it, for everybody else its type and its message."""
+        raised = failure.__cause__ if isinstance(failure, JudgeFailed) and failure.__cause__ else failure
+        _logger.debug("the judge failed: %s", self._masking.text("".join(traceback.format_exception(raised))))
+        if isinstance(raised, AgentsError) and raised.code == "AGENTS-E-GATE-EVAL":
+            return self._masking.text(raised.message)
+        said = one_line(self._masking.text(str(raised))).strip()
+        if len(said) > LONGEST_FAILURE:
+            said = f"{said[: LONGEST_FAILURE - 1]}…"
+        return f"The judge failed with {type(raised).__name__}{f': {said}' if said else ''}"

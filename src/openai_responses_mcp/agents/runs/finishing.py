@@ -7,7 +7,6 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.pausing import PauseRun
@@ -59,7 +58,7 @@ class FinishRun:
     async def _ended(self, run: Run, outcome: EngineOutcome) -> RunResult:
         if outcome.saved is not None:
             return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
-        await guardrails_of(outcome.last_agent).check_output(outcome.output_text)
+        await run.guard.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
         await self._book.save(run.record, "done")
         self._book.forget(run.run_id)
@@ -69,7 +68,7 @@ class FinishRun:
         self._book.forget(run.run_id)
         with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
-        return self._masking.error(failure, run_id=run.run_id)
+        return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     def _result(
         self, run: Run, outcome: EngineOutcome, interruptions: Sequence[HumanApprovalRequest] = ()

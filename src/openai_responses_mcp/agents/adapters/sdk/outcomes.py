@@ -25,14 +25,14 @@ def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: 
             "kind": "tools",
             "sdk": version("openai-agents"),
             "requested": is_requested,
-            "state": result.to_state().to_json(),
+            "state": _without_context(result.to_state().to_json(context_serializer=lambda context: {})),
         }
     else:
         for item in result.new_items:
             item.agent = takeover.original_of(item.agent)
     return EngineOutcome(
         result=result,
-        output_text=_text_from(result.final_output),
+        output_text=text_from(result.final_output),
         messages=tuple(result.to_input_list()),
         usage=_usage_from(result.context_wrapper.usage, before),
         last_agent=takeover.original_of(result.last_agent),
@@ -57,7 +57,17 @@ def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> E
     return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
 
 
-def _text_from(final_output: Any) -> str:
+def _without_context(state: Any) -> Any:
+    """The SDK's state without the caller's context, also in the states of nested runs. It is theirs, and not stored."""
+    if isinstance(state, list):
+        return [_without_context(inner) for inner in state]
+    if not isinstance(state, dict):
+        return state
+    kept = {key: _without_context(inner) for key, inner in state.items()}
+    return kept | {"context": None, "context_meta": None} if "context_meta" in state else kept
+
+
+def text_from(final_output: Any) -> str:
     if final_output is None or isinstance(final_output, str):
         return final_output or ""
     dump = getattr(final_output, "model_dump_json", None)
