@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args, get_origin
 
 from agents import (
@@ -26,12 +26,12 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
-_ATTRIBUTE = "_guarded_traits"
+MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """What was declared where the tool was made; travels with every copy of it.
+    """What was declared where the tool was made.
 
     `definition` is all that the tool's origin says about it, such as its whole entry in an MCP server's list; what
     changes in there is another tool to whoever approved it.
@@ -43,15 +43,23 @@ class ToolTraits:
     require_approval: bool = False
     definition: Any = None
     approval_reason: str = ASKS_FOR_APPROVAL
+    definition_change: str = ""
+
+
+@dataclass
+class DeclaredTool(FunctionTool):
+    """A tool of the SDK with its traits as a field, so that they are in every copy, `dataclasses.replace` included."""
+
+    traits: ToolTraits = field(default_factory=ToolTraits, kw_only=True)
 
 
 def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
-    setattr(tool, _ATTRIBUTE, traits)
-    return tool
+    values = {one.name: getattr(tool, one.name) for one in fields(FunctionTool)}
+    return DeclaredTool(**values, traits=traits)
 
 
 def describe_function(tool: FunctionTool) -> ToolDescription:
-    traits: ToolTraits = getattr(tool, _ATTRIBUTE, ToolTraits())
+    traits = tool.traits if isinstance(tool, DeclaredTool) else ToolTraits()
     binding = mcp_binding(tool)
     kind: ToolKind = traits.kind or ("mcp" if binding else "function")
     name = traits.name or (f"{binding[0]}/{binding[1]}" if binding else tool.qualified_name)
@@ -74,6 +82,7 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         require_approval=traits.require_approval,
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
+        definition_change=traits.definition_change,
     )
 
 
@@ -133,12 +142,30 @@ async def with_sdk_approval(
 
 
 def parsed(arguments: str | None) -> Mapping[str, Any]:
-    """Arguments as the gate sees them; what is no JSON object is judged as it stands, and the tool will refuse it."""
+    """Arguments as the gate sees them. What readers could take for different things is judged as it stands.
+
+    That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
+    """
     try:
-        args = json.loads(arguments or "{}")
-    except ValueError:
+        args = json.loads(arguments or "{}", object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         args = None
-    return args if isinstance(args, dict) else {"<unreadable>": arguments}
+    return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError("a key is there twice")
+    return read
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for values in inner for one in values]
+    return bool(level)
 
 
 def field_of(item: Any, name: str) -> Any:
