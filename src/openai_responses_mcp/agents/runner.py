@@ -200,7 +200,6 @@ async def _result_of(events: AsyncGenerator[tuple[Any, RunEvent], None]) -> RunR
 
 
 def _extensions_of(agent: Any, options: RunOptions | None) -> Extensions:
-    """The run's own, else the agent's."""
-    given = options.extensions if options else None
+    given = (options.extensions if options else None) or Extensions()
     kept = getattr(agent, "extensions", None)
-    return given or (kept if isinstance(kept, Extensions) else Extensions())
+    return given.joined_by(kept) if isinstance(kept, Extensions) else given

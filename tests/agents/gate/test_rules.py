@@ -68,6 +68,7 @@ async def test_rules_see_the_texts_themselves(rule: Rule, text: str, place: str)
         ("9000000", {"amount": 9000000}),
         ('"amount":5', {"amount": 5}),
         ('"名":"値"', {"名": "値"}),
+        ('note {"a":1,"b":2}', {"b": 2, "a": 1}),
         ("true", {"force": True}),
         ("note", {}),
         (re.compile("^note$"), {}),

@@ -9,7 +9,6 @@ with other arguments, or for the second time.
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
@@ -27,6 +26,7 @@ from openai_responses_mcp.agents.gate.models import (
 )
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.policy.profiles import stricter
 from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
@@ -137,18 +137,21 @@ class RunGuard(TurnGuard):
     async def _evaluate(self, agent: Any, request: ToolCallRequest) -> tuple[GateDecision, AgentsError | None]:
         """The decision, and the error to raise where it is a refusal."""
         try:
-            decision = await self._gate.evaluate(agent, request, self._context_for(agent))
+            decision = await self._gate.evaluate(agent, request, self.context_for(agent))
         except AgentsError as exc:
             risk = request.target_tool.own_risk if request.target_tool else 5
             return GateDecision("deny", risk, f"{exc.code}: {exc.message}"), exc
         return decision, _denied(request, decision) if decision.decision == "deny" else None
 
-    def _context_for(self, agent: Any) -> GateContext:
-        """The rules of the agent that the run began with hold for every agent that takes over, next to its own."""
-        own = guardrails_of(agent)
-        if own is self.context.guardrails:
-            return self.context
-        return replace(self.context, guardrails=self.context.guardrails.joined_by(own))
+    def context_for(self, agent: Any) -> GateContext:
+        """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
+        rules, own = self.context.guardrails, guardrails_of(agent)
+        demands = getattr(agent, "extensions", None)
+        return GateContext(
+            stricter(self.context.policy_profile, getattr(demands, "policy_profile", None)),
+            self.context.require_human_approval or getattr(demands, "require_human_approval", None) is True,
+            rules if own is rules else rules.joined_by(own),
+        )
 
     # -----------------------------------------------------------------------------------------------------------------
     # At the tool

@@ -1,4 +1,4 @@
-"""The texts inside a JSON value, as they are: a rule about a text must not have to know how JSON writes it down."""
+"""The texts in calls, inputs and outputs as they are: a rule about a text must not have to know how JSON writes it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -31,3 +31,22 @@ def texts_of_output(text: str) -> list[str]:
         return [text, *texts_in(json.loads(text))]
     except (ValueError, RecursionError):
         return [text]
+
+
+def words_of(input: Any) -> str:
+    """What the user said, in a text or in a list of the SDK's items."""
+    if isinstance(input, str):
+        return input
+    said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
+    return "\n".join(_words_in(content) for content in said)
+
+
+def _words_in(content: Any) -> str:
+    """The words of one message, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        return "\n".join(_words_in(part) for part in content)
+    if isinstance(content, Mapping) and isinstance(content.get("text"), str):
+        return str(content["text"])
+    return json.dumps(content, ensure_ascii=False, default=str)

@@ -8,7 +8,6 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.pausing import PauseRun
@@ -63,7 +62,7 @@ class FinishRun:
         await self._audit.settle(run.run_id)
         if outcome.saved is not None:
             return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
-        await guardrails_of(outcome.last_agent).check_output(outcome.output_text)
+        await run.guard.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
         unsaved = await self._saved_as_done(run)
         self._book.forget(run.run_id)
