@@ -47,6 +47,8 @@ class SqlExecutionLogStore(ExecutionLogStore):
 
     def append_in(self, connection: Connection, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
         """In a transaction of the caller's; `appended` is to be called when it is committed."""
+        if not batch:
+            return []
         if not self._database.is_sqlite:
             connection.execute(_TAKE_TURN)
         last = connection.execute(_LAST).first()
@@ -58,7 +60,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
             connection.execute(_INSERT, [_values(record) for record in records])
         except IntegrityError as exc:
             raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
-        if self._head is not None and records:
+        if self._head is not None:
             self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
         return records
 
