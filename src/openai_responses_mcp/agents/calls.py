@@ -19,7 +19,10 @@ def is_risk_level(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target."""
+    """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
+
+    `definition_change` tells what is not as it was when the tool was last approved.
+    """
 
     name: str
     kind: ToolKind
@@ -29,6 +32,7 @@ class ToolDescription:
     require_approval: bool = False
     definition_hash: str = ""
     approval_reason: str = ASKS_FOR_APPROVAL
+    definition_change: str = ""
 
     @property
     def own_risk(self) -> int:

@@ -229,12 +229,11 @@ def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] 
 @cache
 def skill_registry() -> SkillRegistry:
     from openai_responses_mcp.agents.adapters.skills.front_matter import YamlFrontMatter
-    from openai_responses_mcp.agents.adapters.skills.json_schemas import JsonSchemas
     from openai_responses_mcp.agents.adapters.skills.skill_files import SkillFiles
     from openai_responses_mcp.agents.adapters.skills.skill_tools import SdkSkillTools
 
-    folder, schemas = SkillFiles(), JsonSchemas()
-    return SkillRegistry(folder, YamlFrontMatter(), schemas, SdkSkillTools(folder, schemas))
+    folder = SkillFiles()
+    return SkillRegistry(folder, YamlFrontMatter(), SdkSkillTools(folder))
 
 
 async def load_skills(dir: str | os.PathLike[str], mode: SkillMode = "function_tool") -> SkillList:

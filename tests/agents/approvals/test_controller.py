@@ -59,6 +59,7 @@ async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
     assert request.required_action == "Approve or deny function pay"
     assert request.prompt == "May function pay run? ask somebody"
     assert request.arguments == {"amount": 5, "api_key": "‹api_key, 3 characters›"}
+    assert (request.reason, request.tool_description) == ("ask somebody", "Pay somebody.")
     assert await desk.controller.pending() == [request]
     assert await desk.controller.pending("r1") == [request]
     assert await desk.controller.pending("r2") == []
@@ -88,6 +89,13 @@ async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decisi
 async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
     request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
     assert request.prompt == "Pay five with ‹sk-…, 13 characters›?"
+    assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_a_request_says_what_changed_in_a_definition(desk: Desk) -> None:
+    call = replace(CALL, tool=replace(PAY, definition_change='description: "a" is now "sk-0123456789abcdef"'))
+    request = await desk.controller.create_approval_request("r1", ASK, call=call)
+    assert request.definition_change == 'description: "a" is now "‹sk-…, 19 characters›"'
     assert (await desk.controller.get(request.approval_id)).request == request
 
 

@@ -122,6 +122,8 @@ class ApprovalController:
             risk_level=decision.risk_level,
             reason=reason,
             created_at=timestamp(self._clock.now()),
+            tool_description=self._masking.shown_text(call.tool.description),
+            definition_change=self._masking.shown_text(call.tool.definition_change),
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:

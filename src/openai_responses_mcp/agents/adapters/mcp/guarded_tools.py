@@ -1,5 +1,6 @@
 """The tools of an agent's MCP servers as the model sees them, with all that the gate has to know about each."""
 
+import asyncio
 import copy
 import hashlib
 import json
@@ -31,7 +32,8 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
 from openai_responses_mcp.agents.adapters.sdk.takeover import handed_over
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
+from openai_responses_mcp.agents.mcp.definitions import change_between, is_same
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
@@ -51,31 +53,36 @@ async def guarded_mcp_tools(
     if twice:
         raise schema_error(f"Two MCP servers are called {', '.join(twice)}: give one of them another name")
     listed = [(server, await _listed(server, agent, context)) for server in agent.mcp_servers]
+    capabilities = [
+        await asyncio.to_thread(checked_capabilities, shown_name(server), [entry_of(tool) for tool in tools])
+        for server, tools in listed
+    ]
     wire_names = _wire_names(agent, listed)
     made: list[Tool] = []
     for number, (server, tools) in enumerate(listed):
         pins = _pins_of(server, kept)
         known = await pins.known() if tools else {}
         for place, tool in enumerate(tools):
-            function_tool = _function_tool(agent, server, tool, wire_names[number, place], number)
-            made.append(_pinned(function_tool, server, tool, pins, known))
+            capability = capabilities[number][place]
+            function_tool = _function_tool(agent, server, tool, capability, wire_names[number, place], number)
+            made.append(
+                _pinned(_checking(function_tool, shown_name(server), capability), server, capability, pins, known)
+            )
     return made
 
 
 async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapper[Any]) -> list[McpTool]:
     try:
-        tools = await server.list_tools(context, agent)
+        return await server.list_tools(context, agent)
     except AgentsError:
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
+            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
-        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)})"
+        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"
         raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from None
-    checked_capabilities(shown_name(server), [entry_of(tool) for tool in tools])
-    return tools
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
@@ -100,9 +107,11 @@ def _fit(name: str) -> str:
     return f"{fitting[: LONGEST_TOOL_NAME - len(mark) - 1]}_{mark}"
 
 
-def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_name: str, number: int) -> FunctionTool:
+def _function_tool(
+    agent: Agent[Any], server: MCPServer, tool: McpTool, capability: McpCapability, wire_name: str, number: int
+) -> FunctionTool:
     if isinstance(server, HostedMcpServer):
-        made = _hosted_tool(server, _capability(server, tool), wire_name)
+        made = _hosted_tool(server, capability, wire_name)
         put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
@@ -111,40 +120,38 @@ def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_nam
     return made
 
 
-def _capability(server: MCPServer, tool: McpTool) -> McpCapability:
-    return checked_capabilities(shown_name(server), [entry_of(tool)])[0]
-
-
 _CHANGED = "what the server says about the tool has changed since it was approved"
 
-_pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
+_pins_of_sdk_servers: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
 def _pins_of(server: MCPServer, kept: DefinitionPins | None) -> DefinitionPins:
     if isinstance(server, HostedMcpServer):
         return server.given_pins or kept or server.own_pins
-    return kept or _pins_of_plain.setdefault(server, MemoryPins())
+    return kept or _pins_of_sdk_servers.setdefault(server, MemoryPins())
 
 
 def _pinned(
-    made: FunctionTool, server: MCPServer, tool: McpTool, pins: DefinitionPins, known: Mapping[str, str]
+    made: FunctionTool, server: MCPServer, capability: McpCapability, pins: DefinitionPins, known: Mapping[str, str]
 ) -> FunctionTool:
     """The tool with what the gate has to know; it remembers the definition with which it is let through."""
     rules = server.rules if isinstance(server, HostedMcpServer) else McpRules(require_approval=False)
-    key, pin = f"{shown_name(server)}/{tool.name}", _capability(server, tool).pin
+    key, pin = f"{shown_name(server)}/{capability.name}", capability.pin
     traits = ToolTraits(
         kind="mcp",
         name=key,
-        risk_level=rules.risk_of(tool.name),
+        risk_level=rules.risk_of(capability.name),
         require_approval=rules.require_approval,
-        definition=entry_of(tool),
+        definition=capability.entry,
     )
-    if known.get(key) not in (None, pin):
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED)
+    approved = known.get(key)
+    if approved is not None and not is_same(approved, pin):
+        change = change_between(approved, pin)
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
     invoke = made.on_invoke_tool
 
     async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> Any:
-        if known.get(key) != pin:
+        if approved != pin:
             await pins.put(key, pin)
         return await invoke(context, arguments)
 
@@ -152,16 +159,31 @@ def _pinned(
     return with_traits(made, traits)
 
 
-def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
-    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -> FunctionTool:
+    """The tool, which tells the model about arguments that do not fit, and sends the server no such thing."""
+    invoke = tool.on_invoke_tool
+
+    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> Any:
         try:
             args = json.loads(arguments or "{}")
             if not isinstance(args, dict):
                 raise ValueError
-        except ValueError:
+        except (ValueError, RecursionError):
             return handed_over("The tool was not called, because its arguments are no JSON object")
         try:
-            return _output_of(await server.call_tool(capability.name, args))
+            await check_arguments(server_name, capability, args)
+        except AgentsError as exc:
+            return handed_over(str(exc))
+        return await invoke(context, arguments)
+
+    tool.on_invoke_tool = invoke_if_it_fits
+    return tool
+
+
+def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            return _output_of(await server.call_tool(capability.name, json.loads(arguments or "{}")))
         except AgentsError as exc:
             if exc.details.get("reason") != "rejected":
                 raise

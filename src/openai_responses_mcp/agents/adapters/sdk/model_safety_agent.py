@@ -94,6 +94,8 @@ class ModelSafetyAgent(Judge):
             ],
             "policy_profile": policy.name,
         }
+        if tool.definition_change:
+            facts["definition_change"] = mask(tool.definition_change)
         if self._include_user_intent:
             facts["user_intent"] = mask(request.user_intent)
         return facts

@@ -26,6 +26,8 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
+MOST_LEVELS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
@@ -41,6 +43,7 @@ class ToolTraits:
     require_approval: bool = False
     definition: Any = None
     approval_reason: str = ASKS_FOR_APPROVAL
+    definition_change: str = ""
 
 
 @dataclass
@@ -79,6 +82,7 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         require_approval=traits.require_approval,
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
+        definition_change=traits.definition_change,
     )
 
 
@@ -138,12 +142,30 @@ async def with_sdk_approval(
 
 
 def parsed(arguments: str | None) -> Mapping[str, Any]:
-    """Arguments as the gate sees them; what is no JSON object is judged as it stands, and the tool will refuse it."""
+    """Arguments as the gate sees them. What readers could take for different things is judged as it stands.
+
+    That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
+    """
     try:
-        args = json.loads(arguments or "{}")
-    except ValueError:
+        args = json.loads(arguments or "{}", object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         args = None
-    return args if isinstance(args, dict) else {"<unreadable>": arguments}
+    return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError("a key is there twice")
+    return read
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for values in inner for one in values]
+    return bool(level)
 
 
 def field_of(item: Any, name: str) -> Any:

@@ -201,6 +201,8 @@ def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
         "human_response": record.human_response,
         "created_at": request.created_at,
         "decided_at": request.decided_at,
+        "tool_description": request.tool_description,
+        "definition_change": request.definition_change,
         "arguments_hash": record.arguments_hash,
         "definition_hash": record.definition_hash,
         "state_hash": record.state_hash,

@@ -49,6 +49,8 @@ approvals = Table(
     Column("human_response", AnyText),
     Column("created_at", String(40), nullable=False),
     Column("decided_at", String(40)),
+    Column("tool_description", AnyText, nullable=False),
+    Column("definition_change", AnyText, nullable=False),
     Column("arguments_hash", String(64), nullable=False),
     Column("definition_hash", String(64), nullable=False),
     Column("state_hash", String(64), nullable=False),
