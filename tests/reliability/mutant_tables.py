@@ -16,6 +16,7 @@ class Module(NamedTuple):
 EDGES = "tests/reliability/test_edges.py"
 _DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
 _GATE = "tests/agents/gate/test_"
+_SECRETS = "tests/agents/secrets/test_"
 _RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
 MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
@@ -37,6 +38,10 @@ MODULES = {
     "gate.call_states": Module(GUARDED / "gate/call_states.py", (f"{_GATE}call_states.py", *_RUN_GUARD)),
     "gate.call_table": Module(GUARDED / "gate/call_table.py", _RUN_GUARD),
     "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
+    "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
+    "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
+    "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
+    "secrets.withholding": Module(GUARDED / "secrets/withholding.py", (f"{_SECRETS}withholding.py",)),
 }
 
 # By module, line of code as it stands, and change: why no test can or need tell the difference.
