@@ -19,7 +19,10 @@ def is_risk_level(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target."""
+    """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
+
+    Relative paths in its arguments begin in `directory`; an empty one is the process's own.
+    """
 
     name: str
     kind: ToolKind
@@ -29,6 +32,7 @@ class ToolDescription:
     require_approval: bool = False
     definition_hash: str = ""
     approval_reason: str = ASKS_FOR_APPROVAL
+    directory: str = ""
 
     @property
     def own_risk(self) -> int:
