@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.stand_in.server import StandInThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
 collect_ignore = ["e2e/test_process.py", "e2e/test_terminal.py"] if sys.platform == "win32" else []
 
 
 @pytest.fixture
-def rehearsal() -> Iterator[RehearsalThread]:
+def rehearsal() -> Iterator[StandInThread]:
     """The stand-in for the API, on a thread of its own; it remembers what it was asked."""
-    with RehearsalThread(keep_requests=2000) as rehearsal:
+    with StandInThread(keep_requests=2000) as rehearsal:
         yield rehearsal

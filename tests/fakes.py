@@ -11,7 +11,9 @@ from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
 from openai_responses_mcp.domain.ports import Clock, FramingFault, LLMGateway, Logger, Transport
 
+# How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
 WAIT_SECONDS = 5.0
+SLOW_SECONDS = 30.0
 
 
 class FakeGateway(LLMGateway):

@@ -2,11 +2,10 @@ from typing import Any
 
 import pytest
 from dependency_injector import errors
+from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.client import SdkClient
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
@@ -26,8 +25,7 @@ from tests.fakes import FakeLogger
 KINDS = {
     "clock": TokyoClock,
     "max_concurrency": int,
-    "route": ApiRoute,
-    "sdk": SdkClient,
+    "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
     "answer_question": AnswerQuestion,
@@ -54,7 +52,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "route", "sdk", "openai_gateway")
+SHARED = ("clock", "max_concurrency", "openai_gateway")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:

@@ -11,7 +11,7 @@ from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.start import basis_of
 from tests.contracts.openai_gateways import forget_proxies
-from tests.fakes import WAIT_SECONDS
+from tests.fakes import SLOW_SECONDS
 
 KEY = "sk-proj-ThisIsAMadeUpKey1234567890"
 
@@ -50,7 +50,7 @@ def test_the_logger_debugs_as_configured(tmp_path: Path) -> None:
     basis = basis_of(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
     assert basis.logger.is_debugging
     basis.logger.debug("start", key=KEY)
-    basis.logger.close(WAIT_SECONDS)
+    basis.logger.close(SLOW_SECONDS)
     time, *rest = file.read_text().split()
     assert rest == ["debug", "start", "key=***"]
     assert time.endswith("+09:00")
@@ -68,7 +68,7 @@ def test_what_the_sdk_logs_goes_through_our_logger(tmp_path: Path) -> None:
     basis = basis_of(configuration(tmp_path, {"DEBUG": str(file)}), {"OPENAI_API_KEY": KEY})
     basis.load_container()
     logging.getLogger("openai").warning("sent %s", KEY)
-    basis.logger.close(WAIT_SECONDS)
+    basis.logger.close(SLOW_SECONDS)
     assert "sent ***" in file.read_text()
 
 
@@ -96,5 +96,5 @@ def test_a_rehearsal_asks_the_stand_in_and_needs_no_key(tmp_path: Path, monkeypa
     """In a process of its own: the stand-in stays for as long as the process does."""
     forget_proxies(monkeypatch)
     command = [sys.executable, "-c", REHEARSAL, str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_SECONDS * 4, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=False)
     assert (ended.stdout, ended.stderr) == ("Well.\n", "")

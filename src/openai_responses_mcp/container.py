@@ -6,30 +6,18 @@ connection, which gives it its own `is_ending`.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from dependency_injector import containers, providers
 
+from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
-from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-
-if TYPE_CHECKING:
-    from openai_responses_mcp.adapters.openai.client import SdkClient
-
-
-def sdk_client(*arguments: Any, **options: Any) -> "SdkClient":
-    """Loads the SDK, which takes longer than all the rest."""
-    from openai_responses_mcp.adapters.openai.client import SdkClient
-
-    return SdkClient(*arguments, **options)
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
@@ -67,18 +55,15 @@ class Container(containers.DeclarativeContainer):
 
     clock = providers.Singleton(TokyoClock)
     max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
-    route = providers.Singleton(ApiRoute, base_url=settings.provided.openai.base_url, api_key=api_key)
-    sdk = providers.ThreadSafeSingleton(
-        sdk_client,
-        route,
+    client = providers.Factory(
+        openai_client,
+        base_url=settings.provided.openai.base_url,
+        api_key=api_key,
         max_connections=max_concurrency,
-        now=clock.provided.now,
-        mask=mask,
     )
     openai_gateway = providers.Singleton(
         OpenAIResponsesGateway,
-        providers.Singleton(ApiSession, route, max_connections=max_concurrency),
-        sdk.provider,
+        client.provider,
         api_key=api_key,
         api_key_variable=settings.provided.openai.api_key_env,
         timeout_seconds=settings.provided.request.timeout_seconds,

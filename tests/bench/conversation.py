@@ -71,11 +71,11 @@ class Conversation:
 
     def call(self, tool: str, arguments: Mapping[str, str]) -> float:
         """The moment of the reply to one call."""
-        return self._ask(self._request("tools/call", {"name": tool, "arguments": arguments}), sign=SIGN)
+        return self._ask(self._call(tool, arguments), sign=SIGN)
 
     def call_at_once(self, count: int, tool: str, arguments: Mapping[str, str], within_seconds: float) -> list[float]:
         """The moments of the good replies that came in time, in the order they came."""
-        requests = [self._request("tools/call", {"name": tool, "arguments": arguments}) for _ in range(count)]
+        requests = [self._call(tool, arguments) for _ in range(count)]
         waiting = {message["id"] for message in requests}
         deadline = time.perf_counter() + within_seconds
         self._write(b"".join(map(_line, requests)))
@@ -90,6 +90,11 @@ class Conversation:
                 waiting.remove(reply["id"])
                 moments += [moment] * (SIGN in line)
         return moments
+
+    def _call(self, tool: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        """With a progress token, as the clients that people use send it with every call."""
+        token = {"progressToken": self._last_id + 1}
+        return self._request("tools/call", {"name": tool, "arguments": arguments, "_meta": token})
 
     def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self._last_id += 1

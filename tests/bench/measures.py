@@ -1,7 +1,7 @@
 """One turn of one server, and of the floors: what a user waits for, and what it costs meanwhile.
 
-A turn starts the server for clients that ask at once, and once more for a client that idles for two seconds and then
-keeps asking. All times are in milliseconds, memory in MiB; a name here is a name in the results.
+A turn starts the server for clients that ask at once, and once more for a client that idles for two seconds, asks once,
+waits until the server is quiet, and then keeps asking. All times are in milliseconds, memory in MiB; a name here is a name in the results.
 """
 
 import json
@@ -25,6 +25,7 @@ WARM_CALLS = 200
 BURSTS = (200, 1000)
 BURST_DELAY_SECONDS = 0.5
 _FLOOR_SECONDS = 10.0
+_QUIET_SECONDS, _QUIET_MS, _QUIET_AFTER_AT_MOST_SECONDS = 0.5, 5.0, 30.0
 
 Samples = dict[str, float]
 
@@ -32,7 +33,6 @@ Samples = dict[str, float]
 def take_turn(
     server: Server,
     environ: Mapping[str, str],
-    bare_ms: float,
     say: Callable[[str], None],
     skip_bursts: bool,
 ) -> Samples:
@@ -43,8 +43,10 @@ def take_turn(
         time.sleep(IDLE_SECONDS)
         samples["memory_start"] = resident_mib(talk.pid)
         samples["first_call_idle"] = call_ms(server, talk)
+        say("until it is quiet")
+        samples["cpu_until_quiet"] = cpu_ms_when_quiet(talk.pid)
         say("warm")
-        samples |= _warm(server, talk, bare_ms)
+        samples |= _warm(server, talk)
         for count in BURSTS:
             if skip_bursts or is_one_by_one(samples):
                 break  # More of them would only take longer.
@@ -90,6 +92,7 @@ def warmed_up(server: Server, environ: Mapping[str, str]) -> Conversation:
     talk = _started(server, environ)
     for _ in range(5):
         call_ms(server, talk)
+    cpu_ms_when_quiet(talk.pid)
     return talk
 
 
@@ -99,15 +102,14 @@ def call_ms(server: Server, talk: Conversation, size_bytes: int = 0) -> float:
     return _ms(began, talk.call(server.tool, arguments))
 
 
-def _warm(server: Server, talk: Conversation, bare_ms: float) -> Samples:
+def _warm(server: Server, talk: Conversation) -> Samples:
     cpu_before = cpu_ms(talk.pid)
     latencies = [call_ms(server, talk) for _ in range(WARM_CALLS)]
     return {
         "cpu_per_call": (cpu_ms(talk.pid) - cpu_before) / WARM_CALLS,
         "memory_200_calls": resident_mib(talk.pid),
         "warm_p50": percentile(latencies, 0.5),
-        "overhead_p50": percentile(latencies, 0.5) - bare_ms,
-        "overhead_p95": percentile(latencies, 0.95) - bare_ms,
+        "warm_p95": percentile(latencies, 0.95),
     }
 
 
@@ -184,6 +186,19 @@ def _is_whole(reply: bytes) -> bool:
 def cpu_ms(pid: int) -> float:
     """Of the whole process, ended threads included; this is how Linux numbers the clock of another process."""
     return time.clock_gettime((~pid << 3) | 2) * 1000
+
+
+def cpu_ms_when_quiet(pid: int) -> float:
+    """What it has used since its start, once it uses next to nothing: what it loads in the background is loaded then."""
+    deadline = time.perf_counter() + _QUIET_AFTER_AT_MOST_SECONDS
+    before = cpu_ms(pid)
+    while time.perf_counter() < deadline:
+        time.sleep(_QUIET_SECONDS)
+        now = cpu_ms(pid)
+        if now - before < _QUIET_MS:
+            return now
+        before = now
+    raise Broken("it does not come to rest")
 
 
 def resident_mib(pid: int, field: str = "VmRSS") -> float:

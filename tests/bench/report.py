@@ -16,7 +16,7 @@ BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
 _FLOORS = (("python -c pass", "run"), ("python -c 'import asyncio'", "run"), ("node -e 0", "run"))
 _DRAWN = (
-    "initialize", "first_call", "first_call_idle", "overhead_p50", "overhead_p95", "cpu_per_call", "burst_200",
+    "initialize", "first_call", "first_call_idle", "warm_p50", "warm_p95", "cpu_per_call", "burst_200",
     "burst_1000", "memory_200_calls", "installed",
 )  # fmt: skip
 _GROWS_FROM = {"flight": 30, "size": 64}

@@ -103,7 +103,7 @@ class Run:
             beside: list[dict[str, measures.Samples]] = []
             for server in random.sample(self.servers, len(self.servers)):
                 beside.append(measures.floors(our_python(), environ, base_url))
-                samples[server.name] = self._turn(server, environ, beside[-1]["bare HTTP request"]["warm_p50"])
+                samples[server.name] = self._turn(server, environ)
             samples |= {name: measures.medians([floors[name] for floors in beside]) for name in beside[0]}
             self.rounds.append(samples)
 
@@ -117,13 +117,13 @@ class Run:
             yield number
             longest = max(longest, self.progress.seconds - began)
 
-    def _turn(self, server: Server, environ: dict[str, str], bare_ms: float) -> measures.Samples:
+    def _turn(self, server: Server, environ: dict[str, str]) -> measures.Samples:
         def say(step: str) -> None:
             self.progress.say(f"{server.name}, {step}")
 
         is_known = server.name in self.one_by_one
         try:
-            samples = measures.take_turn(server, environ, bare_ms, say, skip_bursts=is_known)
+            samples = measures.take_turn(server, environ, say, skip_bursts=is_known)
         except (Broken, OSError) as exc:
             self.problems[server.name] = str(exc)
             return {}

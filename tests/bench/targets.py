@@ -24,11 +24,11 @@ class Target(NamedTuple):
 _RATIOS = (
     ("initialize", "`initialize`", 0.3),
     ("tools_list", "`tools/list`", 0.3),
-    ("first_call", "First call at once", 2.0),
-    ("overhead_p50", "Warm overhead, p50", 0.5),
-    ("overhead_p95", "Warm overhead, p95", 0.4),
-    ("cpu_per_call", "CPU per call", 0.5),
-    ("burst_200", "200 × 500 ms", 0.95),
+    ("first_call", "First call at once", 2.75),
+    ("warm_p50", "Warm call, p50", 1.0),
+    ("warm_p95", "Warm call, p95", 0.7),
+    ("cpu_per_call", "CPU per call", 0.9),
+    ("burst_200", "200 × 500 ms", 1.05),
     ("memory_200_calls", "Memory after 200 calls", 0.65),
 )
 

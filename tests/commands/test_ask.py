@@ -10,8 +10,8 @@ import pytest
 
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.cli import main
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+from tests.stand_in.server import StandInThread
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def environ(rehearsal: RehearsalThread, tmp_path: Path) -> dict[str, str]:
+def environ(rehearsal: StandInThread, tmp_path: Path) -> dict[str, str]:
     return environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, OPENAI_MAX_RETRIES="1")
 
 
@@ -43,14 +43,14 @@ def test_the_answer_is_all_that_is_written(environ: dict[str, str], capfd: pytes
     assert re.search(r"\n\nSources:\n(- \S+ \(\d{4}-\d{2}-\d{2}\)\n)+$", told.out)
 
 
-def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], rehearsal: RehearsalThread) -> None:
+def test_the_question_is_asked_like_that_of_a_client(environ: dict[str, str], rehearsal: StandInThread) -> None:
     assert main(["--ask=Why?", "--model", "o3"], environ) == 0
     [asked] = rehearsal.server.requests
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.json["model"] == "o3"
     assert asked.json["tools"] == [{"type": "web_search"}]
     assert asked.json["input"][0]["content"][0]["text"].startswith("Why?\n[Hints] ")
-    assert "stream" not in asked.json
+    assert asked.json["stream"] is True
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """How tests make the real gateway: everything has a value unless a test is about it."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import pytest
-from dependency_injector import providers
 
-from openai_responses_mcp.adapters.openai.client import SdkClient
+from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.openai.route import ApiRoute
-from openai_responses_mcp.adapters.openai.session import ApiSession
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
 from openai_responses_mcp.domain.ports import Clock
@@ -23,23 +21,21 @@ def openai_gateway(
     timeout_seconds: float = 5.0,
     max_concurrency: int = 100,
     omit: Iterable[str] = (),
+    streams: bool = True,
     clock: Clock | None = None,
 ) -> OpenAIResponsesGateway:
-    clock, route = clock or TokyoClock(), ApiRoute(base_url=base_url, api_key=api_key)
     return OpenAIResponsesGateway(
-        ApiSession(route, max_connections=max_concurrency),
-        providers.ThreadSafeSingleton(SdkClient, route, max_connections=max_concurrency, now=clock.now),
+        partial(openai_client, base_url=base_url, api_key=api_key, max_connections=max_concurrency),
         api_key=api_key,
         api_key_variable="THE_KEY",
         timeout_seconds=timeout_seconds,
         max_concurrency=max_concurrency,
-        omit=omit,
-        clock=clock,
+        omit=omit if streams else (*omit, "stream"),
+        clock=clock or TokyoClock(),
     )
 
 
 def maybe_listener(listens: bool) -> ProgressListener | None:
-    """Asked with a listener, the gateway streams."""
     return (lambda progress: None) if listens else None
 
 

@@ -28,9 +28,9 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, Source
 from openai_responses_mcp.domain.ports import LLMGateway
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
+from tests.stand_in.server import StandIn
 
 REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
 RETRIES = 2
@@ -131,7 +131,7 @@ class OpenAILeg(Leg):
     wait_seconds = 5.0
 
     def __init__(self) -> None:
-        self._server = RehearsalServer()
+        self._server = StandIn()
 
     async def start(self) -> None:
         self._base_url = await self._server.start()
@@ -263,7 +263,7 @@ async def test_the_listener_hears_nothing_after_the_reply(leg: Leg) -> None:
     assert len(heard) == count
 
 
-@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("listens", [False, True], ids=["alone", "listened to"])
 @pytest.mark.parametrize("failure", UNSCRIPTED_FAILURES)
 async def test_a_failure_is_told_by_its_kind(leg: Leg, failure: str, listens: bool) -> None:
     with pytest.raises((GatewayError, KeyUnusable)) as caught:
@@ -273,7 +273,7 @@ async def test_a_failure_is_told_by_its_kind(leg: Leg, failure: str, listens: bo
 
 
 @pytest.mark.parametrize("leg", LEGS[:-1], indirect=True)
-@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("listens", [False, True], ids=["alone", "listened to"])
 @pytest.mark.parametrize("failure", [name for name in FAILURES if name not in UNSCRIPTED_FAILURES])
 async def test_trouble_upstream_is_told_by_its_kind(leg: Leg, failure: str, listens: bool) -> None:
     with pytest.raises(GatewayError) as caught:
@@ -294,7 +294,7 @@ async def test_the_next_call_works_after_a_failure(leg: Leg) -> None:
     assert (await respond(leg, REQUEST)).text
 
 
-@pytest.mark.parametrize("listens", [False, True], ids=["at once", "streamed"])
+@pytest.mark.parametrize("listens", [False, True], ids=["alone", "listened to"])
 async def test_a_cancelled_call_ends_at_once_and_leaves_nothing_upstream(leg: Leg, listens: bool) -> None:
     responding = asyncio.ensure_future(leg.gateway.respond(leg.holds(), maybe_listener(listens)))
     await asyncio.wait({responding, asyncio.ensure_future(leg.wait_until_asked())}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The real server process over real pipes, as a client sees it: both framings, every wait bounded at five seconds.
+"""The real server process over real pipes, as a client sees it: both framings, every wait bounded.
 
 Replies are read by a thread, and so is stderr, so that neither pipe fills up while a test looks elsewhere. A test that
 wants to stop reading hands in a stdout of its own and gives the other end to `read_from` when it has waited enough.
@@ -16,7 +16,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-WAIT_SECONDS = 30.0
+from tests.fakes import SLOW_SECONDS
+
+WAIT_SECONDS = SLOW_SECONDS
 KEY = "sk-planted-0123456789-must-never-be-seen"
 COMMAND = (sys.executable, "-m", "openai_responses_mcp")
 

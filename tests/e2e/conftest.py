@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, Server, environment
+from tests.stand_in.http_wire import RecordedRequest
+from tests.stand_in.server import StandInThread
 
 Start = Callable[..., Server]
 
 
-def requests_about(rehearsal: RehearsalThread, question: str) -> list[RecordedRequest]:
+def requests_about(rehearsal: StandInThread, question: str) -> list[RecordedRequest]:
     """What the stand-in was asked in these words, hints aside."""
     return [request for request in rehearsal.server.requests if question == _question_in(request)]
 
@@ -25,7 +25,7 @@ def _question_in(request: RecordedRequest) -> str:
 
 
 @pytest.fixture
-def start(rehearsal: RehearsalThread, tmp_path: Path) -> Iterator[Start]:
+def start(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Start]:
     """`start(*options, config=…, shell=…, stdout=…, stderr=…, **variables)`: a server with an empty home."""
     with ExitStack() as servers:
 
@@ -51,18 +51,30 @@ def server(start: Start) -> Server:
 
 
 @pytest.fixture(scope="module")
-def warm_rehearsal() -> Iterator[RehearsalThread]:
+def warm_rehearsal() -> Iterator[StandInThread]:
     """The stand-in that `warm_server` asks."""
-    with RehearsalThread(keep_requests=2000) as rehearsal:
+    with StandInThread(keep_requests=2000) as rehearsal:
         yield rehearsal
 
 
 @pytest.fixture(scope="module")
-def warm_server(warm_rehearsal: RehearsalThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def warm_server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One for all cases of a module, with little patience: starting one for each would take most of the time."""
-    impatient = {"OPENAI_API_TIMEOUT": "1500", "OPENAI_MAX_RETRIES": "1"}
-    environ = environment(tmp_path_factory.mktemp("home"), OPENAI_BASE_URL=warm_rehearsal.base_url, **impatient)
-    with closing(Server([*COMMAND, "--stdio"], environ)) as server:
+    yield from _impatient(warm_rehearsal, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def warm_streamless_server(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The same, asking for answers in one piece."""
+    config = tmp_path_factory.mktemp("config") / "config.yaml"
+    config.write_text("request: {omit: [stream]}")
+    yield from _impatient(warm_rehearsal, tmp_path_factory.mktemp("home"), "--config", str(config))
+
+
+def _impatient(rehearsal: StandInThread, home: Path, *options: str) -> Iterator[Server]:
+    patience = {"OPENAI_API_TIMEOUT": "1500", "OPENAI_MAX_RETRIES": "1"}
+    environ = environment(home, OPENAI_BASE_URL=rehearsal.base_url, **patience)
+    with closing(Server([*COMMAND, "--stdio", *options], environ)) as server:
         yield server
         assert server.finish() == 0
         assert server.stderr == ""

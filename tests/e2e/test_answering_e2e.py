@@ -9,16 +9,16 @@ import pytest
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import KEY, Message, Server, answer_in, call
 from tests.e2e.conftest import Start, requests_about
+from tests.stand_in.server import StandInThread
 
 
 def today() -> date:
     return datetime.now(TOKYO).date()
 
 
-def sent(rehearsal: RehearsalThread, question: str) -> Message:
+def sent(rehearsal: StandInThread, question: str) -> Message:
     """What the API was sent, once, for this question."""
     [request] = requests_about(rehearsal, question)
     asked: Message = request.json
@@ -65,7 +65,7 @@ def test_the_result_holds_the_answer_twice_and_says_what_it_took(warm_server: Se
     assert result["_meta"]["openai-responses-mcp/searches"] == 1
 
 
-def test_the_api_is_sent_exactly_what_the_contract_says(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+def test_the_api_is_sent_exactly_what_the_contract_says(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     warm_server.ask("What exactly is sent?")
     [request] = requests_about(warm_rehearsal, "What exactly is sent?")
     day = timedelta(days=1)
@@ -85,16 +85,17 @@ def test_the_api_is_sent_exactly_what_the_contract_says(warm_server: Server, war
         "reasoning": {"effort": "medium"},
         "truncation": "auto",
         "store": True,
+        "stream": True,
     }
 
 
-def test_arguments_become_hints(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+def test_arguments_become_hints(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     warm_server.ask("How so?", recency_days="7.0", max_results=2.0, domains=["a.example", "b.example"], style="bullets")
     hints = "[Hints] recency_days=7, max_results=2. domains: a.example, b.example style: bullets today="
     assert text_of(sent(warm_rehearsal, "How so?")).startswith(f"How so?\n{hints}")
 
 
-def test_null_is_absent_and_unknown_arguments_are_ignored(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+def test_null_is_absent_and_unknown_arguments_are_ignored(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     warm_server.ask("What for?", domains=None, style=None, colour="blue", model="o3")
     asked = sent(warm_rehearsal, "What for?")
     assert text_of(asked).startswith("What for?\n[Hints] recency_days=60, max_results=5. today=")
@@ -124,7 +125,7 @@ def test_bad_arguments_are_refused_by_name(warm_server: Server, arguments: dict[
     assert error["data"]["reason"].startswith(reason)
 
 
-def test_the_configuration_shapes_the_request(start: Start, rehearsal: RehearsalThread) -> None:
+def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInThread) -> None:
     server = start(
         config="""
             request: {max_output_tokens: 99, omit: [truncation, include]}
@@ -173,7 +174,7 @@ def test_a_profile_that_was_taken_away_is_a_failure_that_names_it(start: Start) 
     }
 
 
-def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     first = warm_server.ask("Where is Kyoto?")["result"]["structuredContent"]
     second = answer_in(warm_server.ask("And how far is it?", previous_response_id=first["response_id"]))
     assert "Where is Kyoto?" in second["answer"]
@@ -187,7 +188,7 @@ def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_r
     [("resp_never_heard_of", "is not known to the API"), ("resp_expired_long_ago", "has expired")],
 )
 def test_a_lost_conversation_is_told_apart_and_not_asked_for_again(
-    warm_server: Server, warm_rehearsal: RehearsalThread, response_id: str, what: str
+    warm_server: Server, warm_rehearsal: StandInThread, response_id: str, what: str
 ) -> None:
     question = f"And after {response_id}?"
     error = warm_server.ask(question, previous_response_id=response_id)["error"]
@@ -198,7 +199,7 @@ def test_a_lost_conversation_is_told_apart_and_not_asked_for_again(
     assert sent(warm_rehearsal, question)
 
 
-def test_without_storing_no_response_id_is_offered_or_taken(start: Start, rehearsal: RehearsalThread) -> None:
+def test_without_storing_no_response_id_is_offered_or_taken(start: Start, rehearsal: StandInThread) -> None:
     server = start(config="request: {store: false}")
     result = server.ask("Why?")["result"]
     refused = server.ask("And then?", previous_response_id="resp_1")["error"]
@@ -216,7 +217,7 @@ def test_the_response_id_can_be_kept_out_of_the_text(start: Start) -> None:
     assert result["structuredContent"]["response_id"]
 
 
-def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: RehearsalThread) -> None:
+def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: StandInThread) -> None:
     server = start(config="server: {tools: [iris, answer]}")
     arguments = {
         "input": "What is the latest release?",
@@ -270,12 +271,10 @@ def test_debugging_adds_facts_to_a_failure(start: Start) -> None:
     assert data["name"] == "NotFoundError"
 
 
-def test_progress_rises_until_the_reply_and_ends_with_it(server: Server, rehearsal: RehearsalThread) -> None:
+def test_progress_rises_until_the_reply_and_ends_with_it(server: Server) -> None:
     question = f"What is the weather on {today()}? [rehearse: slow_stream=0.12]"
     server.send(with_progress(call(1, question), "a token"))
     server.reply_to(1)
-    server.send(call(2, "Why?"))
-    server.reply_to(2)
     assert server.finish() == 0
     reports = [message["params"] for message in server.received if "method" in message]
     messages = [report["message"] for report in reports]
@@ -285,12 +284,10 @@ def test_progress_rises_until_the_reply_and_ends_with_it(server: Server, rehears
     assert any("searching" in message for message in messages)
     assert messages[-1] == "writing the answer"
     assert answer_in(server.reply_to(1))["used_search"] is True
-    assert sent(rehearsal, question)["stream"] is True
-    assert "stream" not in sent(rehearsal, "Why?")
 
 
 def test_an_answer_is_the_same_with_progress_and_without(warm_server: Server) -> None:
     question = "What is the latest release? [rehearse: outcome=commentary; citations=3]"
-    warm_server.send(with_progress(call("streamed", question), 1), call("at once", question))
-    streamed, at_once = warm_server.replies_to(["streamed", "at once"])
-    assert answer_in(streamed) == answer_in(at_once)
+    warm_server.send(with_progress(call("watched", question), 1), call("alone", question))
+    watched, alone = warm_server.replies_to(["watched", "alone"])
+    assert answer_in(watched) == answer_in(alone)

@@ -9,9 +9,9 @@ import pytest
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, answer_in, environment, line, request
 from tests.e2e.conftest import Start
+from tests.stand_in.server import StandInThread
 
 PING = line(request(1, "ping"))
 
@@ -147,7 +147,7 @@ def test_a_summary_is_told_at_the_start_when_asked_for(tmp_path: Path, yaml: Pat
     )
 
 
-def test_flags_win_over_variables_and_variables_over_the_file(start: Start, rehearsal: RehearsalThread) -> None:
+def test_flags_win_over_variables_and_variables_over_the_file(start: Start, rehearsal: StandInThread) -> None:
     config = "model_profiles: {answer: {model: gpt-file, verbosity: high, reasoning_effort: low}}"
     server = start("--model", "gpt-5-flag", config=config, MODEL_ANSWER="gpt-variable", ANSWER_EFFORT="high")
     assert answer_in(server.ask("Why?"))["model"] == "gpt-5-flag"
@@ -156,7 +156,7 @@ def test_flags_win_over_variables_and_variables_over_the_file(start: Start, rehe
     assert asked.json["text"] == {"verbosity": "high"}
 
 
-def test_a_policy_of_ones_own_joins_the_built_in_one(start: Start, rehearsal: RehearsalThread, tmp_path: Path) -> None:
+def test_a_policy_of_ones_own_joins_the_built_in_one(start: Start, rehearsal: StandInThread, tmp_path: Path) -> None:
     (tmp_path / "policy.md").write_text("Answer in verse.\n", encoding="utf-8")
     server = start(config='policy: {system: {source: file, path: "~/policy.md", merge: append}}')
     assert "result" in server.ask("Why?")

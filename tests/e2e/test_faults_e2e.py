@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import KEY, Message, Server, answer_in, call, cancellation, framed, line, request
 from tests.e2e.conftest import Start, requests_about
+from tests.stand_in.server import StandInThread
 
 PING = {"jsonrpc": "2.0", "id": "good", "method": "ping"}
 DIGITS = "7" * 5000
@@ -180,9 +180,7 @@ def test_line_ends_and_quotes_in_an_answer_stay_inside_one_message(warm_server: 
     assert '"six"' in answer
 
 
-def test_the_id_of_a_call_in_flight_is_refused_and_the_call_unharmed(
-    server: Server, rehearsal: RehearsalThread
-) -> None:
+def test_the_id_of_a_call_in_flight_is_refused_and_the_call_unharmed(server: Server, rehearsal: StandInThread) -> None:
     server.send(call(1, "Why? [rehearse: delay=0.3]"), call("1", "Why?"), call(1, "Again?"))
     assert server.receive()["error"]["code"] == -32600
     assert server.finish() == 0
@@ -193,7 +191,7 @@ def test_the_id_of_a_call_in_flight_is_refused_and_the_call_unharmed(
 # Cancellation
 
 
-def test_a_cancelled_call_is_aborted_and_never_answered(server: Server, rehearsal: RehearsalThread) -> None:
+def test_a_cancelled_call_is_aborted_and_never_answered(server: Server, rehearsal: StandInThread) -> None:
     server.send(call(1, "Why? [rehearse: delay=60]"), call("1", "Why? [rehearse: delay=0.3]"))
     rehearsal.wait_for_requests(2)
     server.send(cancellation(1))
@@ -205,7 +203,7 @@ def test_a_cancelled_call_is_aborted_and_never_answered(server: Server, rehearsa
     assert [message["id"] for message in server.received] == ["1", 1]
 
 
-def test_a_cancellation_ends_the_waiting_for_a_retry_and_for_a_place(start: Start, rehearsal: RehearsalThread) -> None:
+def test_a_cancellation_ends_the_waiting_for_a_retry_and_for_a_place(start: Start, rehearsal: StandInThread) -> None:
     server = start(config="request: {max_concurrency: 1}")
     server.send(call(1, "Why? [rehearse: status=429; retry_after=50]"))
     rehearsal.wait_for_requests(1)
@@ -246,7 +244,7 @@ def test_a_cancellation_that_races_the_reply_never_brings_two(warm_server: Serve
 
 
 def test_a_thousand_calls_in_flight_get_one_reply_each_and_a_ping_is_not_kept_waiting(
-    server: Server, rehearsal: RehearsalThread
+    server: Server, rehearsal: StandInThread
 ) -> None:
     server.ask("Ready?")
     server.received.clear()
@@ -269,7 +267,7 @@ RETRY_AFTER = ["", "0", "-1", "0.1", "Wed, 21 Oct 2015 07:28:00 GMT", "junk"]
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 def test_trouble_is_tried_again_as_often_as_allowed(
-    warm_server: Server, warm_rehearsal: RehearsalThread, status: int
+    warm_server: Server, warm_rehearsal: StandInThread, status: int
 ) -> None:
     waits = [f"; retry_after={wait}" if wait else "" for wait in RETRY_AFTER]
     questions = [f"Why? [rehearse: status={status}{wait}]" for wait in waits]
@@ -286,7 +284,7 @@ def test_trouble_that_passes_is_not_noticed(warm_server: Server, status: int) ->
     assert answer_in(warm_server.ask(question))["used_search"] is False
 
 
-def test_a_wait_beyond_a_minute_is_left_to_the_client(warm_server: Server, warm_rehearsal: RehearsalThread) -> None:
+def test_a_wait_beyond_a_minute_is_left_to_the_client(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     tomorrow = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
     questions = [f"Why? [rehearse: status=429; retry_after={wait}]" for wait in ("86400", "61", tomorrow)]
     for question, reply in zip(questions, warm_server.ask_all(questions), strict=True):
@@ -316,7 +314,7 @@ def test_a_wait_beyond_a_minute_is_left_to_the_client(warm_server: Server, warm_
     ],
 )
 def test_what_repeating_would_not_mend_is_one_failure_that_says_what_to_do(
-    warm_server: Server, warm_rehearsal: RehearsalThread, directive: str, advice: str
+    warm_server: Server, warm_rehearsal: StandInThread, directive: str, advice: str
 ) -> None:
     question = f"Why? [rehearse: {directive}]"
     data = failure_of(warm_server.ask(question))
@@ -343,10 +341,10 @@ def test_what_repeating_would_not_mend_is_one_failure_that_says_what_to_do(
     ],
 )
 def test_a_body_that_cannot_be_read_is_one_failure(
-    warm_server: Server, warm_rehearsal: RehearsalThread, body: str
+    warm_streamless_server: Server, warm_rehearsal: StandInThread, body: str
 ) -> None:
     question = f"Why? [rehearse: body={body}]"
-    assert "retries" not in failure_of(warm_server.ask(question))
+    assert "retries" not in failure_of(warm_streamless_server.ask(question))
     assert len(requests_about(warm_rehearsal, question)) == 1
 
 
@@ -369,13 +367,12 @@ def test_a_stream_that_completes_twice_is_answered_once(warm_server: Server) -> 
     assert [message["id"] for message in warm_server.received if message.get("id") == "twice"] == ["twice"]
 
 
-def test_dripping_and_silence_end_with_the_timeout(warm_server: Server) -> None:
-    questions = [f"Why? [rehearse: {slow}]" for slow in ("body=drip", "delay=60", "stream=never", "stream=drip")]
+def test_dripping_and_silence_end_with_the_timeout(warm_server: Server, warm_streamless_server: Server) -> None:
+    questions = [f"Why? [rehearse: {slow}]" for slow in ("delay=60", "stream=never", "stream=drip")]
     calls = [call(f"slow {number}", question) for number, question in enumerate(questions)]
-    for message in calls[2:]:
-        message["params"]["_meta"] = {"progressToken": message["id"]}
     warm_server.send(*calls)
-    for reply in warm_server.replies_to([message["id"] for message in calls]):
+    replies = [warm_streamless_server.ask("Why? [rehearse: body=drip]")]
+    for reply in [*replies, *warm_server.replies_to([message["id"] for message in calls])]:
         data = failure_of(reply)
         assert "within 1.5 s" in data["message"]
         assert "request.timeout_ms" in data["message"]
@@ -393,7 +390,7 @@ def test_a_connection_that_cannot_be_opened_is_tried_again(start: Start, base_ur
     assert data["retries"] == 1
 
 
-def test_a_server_that_speaks_no_tls_is_one_clear_failure(start: Start, rehearsal: RehearsalThread) -> None:
+def test_a_server_that_speaks_no_tls_is_one_clear_failure(start: Start, rehearsal: StandInThread) -> None:
     base_url = rehearsal.base_url.replace("http://", "https://")
     data = failure_of(start(OPENAI_BASE_URL=base_url, OPENAI_MAX_RETRIES="0").ask("Why?"))
     assert "connection" in data["message"]
@@ -401,7 +398,7 @@ def test_a_server_that_speaks_no_tls_is_one_clear_failure(start: Start, rehearsa
 
 @pytest.mark.parametrize("key", [f"{KEY[:20]}\n{KEY[20:]}", f"{KEY}é"])
 def test_a_key_that_no_header_carries_is_a_failure_without_an_attempt(
-    start: Start, rehearsal: RehearsalThread, key: str
+    start: Start, rehearsal: StandInThread, key: str
 ) -> None:
     server = start("--debug", OPENAI_API_KEY=key)
     assert "OPENAI_API_KEY" in failure_of(server.ask("Why?"))["message"]
@@ -412,7 +409,7 @@ def test_a_key_that_no_header_carries_is_a_failure_without_an_attempt(
         assert part not in json.dumps(server.received)
 
 
-def test_a_key_is_stripped(start: Start, rehearsal: RehearsalThread) -> None:
+def test_a_key_is_stripped(start: Start, rehearsal: StandInThread) -> None:
     assert "result" in start(OPENAI_API_KEY=f" {KEY}\r\n").ask("Why?")
     assert rehearsal.server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 

@@ -11,9 +11,9 @@ from typing import IO
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, answer_in, call, environment, line, request
 from tests.e2e.conftest import Start
+from tests.stand_in.server import StandInThread
 
 HELD = "Why? [rehearse: delay=60]"
 FULL = [path for path in ("/dev/full",) if os.path.exists(path)]  # not every system has one
@@ -61,7 +61,7 @@ def test_a_client_that_has_gone_before_the_first_message_is_no_error(start: Star
 
 
 def test_a_client_that_closes_stdout_ends_a_server_with_a_call_in_flight(
-    start: Start, rehearsal: RehearsalThread
+    start: Start, rehearsal: StandInThread
 ) -> None:
     with own_pipe() as (_, writing):
         server = start(stdout=writing)
@@ -82,7 +82,7 @@ def test_a_signal_ends_an_idle_server(server: Server, number: signal.Signals, co
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_aborts_what_is_in_flight(
-    server: Server, rehearsal: RehearsalThread, number: signal.Signals, code: int
+    server: Server, rehearsal: StandInThread, number: signal.Signals, code: int
 ) -> None:
     server.send(call(1, HELD), call(2, "Why? [rehearse: status=503; retry_after=50]"))
     rehearsal.wait_for_requests(2)
@@ -92,7 +92,7 @@ def test_a_signal_aborts_what_is_in_flight(
     assert server.stderr == ""
 
 
-def test_a_signal_ends_a_server_whose_client_reads_nothing(start: Start, rehearsal: RehearsalThread) -> None:
+def test_a_signal_ends_a_server_whose_client_reads_nothing(start: Start, rehearsal: StandInThread) -> None:
     with own_pipe() as (_, writing):
         server = start(stdout=writing)
         server.send(call(1, "Why? [rehearse: size=1000000]"), call(2, HELD))
@@ -107,7 +107,7 @@ def test_the_end_of_input_ends_an_idle_server(server: Server) -> None:
     assert server.stderr == ""
 
 
-def test_the_end_of_input_lets_calls_in_flight_finish(server: Server, rehearsal: RehearsalThread) -> None:
+def test_the_end_of_input_lets_calls_in_flight_finish(server: Server, rehearsal: StandInThread) -> None:
     server.send(*(call(number, f"Why? [rehearse: delay=0.{number}]") for number in range(1, 6)))
     rehearsal.wait_for_requests(5)
     assert server.finish() == 0
@@ -115,7 +115,7 @@ def test_the_end_of_input_lets_calls_in_flight_finish(server: Server, rehearsal:
     assert all("result" in message for message in server.received)
 
 
-def test_the_end_of_input_ends_the_waiting_for_a_retry(server: Server, rehearsal: RehearsalThread) -> None:
+def test_the_end_of_input_ends_the_waiting_for_a_retry(server: Server, rehearsal: StandInThread) -> None:
     server.send(call(1, "Why? [rehearse: status=503; retry_after=50]"))
     rehearsal.wait_for_requests(1)
     assert server.finish() == 0
@@ -123,7 +123,7 @@ def test_the_end_of_input_ends_the_waiting_for_a_retry(server: Server, rehearsal
     assert rehearsal.server.received == 1
 
 
-def test_input_from_a_file_and_output_to_a_file_are_served(rehearsal: RehearsalThread, tmp_path: Path) -> None:
+def test_input_from_a_file_and_output_to_a_file_are_served(rehearsal: StandInThread, tmp_path: Path) -> None:
     asked, answered = tmp_path / "asked", tmp_path / "answered"
     asked.write_bytes(line(request(1, "ping")) + line(call(2, "HTTP 404 の意味は？")))
     with asked.open("rb") as stdin, answered.open("wb") as stdout:
@@ -228,7 +228,7 @@ def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
     assert [message["id"] for message in server.received] == list(range(complete))
 
 
-def test_sixty_long_replies_wait_for_a_client_that_stops_reading(start: Start, rehearsal: RehearsalThread) -> None:
+def test_sixty_long_replies_wait_for_a_client_that_stops_reading(start: Start, rehearsal: StandInThread) -> None:
     with own_pipe() as (reading, writing):
         server = start(stdout=writing)
         server.send(*(call(number, "Why? [rehearse: size=1000000]") for number in range(60)))

@@ -11,8 +11,8 @@ from mcp.client import Client
 from mcp.client.stdio import PROCESS_TERMINATION_TIMEOUT, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
+from tests.stand_in.server import StandInThread
 
 Mode = Literal["auto", "legacy", "2026-07-28"]
 REVISIONS: dict[Mode, str] = {"auto": "2026-07-28", "legacy": "2025-06-18", "2026-07-28": "2026-07-28"}
@@ -26,7 +26,7 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 
 
 @asynccontextmanager
-async def connected(rehearsal: RehearsalThread, home: Path, mode: Mode) -> AsyncIterator[Client]:
+async def connected(rehearsal: StandInThread, home: Path, mode: Mode) -> AsyncIterator[Client]:
     """A client of a fresh server, which afterwards ends by itself and has had nothing to complain about."""
     environ = environment(home, OPENAI_BASE_URL=rehearsal.base_url)
     parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--stdio"], env=environ)
@@ -51,7 +51,7 @@ async def failure(client: Client) -> str:
     return result.model_dump_json()
 
 
-async def test_the_sdk_connects_lists_and_calls(rehearsal: RehearsalThread, tmp_path: Path, mode: Mode) -> None:
+async def test_the_sdk_connects_lists_and_calls(rehearsal: StandInThread, tmp_path: Path, mode: Mode) -> None:
     messages: list[str | None] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -70,7 +70,7 @@ async def test_the_sdk_connects_lists_and_calls(rehearsal: RehearsalThread, tmp_
     assert KEY not in result.model_dump_json()
 
 
-async def test_the_sdk_cancels_a_call(rehearsal: RehearsalThread, tmp_path: Path, mode: Mode) -> None:
+async def test_the_sdk_cancels_a_call(rehearsal: StandInThread, tmp_path: Path, mode: Mode) -> None:
     async with connected(rehearsal, tmp_path, mode) as client:
         held = asyncio.create_task(client.call_tool("answer", {"query": "Why? [rehearse: delay=60]"}))
         await asyncio.to_thread(rehearsal.wait_for_requests, 1)

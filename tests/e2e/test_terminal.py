@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.stand_in.server import StandInThread
 
 CLEAR_LINE = "\r\x1b[K"
 
@@ -63,7 +63,7 @@ class Screen:
 
 
 @pytest.fixture
-def ask(rehearsal: RehearsalThread, tmp_path: Path) -> Iterator[Callable[[str], Screen]]:
+def ask(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[[str], Screen]]:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with ExitStack() as screens:
         yield lambda question: screens.enter_context(closing(Screen(question, environ)))
@@ -92,7 +92,7 @@ def test_a_failure_takes_the_place_of_the_progress(ask: Callable[[str], Screen])
 
 
 def test_an_interrupt_ends_the_waiting_without_a_traceback(
-    ask: Callable[[str], Screen], rehearsal: RehearsalThread
+    ask: Callable[[str], Screen], rehearsal: StandInThread
 ) -> None:
     screen = ask("Why? [rehearse: delay=60]")
     rehearsal.wait_for_requests(1)

@@ -1,4 +1,8 @@
-"""A stand-in on loopback and a plain HTTP client that asks it."""
+"""The API on loopback and a plain HTTP client that asks it.
+
+Every test runs on both of them: the rehearsal that ships, and the stand-in that plays faults, which has to answer like
+it when no fault is asked for.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -7,27 +11,26 @@ import httpx2
 import pytest
 
 from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 Ask = Callable[..., Awaitable[httpx2.Response]]
+AnyServer = RehearsalServer | StandIn
+
+SEARCH = {"tools": [{"type": "web_search"}], "include": ["web_search_call.action.sources"]}
+WEATHER = "本日 2026-11-16 の東京の天気は？"
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[RehearsalServer]:
-    server = RehearsalServer(keep_requests=1000)
-    yield server
+@pytest.fixture(params=[pytest.param(RehearsalServer, id="rehearsal"), pytest.param(StandIn, id="stand-in")])
+async def base_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    server: AnyServer = request.param()
+    yield await server.start()
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
-    return await server.start()
-
-
-@pytest.fixture
 async def client(base_url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(
-        base_url=base_url, headers={"authorization": "Bearer made-up"}, timeout=5, trust_env=False
-    ) as client:
+    headers = {"authorization": "Bearer made-up"}
+    async with httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=5, trust_env=False) as client:
         yield client
 
 

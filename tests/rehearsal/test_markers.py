@@ -2,59 +2,48 @@ from dataclasses import fields
 
 import pytest
 
-from openai_responses_mcp.rehearsal import answers, faults, markers
+from openai_responses_mcp.rehearsal import answers, markers
 from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.markers import Directives, FunctionCall, read_markers
+from openai_responses_mcp.rehearsal.markers import Wishes, read_wishes
 
 
 def test_a_question_without_markers_is_left_alone() -> None:
-    assert read_markers("What is [1]? ") == ("What is [1]? ", Directives())
+    assert read_wishes("What is [1]? ") == ("What is [1]? ", Wishes())
 
 
 def test_markers_add_up_and_leave_the_question() -> None:
-    plain, asked = read_markers("[rehearse: status=429; retry_after=5] Why? [Rehearse: times=2;; search=no]")
+    plain, wishes = read_wishes("[rehearse: status=429; delay=5] Why? [Rehearse: times=2;; search=no]")
     assert plain == "Why?"
-    assert asked == Directives(status=429, retry_after="5", times=2, search=False)
+    assert wishes == Wishes(status=429, delay=5.0, times=2, search=False)
 
 
 def test_values_may_hold_equals_signs_semicolons_lines_and_balanced_brackets() -> None:
-    _, asked = read_markers(r"[rehearse: text=a=b\; [c]\nd; header=X-Note: e]")
-    assert asked.text == "a=b; [c]\nd"
-    assert asked.header == ("x-note", "e")
-
-
-def test_each_marker_with_a_call_is_one_function_call() -> None:
-    _, asked = read_markers('[rehearse: call=add; args={"of": [1, 2]}][rehearse: call=stop]')
-    assert asked.calls == (FunctionCall("add", '{"of": [1, 2]}'), FunctionCall("stop", "{}"))
+    _, wishes = read_wishes(r"[rehearse: text=a=b\; [c]\nd; search=yes]")
+    assert wishes == Wishes(text="a=b; [c]\nd", search=True)
 
 
 @pytest.mark.parametrize(
     ("marker", "named"),
     [
-        ("[rehearse: colour=red]", "'colour'"),
+        ("[rehearse: colour=red]", "'colour'. Known keys: status, "),
         ("[rehearse: status]", "'status'"),
         ("[rehearse: status=429", "closing bracket"),
         ("[rehearse: status=200]", "400 to 599"),
         ("[rehearse: status=many]", "'many'"),
         ("[rehearse: delay=-1]", "seconds"),
         ("[rehearse: delay=nan]", "seconds"),
-        ("[rehearse: body=funny]", "truncated"),
+        ("[rehearse: outcome=funny]", "refusal"),
         ("[rehearse: search=maybe]", "yes or no"),
-        ("[rehearse: retry_after=明日]", "ASCII"),
-        ("[rehearse: header=no colon]", "Name: value"),
-        ("[rehearse: call=f; args={]", "JSON"),
         ("[rehearse: citations=100000]", "1000"),
     ],
 )
 def test_a_marker_that_makes_no_sense_is_refused_by_name(marker: str, named: str) -> None:
     with pytest.raises(ApiError) as refusal:
-        read_markers(marker)
+        read_wishes(marker)
     assert refusal.value.status == 400
     assert named in refusal.value.message
 
 
 def test_every_name_in_the_lists_is_implemented() -> None:
-    assert set(markers.BODIES) == set(faults._BODIES)
-    assert set(markers.STREAMS) == set(faults._STREAMS)
-    assert {None, *markers.OUTCOMES} == set(answers._OUTCOMES)
-    assert {field.name for field in fields(Directives)} == {*markers._PARSERS, "calls"}
+    assert {None, *markers.OUTCOMES} == set(answers.OUTCOMES)
+    assert {field.name for field in fields(Wishes)} == {*markers.KEYS}

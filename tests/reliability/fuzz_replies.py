@@ -10,12 +10,10 @@ from collections.abc import AsyncIterator
 
 import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import httpx2
+from openai import AsyncOpenAI
 
 with atheris.instrument_imports(include=["openai_responses_mcp.adapters"]):
-    from openai_responses_mcp.adapters.openai.client import SdkClient
     from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
-    from openai_responses_mcp.adapters.openai.route import ApiRoute
-    from openai_responses_mcp.adapters.openai.session import ApiReply, ApiSession
     from openai_responses_mcp.adapters.openai.wire import progress_of, read_reply
 
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
@@ -53,7 +51,6 @@ WORDS = (b'"type":', b'"message"', b'"output":[', b'"content":[', b'"output_text
          b"1e999", b'"refusal"', b'"phase":', b"null")  # fmt: skip
 LONGEST_INPUT = 3_000
 
-ROUTE = ApiRoute(base_url="http://api.example/v1", api_key="made-up-key")
 REQUEST = ModelRequest("gpt-5", "policy", "question")
 STATUSES = (400, 401, 404, 429, 500, 503, 301)
 
@@ -67,30 +64,22 @@ class Served(httpx2.AsyncByteStream):
         yield self._body[len(self._body) // 2 :]
 
 
-class Scripted(ApiSession):
-    """Gives one reply to whatever is asked."""
-
-    def __init__(self, reply: ApiReply) -> None:
-        super().__init__(ROUTE, max_connections=1)
-        self._reply = reply
-
-    async def request(self, method: str, path: str, content: bytes | None = None) -> ApiReply:
-        return self._reply
-
-
-def reply_to(data: bytes) -> ApiReply:
+def reply_to(data: bytes) -> httpx2.Response:
     if data[0] % 4 != STATUS:
-        return ApiReply(200, {}, data[1:])
+        kind = b"text/event-stream" if data[0] % 4 == STREAM else b"application/json"
+        return httpx2.Response(200, headers=[(b"content-type", kind)], stream=Served(data[1:]))
     name, _, rest = data[1:].partition(b"\n")
     value, _, body = rest.partition(b"\n")
     # As an HTTP client hands headers on: no line ends, no control characters.
     fits = name.replace(b"-", b"").isalnum() and all(byte >= 32 and byte != 127 for byte in value)
-    headers = {name.decode("latin-1").lower(): value.decode("utf-8", "surrogateescape")} if fits else {}
-    return ApiReply(STATUSES[data[0] // 4 % len(STATUSES)], headers, body)
+    headers = [(name, value)] if fits else []
+    return httpx2.Response(STATUSES[data[0] // 4 % len(STATUSES)], headers=headers, stream=Served(body))
 
 
-def stream_of(data: bytes) -> httpx2.Response:
-    return httpx2.Response(200, headers=[(b"content-type", b"text/event-stream")], stream=Served(data[1:]))
+def client_of(data: bytes) -> AsyncOpenAI:
+    """The real SDK over a transport that gives one reply to whatever is asked."""
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: reply_to(data)), follow_redirects=False)
+    return AsyncOpenAI(api_key="made-up-key", base_url="http://api.example/v1", max_retries=0, http_client=http)
 
 
 def read_directly(data: bytes) -> None:
@@ -107,10 +96,8 @@ def read_directly(data: bytes) -> None:
 
 
 async def ask(data: bytes) -> None:
-    transport = httpx2.MockTransport(lambda _: stream_of(data))
     gateway = OpenAIResponsesGateway(
-        Scripted(reply_to(data)),
-        lambda: SdkClient(ROUTE, max_connections=1, now=TokyoClock().now, transport=transport),
+        lambda: client_of(data),
         api_key="made-up-key",
         api_key_variable="KEY",
         timeout_seconds=5.0,
@@ -119,7 +106,7 @@ async def ask(data: bytes) -> None:
         clock=TokyoClock(),
     )
     try:
-        check_reply(await gateway.respond(REQUEST, check_progress if data[0] % 4 == STREAM else None))
+        check_reply(await gateway.respond(REQUEST, check_progress))
     except GatewayError as exc:
         check_failure(exc)
     finally:

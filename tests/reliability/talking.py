@@ -55,7 +55,7 @@ def environment(home: str, **variables: str) -> dict[str, str]:
 def stand_in(*options: str) -> Iterator[str]:
     """Its base URL."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "openai_responses_mcp.rehearsal", *options],
+        [sys.executable, "-m", "tests.stand_in", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment("/nonexistent"),

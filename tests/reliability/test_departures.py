@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, call, environment, line, request
+from tests.stand_in.server import StandInThread
 
 HELD = "Why? [rehearse: delay=60]"
 
 
 @pytest.mark.parametrize("held", [1, 50])
 def test_a_client_that_ends_the_input_and_then_goes_does_not_leave_the_server_waiting(
-    rehearsal: RehearsalThread, tmp_path: Path, held: int
+    rehearsal: StandInThread, tmp_path: Path, held: int
 ) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     process = subprocess.Popen(
@@ -36,7 +36,7 @@ def test_a_client_that_ends_the_input_and_then_goes_does_not_leave_the_server_wa
         assert process.stderr.read() == b""
 
 
-def test_a_client_that_ends_the_input_and_stays_gets_its_replies(rehearsal: RehearsalThread, tmp_path: Path) -> None:
+def test_a_client_that_ends_the_input_and_stays_gets_its_replies(rehearsal: StandInThread, tmp_path: Path) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with closing(Server([*COMMAND, "--stdio"], environ)) as server:
         server.send(call(1, "Why? [rehearse: delay=0.3]"), request(2, "ping"))

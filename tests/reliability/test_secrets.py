@@ -23,12 +23,12 @@ from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
 from openai_responses_mcp.domain.ports import LLMGateway
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
 from tests.fakes import FakeClock, FakeTransport
 from tests.rules import ANSWERING, CALLING
 from tests.server.wired import tool_call
+from tests.stand_in.server import StandInThread
 
 # Characters that URLs, base64 and JSON each write in their own way.
 KEY = "Zq9+planted/Key=With~Odd.Chars_0123456789-XyZ"
@@ -97,7 +97,7 @@ def cut_in_half() -> list[str]:
 
 @pytest.mark.parametrize("sdk_log", ["", "debug"], ids=["sdk quiet", "sdk debugging"])
 def test_no_secret_is_in_any_error_log_line_or_debug_file(
-    rehearsal: RehearsalThread, tmp_path: Path, sdk_log: str
+    rehearsal: StandInThread, tmp_path: Path, sdk_log: str
 ) -> None:
     debug_file = tmp_path / "debug.log"
     environ = planted(tmp_path, rehearsal.base_url, OPENAI_LOG=sdk_log)
@@ -120,7 +120,7 @@ def test_no_secret_is_in_any_error_log_line_or_debug_file(
     assert {request.headers["authorization"] for request in rehearsal.server.requests} == {f"Bearer {KEY}"}
 
 
-def test_no_password_in_the_address_of_the_api_comes_out(rehearsal: RehearsalThread, tmp_path: Path) -> None:
+def test_no_password_in_the_address_of_the_api_comes_out(rehearsal: StandInThread, tmp_path: Path) -> None:
     environ = planted(tmp_path, with_password(rehearsal.base_url), OPENAI_LOG="debug")
     with closing(Server([*COMMAND, "--stdio", "--debug", "--show-config"], environ)) as server:
         replies = server.ask_all(["Why?", f"Why? {marker('redirect=' + with_password('http://127.0.0.1:9'))}"])
@@ -173,7 +173,7 @@ def run(environ: dict[str, str], *options: str) -> str:
     ids=lambda options: " ".join(options)[:24],
 )
 def test_no_secret_is_in_what_a_command_prints(
-    rehearsal: RehearsalThread, tmp_path: Path, options: tuple[str, ...]
+    rehearsal: StandInThread, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     printed = run(planted(tmp_path, rehearsal.base_url, HTTPS_PROXY=with_password("http://127.0.0.1:9")), *options)
     assert printed
@@ -212,7 +212,7 @@ def test_no_secret_is_in_a_complaint_about_a_variable(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("name", ["OTHER_TOKEN", "FTP_PROXY", "OPENAI_API_KEY"])
 def test_a_variable_that_is_no_text_does_not_break_the_mask(
-    rehearsal: RehearsalThread, tmp_path: Path, name: str
+    rehearsal: StandInThread, tmp_path: Path, name: str
 ) -> None:
     value = os.fsdecode(b"http://me:planted-\xff\xfe-0123456789@host")
     environ = planted(tmp_path, rehearsal.base_url, **{name: value})

@@ -44,8 +44,6 @@ async def _answer(question: str, basis: Basis, *, rehearses: bool) -> Answer:
     if is_watched:
         _show_progress(Progress("starting"))
     container = basis.load_container()
-    if is_watched:
-        container.sdk()  # Here, and not in the thread of a server: an interrupt would wait for its end.
     try:
         return await container.answer_question().answer(Question(text=question), _show_progress if is_watched else None)
     finally:

@@ -65,7 +65,7 @@ def _passwords_in(url: str) -> list[str]:
         read = urlsplit(url).password
     except ValueError:
         read = None
-    return [password for password in (read, meant and meant[1]) if password]
+    return [password for password in dict.fromkeys((read, meant and meant[1])) if password]
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -46,15 +46,9 @@ _USUAL = {
     503: _Usual("The engine is currently overloaded, please try again later.", "server_error", "server_overloaded"),
     504: _Usual("The request timed out.", "server_error", "timeout"),
 }
-_USUAL_BY_CODE = {
-    "insufficient_quota": _Usual(
-        "You exceeded your current quota, please check your plan and billing details.", "insufficient_quota"
-    ),
-}
 
 
-def usual_error(status: int, code: str | None = None, message: str | None = None) -> ApiError:
-    """The error the API gives with this status, unless a code or a message says otherwise."""
+def usual_error(status: int) -> ApiError:
+    """The error that the API gives with this status."""
     usual = _USUAL.get(status, _Usual("The request failed.", INVALID if status < 500 else "server_error"))
-    usual = _USUAL_BY_CODE.get(code or "", usual)
-    return ApiError(status, usual.message if message is None else message, type=usual.type, code=code or usual.code)
+    return ApiError(status, usual.message, type=usual.type, code=usual.code)

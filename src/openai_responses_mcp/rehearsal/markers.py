@@ -1,100 +1,66 @@
 """What a question asks the stand-in to do: `[rehearse: key=value; key=value]` anywhere in its text.
 
 Pairs are split on `;` (write `\\;` for a literal one), key from value at the first `=`; brackets inside a value must be
-balanced. Several markers add up; each `call` is one function call.
+balanced. Several markers add up.
 """
 
-import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from openai_responses_mcp.rehearsal.api_errors import ApiError
 
-BODIES = (
-    "truncated", "empty", "null", "list", "string", "html", "bad-utf8", "huge", "drip", "not-json", "wrong-shape",
-    "wrong-output", "wrong-item", "wrong-content", "wrong-text", "wrong-annotations", "wrong-usage", "wrong-id",
-    "wrong-model", "wrong-status", "wrong-sources",
-)  # fmt: skip
-STREAMS = (
-    "cut", "cut-in-event", "bad-json", "bad-utf8", "never", "twice", "error-event", "drip", "garbage-event",
-    "non-object", "done-without-completed", "empty",
-)  # fmt: skip
-DROPS = ("before", "mid", "reset")
-OUTCOMES = (
-    "refusal", "incomplete", "incomplete-empty", "failed", "no-text", "unknown-item", "commentary",
-)  # fmt: skip
-SOURCES = ("none", "api", "url", "dated")
+OUTCOMES = ("refusal", "incomplete", "failed", "no-text")
 
 _OPENING = re.compile(r"\[rehearse:", re.IGNORECASE)
 _BRACKET = re.compile(r"[\[\]]")
 _SEMICOLON = re.compile(r"(?<!\\);")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
-_MAX_SIZE_BYTES = 256 * 1024 * 1024
 _MAX_CITATIONS = 1000
+_MAX_TIMES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
-    """A call of one of the client's functions that the answer shall ask for."""
-
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class Directives:
+class Wishes:
     """The keys of all markers of one question; a field nobody set is None."""
 
     status: int | None = None
-    code: str | None = None
-    message: str | None = None
-    retry_after: str | None = None
     times: int | None = None
     delay: float | None = None
-    body: str | None = None
-    stream: str | None = None
-    drop: str | None = None
-    redirect: str | None = None
     outcome: str | None = None
-    size: int | None = None
-    search: bool | None = None
-    sources: str | None = None
     text: str | None = None
+    search: bool | None = None
     citations: int | None = None
-    slow_stream: float | None = None
-    header: tuple[str, str] | None = None
-    calls: tuple[FunctionCall, ...] = ()
 
-    def without_faults(self) -> "Directives":
+    def without_trouble(self) -> "Wishes":
         """Only what shapes a good answer."""
-        return Directives(
-            size=self.size,
-            search=self.search,
-            sources=self.sources,
-            text=self.text,
-            citations=self.citations,
-            calls=self.calls,
-        )
+        return Wishes(text=self.text, search=self.search, citations=self.citations)
 
 
-NOTHING_ASKED = Directives()
-
-
-def read_markers(text: str) -> tuple[str, Directives]:
+def read_wishes(text: str) -> tuple[str, Wishes]:
     """The question without its markers, and what they ask for; raises ApiError when one cannot be understood."""
+    plain, markers = read_markers(text, KEYS)
+    values: dict[str, Any] = {}
+    for marker in markers:
+        values |= marker
+    return plain, Wishes(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """How a value is read, and what a refusal says that the key takes."""
+
+    parse: Callable[[str], Any]
+    takes: str
+
+
+def read_markers(text: str, keys: Mapping[str, Key]) -> tuple[str, list[dict[str, Any]]]:
+    """The text without its markers, and the values of each marker."""
     plain, contents = _cut_out_markers(text)
     if not contents:
-        return text, NOTHING_ASKED
-    values: dict[str, Any] = {}
-    calls = []
-    for content in contents:
-        pairs = _pairs(content)
-        calls += _function_calls(pairs)
-        values |= {key: _parse(key, value) for key, value in pairs.items()}
-    return plain, Directives(**values, calls=tuple(calls))
+        return text, []
+    return plain, [_read_pairs(content, keys) for content in contents]
 
 
 def _cut_out_markers(text: str) -> tuple[str, list[str]]:
@@ -116,63 +82,47 @@ def _closing_bracket(text: str, position: int) -> int:
     raise _refusal("A [rehearse: …] marker has no closing bracket.")
 
 
-def _pairs(content: str) -> dict[str, str]:
-    pairs = {}
+def _read_pairs(content: str, keys: Mapping[str, Key]) -> dict[str, Any]:
+    values = {}
     for pair in filter(str.strip, _SEMICOLON.split(content)):
-        key, equals, value = pair.partition("=")
+        name, equals, value = pair.partition("=")
         if not equals:
             raise _refusal(f"Rehearsal keys take a value: '{pair.strip()}' has none.")
-        pairs[key.strip()] = value.strip().replace("\\;", ";")
-    return pairs
+        name = name.strip()
+        values[name] = _read_value(name, value.strip().replace("\\;", ";"), keys)
+    return values
 
 
-def _function_calls(pairs: dict[str, str]) -> list[FunctionCall]:
-    name, arguments = pairs.pop("call", None), pairs.pop("args", None)
-    if name is None:
-        return []
-    return [FunctionCall(name, "{}" if arguments is None else _json_text(arguments))]
-
-
-def _json_text(text: str) -> str:
+def _read_value(name: str, value: str, keys: Mapping[str, Key]) -> Any:
+    if name not in keys:
+        raise _refusal(f"Unknown rehearsal key: '{name}'. Known keys: {', '.join(keys)}.")
     try:
-        json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise _refusal(f"Rehearsal key 'args' takes JSON: {exc}") from exc
-    return text
-
-
-def _parse(key: str, value: str) -> Any:
-    if key not in _PARSERS:
-        known = ", ".join([*_PARSERS, "call", "args"])
-        raise _refusal(f"Unknown rehearsal key: '{key}'. Known keys: {known}.")
-    parse, takes = _PARSERS[key]
-    try:
-        return parse(value)
+        return keys[name].parse(value)
     except ValueError as exc:
-        raise _refusal(f"Rehearsal key '{key}' takes {takes}, not '{value[:80]}'.") from exc
+        raise _refusal(f"Rehearsal key '{name}' takes {keys[name].takes}, not '{value[:80]}'.") from exc
 
 
 def _refusal(message: str) -> ApiError:
     return ApiError(400, message, param="input", code="invalid_rehearsal")
 
 
-def _one_of(*choices: str) -> tuple[Callable[[str], str], str]:
+def one_of(*choices: str) -> Key:
     def parse(value: str) -> str:
         if value not in choices:
             raise ValueError(value)
         return value
 
-    return parse, "one of " + ", ".join(choices)
+    return Key(parse, "one of " + ", ".join(choices))
 
 
-def _whole_number(lowest: int, highest: int) -> tuple[Callable[[str], int], str]:
+def whole_number(lowest: int, highest: int) -> Key:
     def parse(value: str) -> int:
         number = int(value)
         if not lowest <= number <= highest:
             raise ValueError(value)
         return number
 
-    return parse, f"a whole number from {lowest} to {highest}"
+    return Key(parse, f"a whole number from {lowest} to {highest}")
 
 
 def _seconds(value: str) -> float:
@@ -182,47 +132,22 @@ def _seconds(value: str) -> float:
     return number
 
 
-def _header_value(value: str) -> str:
-    if not (value.isascii() and value.isprintable()):
-        raise ValueError(value)
-    return value
-
-
-def _header(value: str) -> tuple[str, str]:
-    name, colon, content = value.partition(":")
-    if not colon or not _HEADER_NAME.fullmatch(name):
-        raise ValueError(value)
-    return name.lower(), _header_value(content.strip())
-
-
 def _yes_or_no(value: str) -> bool:
     if value not in ("yes", "no"):
         raise ValueError(value)
     return value == "yes"
 
 
-def _literal(value: str) -> str:
-    return value.replace("\\n", "\n")
+SECONDS = Key(_seconds, "seconds")
+TEXT = Key(lambda value: value.replace("\\n", "\n"), "text")
+YES_OR_NO = Key(_yes_or_no, "yes or no")
 
-
-# Each key with its parser and with what a refusal says the key takes.
-_PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "status": _whole_number(400, 599),
-    "code": (str, "text"),
-    "message": (_literal, "text"),
-    "retry_after": (_header_value, "printable ASCII"),
-    "times": _whole_number(0, 1_000_000),
-    "delay": (_seconds, "seconds"),
-    "body": _one_of(*BODIES),
-    "stream": _one_of(*STREAMS),
-    "drop": _one_of(*DROPS),
-    "redirect": (_header_value, "a URL in printable ASCII"),
-    "outcome": _one_of(*OUTCOMES),
-    "size": _whole_number(0, _MAX_SIZE_BYTES),
-    "search": (_yes_or_no, "yes or no"),
-    "sources": _one_of(*SOURCES),
-    "text": (_literal, "text"),
-    "citations": _whole_number(0, _MAX_CITATIONS),
-    "slow_stream": (_seconds, "seconds"),
-    "header": (_header, "'Name: value' in printable ASCII"),
+KEYS: dict[str, Key] = {
+    "status": whole_number(400, 599),
+    "times": whole_number(0, _MAX_TIMES),
+    "delay": SECONDS,
+    "outcome": one_of(*OUTCOMES),
+    "text": TEXT,
+    "search": YES_OR_NO,
+    "citations": whole_number(0, _MAX_CITATIONS),
 }

@@ -1,4 +1,4 @@
-"""What a request asks: its question, the hints below it, the outputs of functions it hands back, and whether to search."""
+"""What a request asks: its question, the hints below it, and whether it needs a search."""
 
 import re
 from collections.abc import Iterable
@@ -28,20 +28,6 @@ def read_question(given: Any) -> Question:
         return _split_hints(given)
     users = [item for item in given if _is_user_message(item)]
     return _split_hints(_message_text(users[-1])) if users else Question("")
-
-
-def function_outputs(given: Any) -> dict[str, str]:
-    """The outputs of functions in the `input` of a request, by the id of their call."""
-    return {
-        str(item.get("call_id")): _content_text(item.get("output"))
-        for item in _items(given)
-        if item.get("type") == "function_call_output"
-    }
-
-
-def function_call_ids(given: Any) -> set[str]:
-    """The calls of functions that the `input` of a request repeats."""
-    return {str(item.get("call_id")) for item in _items(given) if item.get("type") == "function_call"}
 
 
 def needs_search(question: str) -> bool:
@@ -81,19 +67,16 @@ def _split_hints(text: str) -> Question:
     return Question(question.strip(), hints) if line else Question(text.strip())
 
 
-def _items(given: Any) -> list[dict[str, Any]]:
-    return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
-
-
 def _is_user_message(item: Any) -> bool:
     return isinstance(item, dict) and item.get("role") == "user"
 
 
 def _message_text(message: dict[str, Any]) -> str:
-    return _content_text(message.get("content"))
+    return content_text(message.get("content"))
 
 
-def _content_text(content: Any) -> str:
+def content_text(content: Any) -> str:
+    """The text of a message or of what a function gave: as it is, or of all its parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

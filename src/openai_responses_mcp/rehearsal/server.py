@@ -1,61 +1,30 @@
-"""The stand-in for the API, ready to start: on the running event loop, or on a thread of its own."""
+"""The stand-in for the API on loopback, on the running event loop."""
 
-import asyncio
-import threading
-from collections.abc import Coroutine
-from types import TracebackType
-from typing import Any
+from aiohttp import web
 
-from openai_responses_mcp.rehearsal.http_server import WAIT_SECONDS, HttpServer
 from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
+from openai_responses_mcp.rehearsal.routes import build_app
+
+_HOST = "127.0.0.1"
+_CLOSE_SECONDS = 0.1  # how long an answer under way may still take; zero would mean for ever
 
 
-class RehearsalServer(HttpServer):
-    """The stand-in on loopback; `keep_requests` is how many requests stay readable in `requests`."""
+class RehearsalServer:
+    def __init__(self) -> None:
+        self._runner = web.AppRunner(
+            build_app(ResponsesApi()),
+            access_log=None,
+            handler_cancellation=True,  # nobody waits for the answer to a client that left
+            shutdown_timeout=_CLOSE_SECONDS,
+        )
 
-    def __init__(self, *, delay_seconds: float = 0.0, keep_requests: int = 0) -> None:
-        super().__init__(ResponsesApi(delay_seconds=delay_seconds).answer, keep_requests=keep_requests)
+    async def start(self) -> str:
+        """Listen on a free port; gives the base URL for clients."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, _HOST, 0).start()
+        port = self._runner.addresses[0][1]
+        return f"http://{_HOST}:{port}/v1"
 
-
-class RehearsalThread:
-    """Runs a stand-in on its own event loop in a daemon thread, for callers without a loop."""
-
-    def __init__(self, *, delay_seconds: float = 0.0, keep_requests: int = 0, port: int = 0) -> None:
-        self.server = RehearsalServer(delay_seconds=delay_seconds, keep_requests=keep_requests)
-        self.base_url = ""
-        self._port = port
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="rehearsal", daemon=True)
-
-    def __enter__(self) -> "RehearsalThread":
-        self._thread.start()
-        try:
-            self.base_url = self._run(self.server.start(port=self._port))
-        except OSError:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._run(self.server.close())
-        self._stop()
-
-    def wait_for_requests(self, count: int = 1) -> None:
-        self._run(self.server.wait_for_requests(count))
-
-    def wait_for_disconnect(self, count: int = 1) -> None:
-        self._run(self.server.wait_for_disconnect(count))
-
-    def wait_for_abort(self, count: int = 1) -> None:
-        self._run(self.server.wait_for_abort(count))
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        # A little longer than the wait itself, so that its own error is the one that is seen.
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_SECONDS + 1)
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(WAIT_SECONDS)
-        self._loop.close()
+    async def close(self) -> None:
+        """Stop listening and drop every connection; safe to call twice."""
+        await self._runner.cleanup()

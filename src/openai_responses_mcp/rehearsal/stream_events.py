@@ -1,8 +1,12 @@
 """The events a streamed answer consists of, made from the finished response, and their form on the wire."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from openai_responses_mcp.rehearsal.response_objects import unfinished
+
+STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 _FINAL_EVENTS = {
     "completed": "response.completed",
@@ -24,22 +28,19 @@ def encode_event(event: dict[str, Any]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), encode_json(event))
 
 
-def stream_events(response: dict[str, Any]) -> list[dict[str, Any]]:
-    """The whole sequence, numbered."""
-    events = _events(response)
+def numbered(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"type": event["type"], "sequence_number": number} | event for number, event in enumerate(events)]
 
 
-def _events(response: dict[str, Any]) -> _Events:
-    started = response | {
-        "status": "in_progress",
-        "completed_at": None,
-        "error": None,
-        "incomplete_details": None,
-        "output": [],
-        "usage": None,
-    }
-    yield {"type": "response.created", "response": started}
+def stream_events(response: dict[str, Any]) -> _Events:
+    """The whole sequence, still without numbers; what is done in the background waits in the queue first."""
+    started = unfinished(response, "in_progress")
+    if response["background"]:
+        queued = unfinished(response, "queued")
+        yield {"type": "response.created", "response": queued}
+        yield {"type": "response.queued", "response": queued}
+    else:
+        yield {"type": "response.created", "response": started}
     yield {"type": "response.in_progress", "response": started}
     for index, item in enumerate(response["output"]):
         yield from _item_events(index, item)
@@ -62,7 +63,6 @@ def _item_events(index: int, item: dict[str, Any]) -> _Events:
 _UNFINISHED: dict[str, dict[str, Any]] = {
     "web_search_call": {"status": "in_progress", "action": {"type": "search"}},
     "message": {"status": "in_progress", "content": []},
-    "function_call": {"status": "in_progress", "arguments": ""},
 }
 
 
@@ -73,12 +73,6 @@ def _no_events(item: dict[str, Any]) -> _Events:
 def _search_events(item: dict[str, Any]) -> _Events:
     for step in ("in_progress", "searching", "completed"):
         yield {"type": f"response.web_search_call.{step}"}
-
-
-def _function_call_events(item: dict[str, Any]) -> _Events:
-    for delta in _deltas(item["arguments"]):
-        yield {"type": "response.function_call_arguments.delta", "delta": delta}
-    yield {"type": "response.function_call_arguments.done", "name": item["name"], "arguments": item["arguments"]}
 
 
 def _message_events(item: dict[str, Any]) -> _Events:
@@ -92,7 +86,7 @@ def _message_events(item: dict[str, Any]) -> _Events:
 
 
 def _text_events(part: dict[str, Any]) -> _Events:
-    for delta in _deltas(part["text"]):
+    for delta in deltas(part["text"]):
         yield {"type": "response.output_text.delta", "delta": delta, "logprobs": []}
     for number, annotation in enumerate(part["annotations"]):
         event = "response.output_text.annotation.added"
@@ -101,7 +95,7 @@ def _text_events(part: dict[str, Any]) -> _Events:
 
 
 def _refusal_events(part: dict[str, Any]) -> _Events:
-    for delta in _deltas(part["refusal"]):
+    for delta in deltas(part["refusal"]):
         yield {"type": "response.refusal.delta", "delta": delta}
     yield {"type": "response.refusal.done", "refusal": part["refusal"]}
 
@@ -109,7 +103,6 @@ def _refusal_events(part: dict[str, Any]) -> _Events:
 _INNER_EVENTS: dict[str, Callable[[dict[str, Any]], _Events]] = {
     "web_search_call": _search_events,
     "message": _message_events,
-    "function_call": _function_call_events,
 }
 # Each kind of content with how it looks while empty, and its events.
 _PART_EVENTS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], _Events]]] = {
@@ -118,7 +111,8 @@ _PART_EVENTS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], _Events
 }
 
 
-def _deltas(text: str) -> Iterator[str]:
+def deltas(text: str) -> Iterator[str]:
+    """A text in pieces, as a model writes it."""
     step = min(len(text) // _DELTAS_PER_TEXT + 1, _MAX_DELTA_CHARACTERS)
     for start in range(0, len(text), step):
         yield text[start : start + step]

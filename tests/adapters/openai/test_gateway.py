@@ -11,29 +11,29 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS
+from tests.contracts.openai_gateways import forget_proxies, openai_gateway
+from tests.fakes import SLOW_SECONDS
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.server import StandIn
 
 KEY = "sk-made-up-0123456789"
 
 Make = Callable[..., OpenAIResponsesGateway]
 
-at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
+in_one_piece_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["in one piece", "streamed"])
 
 
 @pytest.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RehearsalServer]:
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StandIn]:
     forget_proxies(monkeypatch)
-    server = RehearsalServer(keep_requests=100)
+    server = StandIn(keep_requests=100)
     yield server
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
+async def base_url(server: StandIn) -> str:
     return await server.start()
 
 
@@ -54,29 +54,26 @@ def asking(question: str = "Hello", **fields: Any) -> ModelRequest:
     return ModelRequest(model="gpt-5", instructions="Be brief.", input_text=question, **fields)
 
 
-def call(gateway: OpenAIResponsesGateway, question: str, *, streams: bool = False) -> "asyncio.Task[ModelReply]":
-    return asyncio.ensure_future(gateway.respond(asking(question), maybe_listener(streams)))
+def call(gateway: OpenAIResponsesGateway, question: str) -> "asyncio.Task[ModelReply]":
+    return asyncio.ensure_future(gateway.respond(asking(question)))
 
 
-async def respond(gateway: OpenAIResponsesGateway, question: str = "Hello", *, streams: bool = False) -> ModelReply:
-    return await asyncio.wait_for(call(gateway, question, streams=streams), WAIT_SECONDS)
+async def respond(gateway: OpenAIResponsesGateway, question: str = "Hello") -> ModelReply:
+    return await asyncio.wait_for(call(gateway, question), SLOW_SECONDS)
 
 
-@at_once_and_streamed
-async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: RehearsalServer, streams: bool) -> None:
-    await respond(make(api_key=KEY), streams=streams)
+async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: StandIn) -> None:
+    await respond(make(api_key=KEY))
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
     assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert request.json == request_body(asking()) | ({"stream": True} if streams else {})
+    assert request.json == request_body(asking())
+    assert request.json["stream"] is True
 
 
-@at_once_and_streamed
-async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(
-    make: Make, server: RehearsalServer, streams: bool
-) -> None:
-    await respond(make(), "why \ud800?", streams=streams)
-    assert server.requests[0].json == request_body(asking("why \ufffd?")) | ({"stream": True} if streams else {})
+async def test_half_a_surrogate_pair_is_asked_as_a_replacement_character(make: Make, server: StandIn) -> None:
+    await respond(make(), "why \ud800?")
+    assert server.requests[0].json == request_body(asking("why \ufffd?"))
 
 
 async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -> None:
@@ -92,14 +89,14 @@ async def test_half_a_surrogate_pair_in_an_answer_is_a_replacement_character() -
     await server.close()
 
 
-async def test_fields_can_be_left_out(make: Make, server: RehearsalServer) -> None:
-    await respond(make(omit=("truncation", "include")))
-    assert server.requests[0].json == request_body(asking(), ("truncation", "include"))
+@pytest.mark.parametrize("omit", [("truncation", "include"), ("stream",)])
+async def test_fields_can_be_left_out(make: Make, server: StandIn, omit: tuple[str, ...]) -> None:
+    assert (await respond(make(omit=omit))).text
+    assert server.requests[0].json == request_body(asking(), omit)
+    assert not set(omit) & set(server.requests[0].json)
 
 
-async def test_variables_of_the_sdk_are_honoured(
-    make: Make, server: RehearsalServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_variables_of_the_sdk_are_honoured(make: Make, server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     await respond(make())
@@ -107,10 +104,10 @@ async def test_variables_of_the_sdk_are_honoured(
     assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
 
 
-@at_once_and_streamed
-async def test_both_ways_of_asking_give_the_same_reply(make: Make, streams: bool) -> None:
+@in_one_piece_and_streamed
+async def test_an_answer_in_one_piece_and_a_streamed_one_give_the_same_reply(make: Make, streams: bool) -> None:
     question = "The latest? [rehearse: search=yes; text=It rains.; citations=1; sources=dated]"
-    reply = await respond(make(), question, streams=streams)
+    reply = await respond(make(streams=streams), question)
     assert (reply.text, reply.search_count, reply.model) == ("It rains.", 1, "gpt-5")
     assert [(source.name, source.date) for source in reply.cited] == [("https://example.com/rehearsal/1", "2026-01-01")]
     assert [source.date for source in reply.searched] == ["2026-01-01", "2026-01-02", "2026-01-03"]
@@ -131,7 +128,7 @@ async def test_the_listener_hears_of_thinking_searching_and_writing(make: Make) 
 
 
 @pytest.mark.parametrize("key", ["", " ", "\n", "\t \r\n"])
-async def test_without_a_key_no_attempt_is_made(make: Make, server: RehearsalServer, key: str) -> None:
+async def test_without_a_key_no_attempt_is_made(make: Make, server: StandIn, key: str) -> None:
     with pytest.raises(KeyUnusable, match=r"^Missing API key: set THE_KEY$"):
         await respond(make(api_key=key))
     assert server.received == 0
@@ -150,40 +147,39 @@ async def test_without_a_key_no_attempt_is_made(make: Make, server: RehearsalSer
         "sk-made\u2028up",
     ],
 )
-@at_once_and_streamed
 async def test_a_key_that_no_header_can_carry_is_a_clear_failure_without_an_attempt(
-    make: Make, server: RehearsalServer, key: str, streams: bool
+    make: Make, server: StandIn, key: str
 ) -> None:
     with pytest.raises(KeyUnusable, match="THE_KEY holds a space, a control character or a letter") as caught:
-        await respond(make(api_key=key), streams=streams)
+        await respond(make(api_key=key))
     assert "made" not in str(caught.value)
     assert server.received == 0
 
 
 @pytest.mark.parametrize("key", [f" {KEY}", f"{KEY}\n", f"\t{KEY}\r\n"])
-async def test_blanks_around_a_key_are_stripped(make: Make, server: RehearsalServer, key: str) -> None:
+async def test_blanks_around_a_key_are_stripped(make: Make, server: StandIn, key: str) -> None:
     await respond(make(api_key=key))
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-@at_once_and_streamed
-async def test_a_cancel_closes_the_connection(make: Make, server: RehearsalServer, streams: bool) -> None:
-    responding = call(make(), "[rehearse: delay=60]", streams=streams)
+@in_one_piece_and_streamed
+async def test_a_cancel_closes_the_connection(make: Make, server: StandIn, streams: bool) -> None:
+    responding = call(make(streams=streams), "[rehearse: delay=60]")
     await server.wait_for_requests()
     responding.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(responding, WAIT_SECONDS)
+        await asyncio.wait_for(responding, SLOW_SECONDS)
     await server.wait_for_abort()
 
 
-async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Make, server: RehearsalServer) -> None:
+async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Make, server: StandIn) -> None:
     began = asyncio.Event()
     request = asking("[rehearse: stream=never]")
     responding = asyncio.ensure_future(make().respond(request, lambda _: began.set()))
-    await asyncio.wait_for(began.wait(), WAIT_SECONDS)
+    await asyncio.wait_for(began.wait(), SLOW_SECONDS)
     responding.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(responding, WAIT_SECONDS)
+        await asyncio.wait_for(responding, SLOW_SECONDS)
     await server.wait_for_abort()
 
 
@@ -192,17 +188,17 @@ async def test_a_cancel_in_the_middle_of_a_stream_closes_the_connection(make: Ma
     [("delay=60", False), ("delay=60", True), ("body=drip", False), ("stream=drip", True), ("stream=never", True)],
 )
 async def test_an_attempt_ends_with_its_time_however_busy_the_other_side_seems(
-    make: Make, server: RehearsalServer, keys: str, streams: bool
+    make: Make, server: StandIn, keys: str, streams: bool
 ) -> None:
-    gateway = make(timeout_seconds=0.5)
+    gateway = make(timeout_seconds=0.5, streams=streams)
     await asyncio.to_thread(gateway.prepare)
     with pytest.raises(GatewayTimeout, match=r"within 0\.5 s.*raise request\.timeout_ms"):
-        await respond(gateway, f"[rehearse: {keys}]", streams=streams)
+        await respond(gateway, f"[rehearse: {keys}]")
     await server.wait_for_abort()
     assert server.received == 1
 
 
-async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, server: RehearsalServer) -> None:
+async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, server: StandIn) -> None:
     gateway = make(max_concurrency=2)
     calls = [call(gateway, "[rehearse: delay=60]") for _ in range(3)]
     await server.wait_for_requests(2)
@@ -212,29 +208,29 @@ async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, serve
     await server.wait_for_requests(3)
     for responding in calls:
         responding.cancel()
-    await asyncio.wait(calls, timeout=WAIT_SECONDS)
+    await asyncio.wait(calls, timeout=SLOW_SECONDS)
 
 
-async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: RehearsalServer) -> None:
+async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: StandIn) -> None:
     gateway = make(max_concurrency=1, timeout_seconds=1.0)
     await respond(gateway)
     late, patient = call(gateway, "[rehearse: delay=60]"), call(gateway, "Hello")
     with pytest.raises(GatewayTimeout):
-        await asyncio.wait_for(late, WAIT_SECONDS)
-    assert (await asyncio.wait_for(patient, WAIT_SECONDS)).text
+        await asyncio.wait_for(late, SLOW_SECONDS)
+    assert (await asyncio.wait_for(patient, SLOW_SECONDS)).text
 
 
 async def test_waiting_for_a_place_can_be_cancelled_and_gives_the_place_to_the_next(
-    make: Make, server: RehearsalServer
+    make: Make, server: StandIn
 ) -> None:
     gateway = make(max_concurrency=1)
     first, second, third = (call(gateway, f"[rehearse: delay={delay}]") for delay in (60, 60, 0))
     await server.wait_for_requests(1)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(second, WAIT_SECONDS)
+        await asyncio.wait_for(second, SLOW_SECONDS)
     first.cancel()
-    assert (await asyncio.wait_for(third, WAIT_SECONDS)).text
+    assert (await asyncio.wait_for(third, SLOW_SECONDS)).text
     assert server.received == 2
 
 
@@ -246,7 +242,7 @@ async def test_a_place_is_free_again_after_a_failure(make: Make) -> None:
     assert (await respond(gateway)).text
 
 
-async def test_connections_are_used_again(make: Make, server: RehearsalServer) -> None:
+async def test_connections_are_used_again(make: Make, server: StandIn) -> None:
     gateway = make()
     for _ in range(3):
         await respond(gateway)
@@ -254,7 +250,7 @@ async def test_connections_are_used_again(make: Make, server: RehearsalServer) -
 
 
 async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing(
-    make: Make, server: RehearsalServer, base_url: str
+    make: Make, server: StandIn, base_url: str
 ) -> None:
     gateway = make()
     await respond(gateway)
@@ -263,7 +259,7 @@ async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing
     assert (await respond(gateway)).text
 
 
-async def test_a_model_can_be_checked(make: Make, server: RehearsalServer) -> None:
+async def test_a_model_can_be_checked(make: Make, server: StandIn) -> None:
     await make().check_model("gpt-5")
     await make().check_model("a/b")
     assert [request.target for request in server.requests] == ["/v1/models/gpt-5", "/v1/models/a%2Fb"]
@@ -302,16 +298,14 @@ async def test_a_gateway_that_was_never_used_can_be_closed() -> None:
     await openai_gateway("http://api.invalid/v1").close()
 
 
-async def test_a_prepared_gateway_answers_and_nothing_was_asked_before(make: Make, server: RehearsalServer) -> None:
+async def test_a_prepared_gateway_answers_and_nothing_was_asked_before(make: Make, server: StandIn) -> None:
     gateway = make()
     await asyncio.to_thread(gateway.prepare)
     assert server.received == 0
     assert (await respond(gateway)).text
 
 
-async def test_preparing_goes_past_proxies(
-    server: RehearsalServer, base_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_preparing_goes_past_proxies(server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", base_url)
     await asyncio.to_thread(openai_gateway("http://api.invalid/v1").prepare)
     assert server.received == 0
@@ -333,3 +327,11 @@ def test_what_goes_wrong_while_preparing_is_left_for_the_first_call(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     openai_gateway(base_url).prepare()
+
+
+async def test_nothing_is_told_of_the_machine(make: Make, server: RehearsalServer) -> None:
+    await respond(make())
+    await make().check_model("gpt-5")
+    told = [name for request in server.requests for name in request.headers]
+    assert "authorization" in told
+    assert [name for name in told if name.startswith("x-stainless")] == []

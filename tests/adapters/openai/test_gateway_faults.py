@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.openai.session import LONGEST_REPLY_BYTES
+from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES
+from openai_responses_mcp.adapters.openai.transport import LONGEST_ERROR_BYTES
 from openai_responses_mcp.domain.errors import (
     AnswerWithheld,
     GatewayBroken,
@@ -24,11 +25,11 @@ from openai_responses_mcp.domain.errors import (
     PreviousResponseLost,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS
+from tests.contracts.openai_gateways import forget_proxies, openai_gateway
+from tests.fakes import SLOW_SECONDS
+from tests.stand_in.server import StandIn
 
-at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
+in_one_piece_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["in one piece", "streamed"])
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +38,14 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[RehearsalServer]:
-    server = RehearsalServer(keep_requests=10)
+async def server() -> AsyncIterator[StandIn]:
+    server = StandIn(keep_requests=10)
     yield server
     await server.close()
 
 
 @pytest.fixture
-async def base_url(server: RehearsalServer) -> str:
+async def base_url(server: StandIn) -> str:
     return await server.start()
 
 
@@ -56,9 +57,9 @@ async def ask(
     **fields: Any,
 ) -> ModelReply:
     request = replace(ModelRequest("gpt-5", "Be brief.", question), **fields)
-    gateway = openai_gateway(base_url)
+    gateway = openai_gateway(base_url, streams=streams)
     try:
-        return await asyncio.wait_for(gateway.respond(request, maybe_listener(streams)), WAIT_SECONDS)
+        return await asyncio.wait_for(gateway.respond(request), SLOW_SECONDS)
     finally:
         await gateway.close()
 
@@ -85,15 +86,15 @@ RETRY_AFTERS: dict[str, Callable[[float | None], bool]] = {
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_an_api_in_trouble_is_asked_once_and_its_wish_to_wait_is_passed_on(
-    server: RehearsalServer, base_url: str, status: int, streams: bool
+    server: StandIn, base_url: str, status: int, streams: bool
 ) -> None:
-    gateway = openai_gateway(base_url)
+    gateway = openai_gateway(base_url, streams=streams)
     for retry_after, fits in RETRY_AFTERS.items():
         request = ModelRequest("gpt-5", "Be brief.", f"[rehearse: status={status}; {retry_after}]")
         with pytest.raises(GatewayOverloaded) as caught:
-            await asyncio.wait_for(gateway.respond(request, maybe_listener(streams)), WAIT_SECONDS)
+            await asyncio.wait_for(gateway.respond(request), SLOW_SECONDS)
         assert caught.value.status == status
         assert fits(caught.value.retry_after_seconds), retry_after
     assert server.received == len(RETRY_AFTERS)
@@ -112,10 +113,8 @@ async def test_an_api_in_trouble_is_asked_once_and_its_wish_to_wait_is_passed_on
         ("status=418", "HTTP 418"),
     ],
 )
-@at_once_and_streamed
-async def test_a_refusal_says_what_to_do(
-    server: RehearsalServer, base_url: str, keys: str, says: str, streams: bool
-) -> None:
+@in_one_piece_and_streamed
+async def test_a_refusal_says_what_to_do(server: StandIn, base_url: str, keys: str, says: str, streams: bool) -> None:
     error = await failure(base_url, f"[rehearse: {keys}]", streams=streams)
     assert type(error) is GatewayRefused
     assert says in str(error)
@@ -123,7 +122,7 @@ async def test_a_refusal_says_what_to_do(
     assert server.received == 1
 
 
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_an_effort_or_a_model_that_is_not_taken_says_so(base_url: str, streams: bool) -> None:
     error = await failure(base_url, streams=streams, reasoning_effort="minimal")
     assert "cannot be used with reasoning.effort 'minimal'" in str(error)
@@ -134,7 +133,7 @@ async def test_an_effort_or_a_model_that_is_not_taken_says_so(base_url: str, str
 @pytest.mark.parametrize(
     ("response_id", "says"), [("resp_unknown", "is not known to the API"), ("resp_expired_1", "has expired")]
 )
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_lost_conversation_says_how_it_was_lost(
     base_url: str, response_id: str, says: str, streams: bool
 ) -> None:
@@ -183,14 +182,14 @@ async def test_a_stream_with_too_much_in_it_gives_the_answer_once(base_url: str,
 
 
 @pytest.mark.parametrize("drop", ["before", "mid", "reset"])
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_connection_that_breaks_is_not_worth_repeating(base_url: str, drop: str, streams: bool) -> None:
     error = await failure(base_url, f"[rehearse: drop={drop}]", streams=streams)
     assert type(error) is GatewayBroken
     assert not error.is_worth_repeating
 
 
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_replies_that_ended_otherwise_are_read(base_url: str, streams: bool) -> None:
     reply = await ask(base_url, "[rehearse: outcome=refusal]", streams=streams)
     assert reply.refusal is not None
@@ -203,9 +202,9 @@ async def test_replies_that_ended_otherwise_are_read(base_url: str, streams: boo
     assert "It broke." in str(error)
 
 
-@at_once_and_streamed
-async def test_a_redirect_is_not_followed(server: RehearsalServer, base_url: str, streams: bool) -> None:
-    elsewhere = RehearsalServer()
+@in_one_piece_and_streamed
+async def test_a_redirect_is_not_followed(server: StandIn, base_url: str, streams: bool) -> None:
+    elsewhere = StandIn()
     place = await elsewhere.start()
     error = await failure(base_url, f"[rehearse: redirect={place}/responses]", streams=streams)
     assert type(error) is GatewayRefused
@@ -230,17 +229,25 @@ async def answering(*chunks: bytes, times: int = 1, status: int = 200) -> AsyncI
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-@pytest.mark.parametrize("status", [200, 500])
-@at_once_and_streamed
-async def test_a_hundred_megabytes_are_never_held(streams: bool, status: int) -> None:
-    async with answering(b"data: " + b"x" * 1_000_000, times=100, status=status) as base_url:
+@pytest.mark.parametrize(
+    ("status", "start", "kind", "most_held"),
+    [
+        (200, b"data: ", GatewayGarbled, 3 * LONGEST_REPLY_BYTES),
+        (200, b'{"a": "', GatewayGarbled, 3 * LONGEST_REPLY_BYTES),
+        (500, b'{"a": "', GatewayOverloaded, 100 * LONGEST_ERROR_BYTES),
+    ],
+)
+async def test_a_hundred_megabytes_are_never_held(
+    status: int, start: bytes, kind: type[GatewayError], most_held: int
+) -> None:
+    async with answering(start + b"x" * 1_000_000, times=100, status=status) as base_url:
         tracemalloc.start()
-        error = await failure(base_url, streams=streams)
+        error = await failure(base_url)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert type(error) is GatewayGarbled
-    assert f"more than {LONGEST_REPLY_BYTES} bytes" in str(error)
-    assert most < 3 * LONGEST_REPLY_BYTES
+    assert type(error) is kind
+    assert most < most_held
+    assert status == 500 or f"more than {LONGEST_REPLY_BYTES} bytes" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +278,7 @@ async def test_any_json_is_survived(body: bytes) -> None:
         assert type(await failure(base_url)) is GatewayGarbled
 
 
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_name_that_is_not_found_is_worth_repeating(streams: bool) -> None:
     error = await failure("http://api.invalid/v1", streams=streams)
     assert type(error) is GatewayUnreachable
@@ -310,7 +317,7 @@ async def test_certificates_that_cannot_be_read_are_named(
     "proxy",
     ["socks5://127.0.0.1:1", "odd://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999", "http://["],
 )
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_proxy_that_cannot_be_used_is_named(
     base_url: str, proxy: str, streams: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,9 +327,9 @@ async def test_a_proxy_that_cannot_be_used_is_named(
     assert "proxy variables" in str(error)
 
 
-@at_once_and_streamed
+@in_one_piece_and_streamed
 async def test_a_proxy_from_the_environment_is_asked(
-    server: RehearsalServer, base_url: str, streams: bool, monkeypatch: pytest.MonkeyPatch
+    server: StandIn, base_url: str, streams: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", base_url.removesuffix("/v1"))
     assert (await ask("http://api.invalid/v1", streams=streams)).text
@@ -330,7 +337,7 @@ async def test_a_proxy_from_the_environment_is_asked(
 
 
 async def test_a_host_that_needs_no_proxy_is_asked_directly(
-    server: RehearsalServer, base_url: str, monkeypatch: pytest.MonkeyPatch
+    server: StandIn, base_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -346,4 +353,4 @@ async def test_a_proxy_that_is_not_there_is_worth_repeating(monkeypatch: pytest.
 async def test_a_date_in_retry_after_is_counted_from_now(base_url: str) -> None:
     error = await failure(base_url, "[rehearse: status=429; retry_after=Thu, 31 Dec 2099 23:59:59 GMT]")
     expected = (datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC) - datetime.now(UTC)).total_seconds()
-    assert error.retry_after_seconds == pytest.approx(expected, abs=WAIT_SECONDS)
+    assert error.retry_after_seconds == pytest.approx(expected, abs=SLOW_SECONDS)

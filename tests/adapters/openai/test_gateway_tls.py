@@ -18,11 +18,9 @@ from cryptography.x509.oid import NameOID
 
 from openai_responses_mcp.domain.errors import GatewayUnreachable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import WAIT_SECONDS
-
-at_once_and_streamed = pytest.mark.parametrize("streams", [False, True], ids=["at once", "streamed"])
+from tests.contracts.openai_gateways import forget_proxies, openai_gateway
+from tests.fakes import SLOW_SECONDS
+from tests.stand_in.server import StandIn
 
 
 @pytest.fixture(scope="module")
@@ -73,39 +71,36 @@ async def encrypted(base_url: str, certificate: Path) -> AsyncIterator[str]:
 @pytest.fixture
 async def base_url(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     forget_proxies(monkeypatch)
-    server = RehearsalServer()
+    server = StandIn()
     async with encrypted(await server.start(), certificate) as address:
         yield address
         await server.close()
 
 
-async def ask(base_url: str, *, streams: bool) -> ModelReply:
+async def ask(base_url: str) -> ModelReply:
     gateway = openai_gateway(base_url)
     try:
         request = ModelRequest("gpt-5", "Be brief.", "[rehearse: text=Encrypted.]")
-        return await asyncio.wait_for(gateway.respond(request, maybe_listener(streams)), WAIT_SECONDS)
+        return await asyncio.wait_for(gateway.respond(request), SLOW_SECONDS)
     finally:
         await gateway.close()
 
 
-@at_once_and_streamed
 async def test_an_api_with_a_certificate_that_is_trusted_is_asked(
-    base_url: str, certificate: Path, streams: bool, monkeypatch: pytest.MonkeyPatch
+    base_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    assert (await ask(base_url, streams=streams)).text == "Encrypted."
+    assert (await ask(base_url)).text == "Encrypted."
 
 
-@at_once_and_streamed
-async def test_an_api_with_a_certificate_that_nobody_vouches_for_is_not(base_url: str, streams: bool) -> None:
+async def test_an_api_with_a_certificate_that_nobody_vouches_for_is_not(base_url: str) -> None:
     with pytest.raises(GatewayUnreachable, match=r"(?i)certificate.*verify"):
-        await ask(base_url, streams=streams)
+        await ask(base_url)
 
 
-@at_once_and_streamed
 async def test_an_api_with_the_certificate_of_another_host_is_not(
-    base_url: str, certificate: Path, streams: bool, monkeypatch: pytest.MonkeyPatch
+    base_url: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with pytest.raises(GatewayUnreachable, match=r"(?i)certificate.*verify"):
-        await ask(base_url.replace("127.0.0.1", "localhost"), streams=streams)
+        await ask(base_url.replace("127.0.0.1", "localhost"))

@@ -15,6 +15,7 @@ PLAIN_BODY = {
     "include": ["web_search_call.action.sources"],
     "truncation": "auto",
     "store": True,
+    "stream": True,
 }
 
 
@@ -63,7 +64,7 @@ def test_a_request_has_what_was_asked_for_and_nothing_else(request_: ModelReques
 
 def test_fields_a_gateway_refuses_can_be_left_out() -> None:
     request = asked(verbosity="low", reasoning_effort="low", max_output_tokens=5)
-    omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens")
+    omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream")
     assert request_body(request, omit) == {
         name: PLAIN_BODY[name] for name in ("model", "instructions", "input", "tools")
     }

@@ -8,8 +8,8 @@ import pytest
 
 from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
 from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.rehearsal.http_wire import Ending, RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalThread
+from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
+from tests.stand_in.server import StandInThread
 
 KEY = "sk-proj-abcdefgh12345678"
 CLIENT_NAMES = ("Claude Code", "Codex", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI")
@@ -54,7 +54,7 @@ class Patient:
 @pytest.fixture
 def patient(
     tmp_path: Path,
-    rehearsal: RehearsalThread,
+    rehearsal: StandInThread,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Patient:
@@ -66,7 +66,7 @@ def patient(
     return Patient(home, rehearsal.base_url, capsys)
 
 
-def answer_with(rehearsal: RehearsalThread, reply: Reply) -> None:
+def answer_with(rehearsal: StandInThread, reply: Reply) -> None:
     async def handler(_: RecordedRequest) -> Reply:
         return reply
 
@@ -77,7 +77,7 @@ def api_error(status: int, **facts: str) -> Reply:
     return Reply(status, {"content-type": "application/json"}, json.dumps({"error": facts}).encode())
 
 
-def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, rehearsal: StandInThread) -> None:
     code, lines = patient.examine()
     assert code == 0
     assert list(lines) == [
@@ -117,7 +117,7 @@ def test_the_file_the_variables_and_the_flags_are_named(patient: Patient) -> Non
     )
 
 
-def test_a_file_that_alone_has_a_say_is_named_alone(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_a_file_that_alone_has_a_say_is_named_alone(patient: Patient, rehearsal: StandInThread) -> None:
     del patient.environ["OPENAI_BASE_URL"]
     patient.configure(f"openai: {{base_url: '{rehearsal.base_url}'}}")
     _, lines = patient.examine()
@@ -135,7 +135,7 @@ def test_warnings_of_the_configuration_are_repeated(patient: Patient) -> None:
 # Key and API
 
 
-def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patient, rehearsal: StandInThread) -> None:
     del patient.environ["OPENAI_API_KEY"]
     patient.environ["MODEL_QUICK"] = "gpt-5-mini"
     code, lines = patient.examine()
@@ -162,7 +162,7 @@ def test_a_key_that_cannot_be_sent_fails_and_is_not_shown(patient: Patient) -> N
     assert KEY not in patient.output
 
 
-def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: StandInThread) -> None:
     answer_with(rehearsal, api_error(401, message=f"Incorrect API key provided: {KEY}"))
     code, lines = patient.examine()
     assert code == 1
@@ -174,7 +174,7 @@ def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: Rehea
 
 
 def test_a_key_without_the_right_to_a_model_is_the_matter_of_that_model(
-    patient: Patient, rehearsal: RehearsalThread
+    patient: Patient, rehearsal: StandInThread
 ) -> None:
     answer_with(rehearsal, api_error(403, message="Not for this project"))
     code, lines = patient.examine()
@@ -223,7 +223,7 @@ def test_a_shorter_timeout_of_the_configuration_holds(patient: Patient) -> None:
     assert_not_reached(code, lines, "within 0.05 s.")
 
 
-def test_an_api_that_hangs_up_is_told(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_an_api_that_hangs_up_is_told(patient: Patient, rehearsal: StandInThread) -> None:
     answer_with(rehearsal, Reply(ending=Ending.HANG_UP))
     code, lines = patient.examine()
     assert_not_reached(code, lines, "The connection to the API broke")
@@ -231,7 +231,7 @@ def test_an_api_that_hangs_up_is_told(patient: Patient, rehearsal: RehearsalThre
     assert len(rehearsal.server.requests) <= 2
 
 
-def test_a_redirect_is_no_answer(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_a_redirect_is_no_answer(patient: Patient, rehearsal: StandInThread) -> None:
     answer_with(rehearsal, Reply(307, {"location": rehearsal.base_url}))
     code, lines = patient.examine()
     assert_not_reached(code, lines, "The API redirects (HTTP 307)")
@@ -240,7 +240,7 @@ def test_a_redirect_is_no_answer(patient: Patient, rehearsal: RehearsalThread) -
 # Models
 
 
-def test_each_model_is_asked_for_once(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_each_model_is_asked_for_once(patient: Patient, rehearsal: StandInThread) -> None:
     patient.environ |= {"MODEL_DETAILED": "gpt-5", "MODEL_QUICK": "gpt-5"}
     code, lines = patient.examine(Flags(model="openai/gpt 5"))
     assert code == 0
@@ -263,7 +263,7 @@ def test_an_unknown_model_is_a_warning_where_there_may_be_no_list_of_models(pati
 
 
 def test_an_unknown_model_fails_at_openai_itself(
-    patient: Patient, rehearsal: RehearsalThread, monkeypatch: pytest.MonkeyPatch
+    patient: Patient, rehearsal: StandInThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", rehearsal.base_url.removesuffix("/v1"))
     patient.environ["OPENAI_BASE_URL"] = "http://api.openai.com/v1"
@@ -276,7 +276,7 @@ def test_an_unknown_model_fails_at_openai_itself(
 
 
 def test_an_answer_profile_taken_away_fails_and_the_api_is_checked_all_the_same(
-    patient: Patient, rehearsal: RehearsalThread
+    patient: Patient, rehearsal: StandInThread
 ) -> None:
     patient.configure("model_profiles: {answer: null}")
     code, lines = patient.examine()
@@ -292,7 +292,7 @@ def test_an_answer_profile_taken_away_fails_and_the_api_is_checked_all_the_same(
 
 @pytest.mark.parametrize(("status", "level", "expected"), [(429, "warn", 0), (503, "warn", 0), (400, "FAIL", 1)])
 def test_trouble_that_passes_is_a_warning(
-    patient: Patient, rehearsal: RehearsalThread, status: int, level: str, expected: int
+    patient: Patient, rehearsal: StandInThread, status: int, level: str, expected: int
 ) -> None:
     answer_with(rehearsal, api_error(status, message="So it is"))
     code, lines = patient.examine()
@@ -300,7 +300,7 @@ def test_trouble_that_passes_is_a_warning(
     assert lines["model for answer"][1].endswith("The API says: So it is")
 
 
-def test_an_account_without_credit_fails(patient: Patient, rehearsal: RehearsalThread) -> None:
+def test_an_account_without_credit_fails(patient: Patient, rehearsal: StandInThread) -> None:
     answer_with(rehearsal, api_error(429, message="Pay first", code="insufficient_quota"))
     code, lines = patient.examine()
     assert (code, lines["model for answer"][0]) == (1, "FAIL")

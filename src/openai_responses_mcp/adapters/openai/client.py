@@ -1,139 +1,126 @@
-"""Streamed answers, asked for and taken apart by the SDK, with its retries and redirects off.
+"""The SDK's client, set up from configuration and environment: address, headers, proxy, certificates.
 
-Loading the SDK takes longer than anything else here, so this module is imported in a thread, behind the first replies.
+Its retries, redirects and deadlines are off: they are the business of the gateways. What cannot be set up is told as
+`GatewayRefused`.
 """
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from datetime import datetime
-from typing import Any
+import base64
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient
+from openai import AsyncOpenAI, Omit, RequestOptions
+from yarl import URL
 
-from openai_responses_mcp.adapters.openai.api_errors import Mask, Now
-from openai_responses_mcp.adapters.openai.route import ApiRoute
-from openai_responses_mcp.adapters.openai.sdk_errors import sdk_errors_translated
-from openai_responses_mcp.adapters.openai.session import (
-    KEEP_ALIVE_SECONDS,
-    LONGEST_REPLY_BYTES,
-    BodyTooLong,
-    deaf_address,
-)
-from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of
-from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError
-from openai_responses_mcp.domain.models import ProgressListener
+from openai_responses_mcp import __version__
+from openai_responses_mcp.adapters.openai.transport import AiohttpTransport
+from openai_responses_mcp.domain.errors import GatewayRefused
 
-_FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+# What the SDK would tell of this machine with every request. The API does not need it, and headers take time.
+LEAN: RequestOptions = {
+    "headers": {
+        "X-Stainless-Arch": Omit(),
+        "X-Stainless-Async": Omit(),
+        "X-Stainless-Lang": Omit(),
+        "X-Stainless-OS": Omit(),
+        "X-Stainless-Package-Version": Omit(),
+        "X-Stainless-Runtime": Omit(),
+        "X-Stainless-Runtime-Version": Omit(),
+        "x-stainless-read-timeout": Omit(),
+        "x-stainless-retry-count": Omit(),
+    }
+}
 
-
-class SdkClient:
-    """Raises `GatewayError`, when it is made, too."""
-
-    def __init__(
-        self,
-        route: ApiRoute,
-        *,
-        max_connections: int,
-        now: Now,
-        mask: Mask = str,
-        transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._now = now
-        self._mask = mask
-        with sdk_errors_translated(now, mask):
-            self._http = DefaultAioHttpClient(
-                verify=route.tls or False,  # False only where no TLS is spoken at all.
-                proxy=route.proxy,
-                trust_env=False,
-                timeout=None,
-                follow_redirects=False,
-                limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=KEEP_ALIVE_SECONDS),
-                event_hooks={"response": [_bound_body]},
-                transport=transport,
-            )
-            self._sdk = AsyncOpenAI(
-                api_key=route.api_key,
-                base_url=str(route.url),
-                max_retries=0,
-                timeout=None,
-                http_client=self._http,
-                default_headers=route.headers,
-            )
-
-    async def respond(self, body: JsonObject, on_progress: ProgressListener) -> object:
-        """The response object that the stream ends with. Raises `GatewayError`."""
-        with sdk_errors_translated(self._now, self._mask):
-            stream = await self._sdk.post(
-                "/responses", cast_to=object, body={**body, "stream": True}, stream=True, stream_cls=AsyncStream[object]
-            )
-            async with stream:
-                async for event in stream:
-                    if not isinstance(event, dict):
-                        raise ValueError("a stream event is no object")
-                    kind = event.get("type")
-                    if kind in _FINAL_EVENTS:
-                        return event.get("response")
-                    if kind == "error":
-                        raise _stream_error(event)
-                    progress = progress_of(event, self._mask)
-                    if progress is not None:
-                        on_progress(progress)
-        raise GatewayBroken("The stream ended before the answer was complete. Ask again.")
-
-    async def close(self) -> None:
-        await self._http.aclose()
+_USABLE_PROXIES = ("http", "https")
 
 
-def load_what_a_first_request_loads() -> None:
-    """In a thread without an event loop, by asking where nobody listens."""
-
-    async def ask_in_vain() -> None:
-        with deaf_address() as address:
-            client = SdkClient(ApiRoute(base_url=address, api_key="none"), max_connections=1, now=datetime.now)
-            with contextlib.suppress(GatewayError):
-                await client.respond({}, lambda progress: None)
-            await client.close()
-
-    asyncio.run(ask_in_vain())
-
-
-def _stream_error(event: dict[str, Any]) -> GatewayBroken:
-    """For an event that is itself the error; one with the error inside is raised by the SDK."""
-    return GatewayBroken(
-        f"The API ended the stream with an error ({event.get('message') or 'no reason given'}). Ask again.",
-        code=str(event.get("code") or "") or None,
+def openai_client(*, base_url: str, api_key: str, max_connections: int) -> AsyncOpenAI:
+    address = _address(base_url)
+    proxy = proxy_for(address)
+    transport = AiohttpTransport(max_connections=max_connections, proxy=proxy, tls=tls_for(address, proxy))
+    client = AsyncOpenAI(
+        api_key=api_key.strip(),
+        base_url=str(address.with_user(None)),
+        max_retries=0,
+        timeout=None,
+        http_client=httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False, trust_env=False),
+        default_headers=_headers(address),
     )
+    # From OPENAI_ORG_ID and OPENAI_PROJECT_ID. Empty counts as unset, where the SDK would send an empty header.
+    client.organization = client.organization or None
+    client.project = client.project or None
+    _refuse_unusable(client.default_headers)
+    return client
 
 
-async def _bound_body(response: httpx2.Response) -> None:
-    # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
-    response.encoding = "utf-8"
-    if not isinstance(response.stream, httpx2.AsyncByteStream):
-        return
-    if "content-encoding" not in response.headers:
-        response.stream = _BoundedStream(response.stream, response.stream.aclose)
-        return
-    packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
-    response.stream = _BoundedStream(packed.aiter_bytes(), packed.aclose)
-    response.headers.pop("content-encoding")
+async def load_late_imports(client: AsyncOpenAI) -> None:
+    """Ask where nobody listens: much is imported, and much made, only with the first request."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = "http://{}:{}".format(*unused.getsockname())
+        transport = AiohttpTransport(max_connections=1, proxy=None, tls=None)
+        async with httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as http:
+            with suppress(aiohttp.ClientConnectionError):
+                await client.with_options(api_key="none", base_url=address, http_client=http).post(
+                    "/responses", cast_to=httpx2.Response, body={}, stream=True, options=LEAN
+                )
 
 
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A body, counted as it is when unpacked: a few kilobytes may unfold into gigabytes."""
+def _address(base_url: str) -> URL:
+    try:
+        return URL(base_url)
+    except ValueError as exc:
+        raise GatewayRefused(f"The request could not be sent ({exc}). Check openai.base_url.") from exc
 
-    def __init__(self, chunks: AsyncIterable[bytes], close: Callable[[], Awaitable[None]]) -> None:
-        self._chunks = chunks
-        self._close = close
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        count = 0
-        async for chunk in self._chunks:
-            count += len(chunk)
-            if count > LONGEST_REPLY_BYTES:
-                raise BodyTooLong
-            yield chunk
+def _headers(address: URL) -> dict[str, str]:
+    headers = {"User-Agent": f"openai-responses-mcp/{__version__}"}
+    if address.user is not None:
+        # A gateway that wants a user and a password has them in its address; they take the place of the key.
+        credentials = f"{address.user}:{address.password or ''}"
+        headers["Authorization"] = f"Basic {base64.b64encode(credentials.encode()).decode()}"
+    return headers
 
-    async def aclose(self) -> None:
-        await self._close()
+
+def _refuse_unusable(headers: Mapping[str, object]) -> None:
+    for name, value in headers.items():
+        if isinstance(value, str) and not (value.isascii() and value.isprintable()):
+            raise GatewayRefused(
+                f"The request could not be sent (no header can carry {name} as it is). Check the environment, in"
+                " particular OPENAI_ORG_ID and OPENAI_PROJECT_ID."
+            )
+
+
+def proxy_for(address: URL) -> str | None:
+    with _setting_up():
+        proxies = getproxies()
+        proxy = proxies.get(address.scheme) or proxies.get("all")
+        if not proxy or proxy_bypass(address.host or ""):
+            return None
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        kind = URL(proxy).scheme
+        if kind not in _USABLE_PROXIES:
+            raise ValueError(f"the proxy for {address.scheme} is a {kind} proxy; only HTTP proxies can be used")
+        return proxy
+
+
+def tls_for(address: URL, proxy: str | None) -> ssl.SSLContext | None:
+    """None where nothing is encrypted: what finds the certificates is slow to load."""
+    if "https" not in (address.scheme, URL(proxy or "").scheme):
+        return None
+    with _setting_up():
+        return httpx2.create_ssl_context()
+
+
+@contextmanager
+def _setting_up() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as exc:
+        raise GatewayRefused(
+            f"No connection to the API can be set up ({exc}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables."
+        ) from exc

@@ -1,36 +1,40 @@
-"""One attempt at the Responses API, bounded in time and in number at once.
+"""One attempt at the Responses API through the SDK, bounded in time and in number at once.
 
-Who listens to progress is answered through the SDK, which takes streams apart; everything else is asked at once and
-needs no more than an HTTP session.
+Every question asks for a stream. It is read to its end, also behind its last event: only then can the connection be
+used again.
 """
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from functools import cached_property
 from urllib.parse import quote
 
-from pydantic_core import from_json, to_json
+import httpx2
+from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.api_errors import api_errors_translated, refusal
-from openai_responses_mcp.adapters.openai.session import ApiSession
-from openai_responses_mcp.adapters.openai.wire import JsonObject, read_reply, request_body
-from openai_responses_mcp.domain.errors import GatewayError, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
+from openai_responses_mcp.adapters.openai.errors import stream_error, vendor_errors_translated
+from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
+from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, request_body
+from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
 from openai_responses_mcp.domain.ports import Clock, LLMGateway
 
-if TYPE_CHECKING:
-    from openai_responses_mcp.adapters.openai.client import SdkClient
+# What follows the last event, which is nothing or next to nothing. A new connection costs about as long.
+LONGEST_END_SECONDS = 0.5
+LONGEST_END_BYTES = 64 * 1024
+
+_FINAL_EVENTS = (COMPLETED, "response.incomplete", "response.failed")
 
 
 class OpenAIResponsesGateway(LLMGateway):
-    """`load_sdk` is called in threads, for the first questions that somebody listens to; it always gives the same."""
+    """`make_client` is called once, with the first question or in `prepare`."""
 
     def __init__(
         self,
-        session: ApiSession,
-        load_sdk: "Callable[[], SdkClient]",
+        make_client: Callable[[], AsyncOpenAI],
         *,
         api_key: str,
         api_key_variable: str,
@@ -40,9 +44,7 @@ class OpenAIResponsesGateway(LLMGateway):
         clock: Clock,
         mask: Callable[[str], str] = str,
     ) -> None:
-        self._session = session
-        self._load_sdk = load_sdk
-        self._sdk: SdkClient | None = None
+        self._make_client = make_client
         self._api_key = api_key.strip()
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
@@ -55,58 +57,90 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         body = request_body(request, self._omit)
         async with self._places:
-            try:
-                async with asyncio.timeout(self._timeout_seconds):
-                    response = await (self._stream(body, on_progress) if on_progress else self._ask(body))
-            except TimeoutError as exc:
-                raise self._timeout() from exc
+            response = await self._ask(body, on_progress)
         return read_reply(response)
 
     async def check_model(self, model: str) -> None:
         """Ask the API whether it knows the model, for whoever looks for the cause of trouble. Raises as `respond`."""
         self._refuse_unusable_key()
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                with api_errors_translated(self._mask):
-                    await self._request("GET", f"models/{quote(model, safe='')}")
-        except TimeoutError as exc:
-            raise self._timeout() from exc
+        path = f"/models/{quote(model, safe='')}"
+        async with self._attempt():
+            reply = await self._client.get(path, cast_to=httpx2.Response, stream=True, options=LEAN)
+            await reply.aclose()  # What it says of the model does not matter.
 
     def prepare(self) -> None:
         """Pay for the first question in advance, in a thread without an event loop.
 
         What goes wrong here goes wrong again, and is told, with the first question.
         """
-        with contextlib.suppress(OSError, GatewayError):
-            self._session.prepare()
-
-    def prepare_streaming(self) -> None:
-        """The same for the first question with a listener; takes many times longer."""
-        with contextlib.suppress(OSError, GatewayError):
-            from openai_responses_mcp.adapters.openai.client import load_what_a_first_request_loads
-
-            load_what_a_first_request_loads()
+        self._mask("")  # Made with the first text to mask.
+        with contextlib.suppress(GatewayError), vendor_errors_translated(self._clock.now, self._mask):
+            asyncio.run(load_late_imports(self._client))
 
     async def close(self) -> None:
-        await self._session.close()
-        if self._sdk is not None:
-            await self._sdk.close()
+        """Close the connections; a later question opens new ones."""
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            await client.close()
 
-    async def _ask(self, body: JsonObject) -> object:
-        with api_errors_translated(self._mask):
-            content = await self._request("POST", "responses", to_json(body))
-            return _parsed(content)
+    @cached_property
+    def _client(self) -> AsyncOpenAI:
+        return self._make_client()
 
-    async def _request(self, method: str, path: str, content: bytes | None = None) -> bytes:
-        reply = await self._session.request(method, path, content)
-        if not reply.is_success:
-            raise refusal(reply, self._clock.now, self._mask)
-        return reply.body
+    async def _ask(self, body: JsonObject, on_progress: ProgressListener | None) -> object:
+        async with self._attempt() as deadline:
+            reply = await self._client.post("/responses", cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
+            async with aclosing(reply), aclosing(reply.aiter_bytes()) as chunks:
+                reader = ReplyReader(reply.headers.get("content-type", ""))
+                response = await self._final_response(reader, chunks, on_progress)
+                deadline.reschedule(None)  # The answer is there; being late can no longer cost it.
+                await self._read_to_end(chunks)
+                return response
 
-    async def _stream(self, body: JsonObject, on_progress: ProgressListener) -> object:
-        if self._sdk is None:
-            self._sdk = await asyncio.to_thread(self._load_sdk)
-        return await self._sdk.respond(body, on_progress)
+    async def _final_response(
+        self, reader: ReplyReader, chunks: AsyncIterator[bytes], on_progress: ProgressListener | None
+    ) -> object:
+        """The response object of the event that ends the answer. The events before it are told to the listener."""
+        async for chunk in chunks:
+            for event in reader.receive(chunk):
+                if _ends_answer(event):
+                    return event.get("response")
+                if on_progress is not None:
+                    self._tell(event, on_progress)
+            if reader.has_ended:
+                break
+        for event in reader.end():
+            return event["response"]
+        raise GatewayBroken("The stream ended before the answer was complete. Ask again.")
+
+    def _tell(self, event: JsonObject, on_progress: ProgressListener) -> None:
+        progress = progress_of(event, self._mask)
+        if progress is not None:
+            on_progress(progress)
+
+    async def _read_to_end(self, chunks: AsyncIterator[bytes]) -> None:
+        """Whatever goes wrong now costs the connection, not the answer."""
+        count = 0
+        with contextlib.suppress(TimeoutError, GatewayError):
+            async with asyncio.timeout(LONGEST_END_SECONDS):
+                with vendor_errors_translated(self._clock.now, self._mask):
+                    async for chunk in chunks:
+                        count += len(chunk)
+                        if count > LONGEST_END_BYTES:
+                            return
+
+    @asynccontextmanager
+    async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
+        """Bounded by the wall clock. What vendors raise comes out as an error of the domain."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds) as deadline:
+                with vendor_errors_translated(self._clock.now, self._mask):
+                    yield deadline
+        except TimeoutError as exc:
+            raise GatewayTimeout(
+                f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
+                " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
+            ) from exc
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:
@@ -117,16 +151,10 @@ class OpenAIResponsesGateway(LLMGateway):
                 " has. Copy it again."
             )
 
-    def _timeout(self) -> GatewayTimeout:
-        return GatewayTimeout(
-            f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
-            " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
-        )
 
-
-def _parsed(content: bytes) -> object:
-    """`json` takes half as long again, and what `from_json` refuses: half a surrogate pair, say."""
-    try:
-        return from_json(content, cache_strings="keys")  # No words of an answer are kept.
-    except ValueError:
-        return json.loads(content.decode("utf-8"))
+def _ends_answer(event: JsonObject) -> bool:
+    """Raises `GatewayBroken` for an event that ends the stream without one."""
+    kind = event.get("type")
+    if kind == "error" or event.get("error"):
+        raise stream_error(event)
+    return kind in _FINAL_EVENTS

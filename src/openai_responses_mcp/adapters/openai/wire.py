@@ -34,6 +34,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
         "reasoning": request.reasoning_effort and {"effort": request.reasoning_effort},
         "previous_response_id": request.previous_response_id,
         "max_output_tokens": request.max_output_tokens,
+        "stream": True,
     }
     return {name: value for name, value in body.items() if value is not None and name not in omit}
 
@@ -82,27 +83,26 @@ def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> P
     """What a stream event means to a person; None for what does not matter to one."""
     kind = str(event.get("type"))
     if kind in _PROGRESS:
-        return Progress(_PROGRESS[kind])
+        return _PROGRESS[kind]
     item = event.get("item")
     if not isinstance(item, dict):
         return None
     if kind == "response.output_item.added":
-        message = _ITEM_PROGRESS.get(str(item.get("type")))
-        return Progress(message) if message else None
+        return _ITEM_PROGRESS.get(str(item.get("type")))
     is_search = kind == "response.output_item.done" and item.get("type") == "web_search_call"
     return _search_progress(item.get("action"), mask) if is_search else None
 
 
 _PROGRESS = {
-    "response.created": "thinking",
-    "response.web_search_call.searching": "searching the web",
-    "response.output_text.delta": "writing the answer",
+    "response.created": Progress("thinking"),
+    "response.web_search_call.searching": Progress("searching the web"),
+    "response.output_text.delta": Progress("writing the answer"),
 }
 _ITEM_PROGRESS = {
-    "reasoning": "thinking",
-    "web_search_call": "searching the web",
-    "code_interpreter_call": "running code",
-    "message": "writing the answer",
+    "reasoning": Progress("thinking"),
+    "web_search_call": Progress("searching the web"),
+    "code_interpreter_call": Progress("running code"),
+    "message": Progress("writing the answer"),
 }
 
 

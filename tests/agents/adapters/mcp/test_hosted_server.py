@@ -24,9 +24,9 @@ from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServ
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.adapters.mcp.conftest import SLOW_START_SECONDS, Host, sdk_command, wild
 from tests.agents.fakes import FakeJudge, within
+from tests.stand_in.server import StandInThread
 
 
 def asking(tool_name: str, args: dict[str, Any], profile: Any = None) -> RunOptions:
@@ -70,7 +70,7 @@ async def test_a_server_of_the_official_sdk_over_http(host: Host, runner: AgentR
 
 
 async def test_this_projects_own_server_over_stdio(
-    host: Host, runner: AgentRunner, rehearsal: RehearsalThread, tmp_path: Path
+    host: Host, runner: AgentRunner, rehearsal: StandInThread, tmp_path: Path
 ) -> None:
     env = {"OPENAI_API_KEY": "sk-made-up-0123456789", "OPENAI_BASE_URL": rehearsal.base_url, "HOME": str(tmp_path)}
     env["PYTHONPATH"] = str(Path(sys.modules["openai_responses_mcp"].__path__[0]).parent)

@@ -71,8 +71,8 @@ async def test_an_address_where_nobody_listens_is_unreachable(host: Host) -> Non
 async def test_an_address_that_is_no_mcp_server_is_unreachable_and_its_keys_are_logged_nowhere(
     host: Host, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from openai_responses_mcp.rehearsal.http_server import HttpServer
-    from openai_responses_mcp.rehearsal.http_wire import Reply
+    from tests.stand_in.http_server import HttpServer
+    from tests.stand_in.http_wire import Reply
 
     async def answer(request: Any) -> Reply:
         return Reply(500, {}, b"down")

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import Ending, RecordedRequest, Reply
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 
 KEY = "made-up-key-0123456789"
 

@@ -19,11 +19,11 @@ from openai_responses_mcp.agents.adapters.models.failures import FAILURES
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import PROVIDERS
-from openai_responses_mcp.rehearsal.http_wire import Ending, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.adapters.models.conftest import Ask, Play
 from tests.agents.adapters.models.stand_in import HANG_UP, KEY, calls, refusal
 from tests.agents.fakes import FakeJudge, collected, within
+from tests.stand_in.http_wire import Ending, Reply
+from tests.stand_in.server import StandInThread
 
 ALL: list[ProviderName] = list(PROVIDERS)
 
@@ -376,7 +376,7 @@ def test_one_model_serves_one_event_loop_after_another(monkeypatch: pytest.Monke
 # OpenAI itself
 
 
-async def test_openai_is_asked_over_the_responses_api_with_everything_it_can_do(rehearsal: RehearsalThread) -> None:
+async def test_openai_is_asked_over_the_responses_api_with_everything_it_can_do(rehearsal: StandInThread) -> None:
     config = CompatModelConfig(rehearsal.base_url, api_key=KEY, api="responses", provider="openai")
     model = CompatModel("gpt-4.1-mini", config)
     settings = ModelSettings(tool_choice="required")

@@ -6,10 +6,10 @@ from openai_responses_mcp.agents.adapters.models import model_lists
 from openai_responses_mcp.agents.composition import get_provider
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.table import PROVIDERS
-from openai_responses_mcp.rehearsal.http_wire import Reply
 from tests.agents.adapters.models.conftest import Play
 from tests.agents.adapters.models.stand_in import HANG_UP, as_json, refusal
 from tests.agents.fakes import within
+from tests.stand_in.http_wire import Reply
 
 
 @pytest.mark.parametrize("name", list(PROVIDERS))

@@ -1,5 +1,6 @@
 """The answering use case as a tool of an agent, in process."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,14 @@ from openai_responses_mcp.agents import (
 )
 from openai_responses_mcp.agents.composition import answer_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.rehearsal.server import RehearsalThread
 from tests.agents.fakes import FakeJudge, within
+from tests.stand_in.server import StandInThread
 
 KEY = "sk-made-up-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rehearsal: RehearsalThread) -> None:
+def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rehearsal: StandInThread) -> None:
     for name in ("MODEL_ANSWER", "MODEL_DETAILED", "MODEL_QUICK", "DEBUG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -93,3 +94,19 @@ def test_a_bad_configuration_is_told_when_the_tool_is_made(monkeypatch: pytest.M
     with pytest.raises(AgentsError) as caught:
         answer_tool()
     assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
+
+
+async def test_calls_side_by_side_do_not_close_each_others_connections(rehearsal: StandInThread) -> None:
+    tool = answer_tool()
+    questions = ["Why?", "Why? [rehearse: delay=0.3]", "Why?"]
+    outputs = await within(
+        asyncio.gather(*(tool.on_invoke_tool(None, json.dumps({"query": question})) for question in questions))
+    )
+    assert [json.loads(output)["used_search"] for output in outputs] == [False] * 3
+    assert json.loads(await within(tool.on_invoke_tool(None, '{"query": "Again?"}')))["answer"]
+
+
+def test_a_tool_answers_on_one_event_loop_after_the_other() -> None:
+    tool = answer_tool()
+    for _ in range(2):
+        assert json.loads(asyncio.run(tool.on_invoke_tool(None, '{"query": "Why?"}')))["answer"]

@@ -5,8 +5,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner, tool
-from openai_responses_mcp.rehearsal.server import RehearsalServer
 from tests.agents.fakes import FakeJudge, collected, within
+from tests.stand_in.server import StandIn
 
 WRITTEN: list[str] = []
 
@@ -21,7 +21,7 @@ def write(text: str) -> str:
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_a_model_over_http_calls_a_tool_that_waits_for_a_human(is_streamed: bool) -> None:
     WRITTEN.clear()
-    server = RehearsalServer(keep_requests=10)
+    server = StandIn(keep_requests=10)
     base_url = await server.start()
     client = AsyncOpenAI(api_key="sk-test-0123456789", base_url=base_url, max_retries=0)
     try:

@@ -4,21 +4,27 @@ The one place of this half that knows the other half's container. Configuration 
 that cannot be answered is told to the model; a set-up that cannot answer any is an error.
 """
 
+import asyncio
 import json
 import os
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load
+from openai_responses_mcp.config.loading import ConfigError, Flags, load
 from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
 from openai_responses_mcp.domain.models import Answer, Question
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import TOOLS, read_question
 from openai_responses_mcp.start import Basis, basis_of
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
 
 # It reads the web and tells the question to the API: more than a function that stays in this process.
 RISK_LEVEL = 2
@@ -31,10 +37,21 @@ def answering_tool(profile: str) -> FunctionTool:
         configuration = load(Flags(), os.environ)
     except ConfigError as exc:
         raise AgentsError("AGENTS-E-PROVIDER-CONFIG", "; ".join(exc.problems)) from None
-    described = TOOLS[profile].described()
+    tool, basis = TOOLS[profile], basis_of(configuration, os.environ)
+    described = tool.described()
+    answering = _Answering(basis)
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return await _answered(profile, arguments, configuration)
+        try:
+            question = read_question(tool, _parsed(arguments), keeps_responses=configuration.settings.request.store)
+            answer = await answering.answer(question)
+        except (KeyUnusable, ProfileMissing) as exc:
+            failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", basis.mask(str(exc)))
+        except AnsweringError as exc:
+            return f"The question was not answered: {basis.mask(str(exc))}"
+        else:
+            return json.dumps(tool_result(tool, answer)["structuredContent"], ensure_ascii=False)
+        raise failure
 
     made = FunctionTool(
         name=profile,
@@ -46,28 +63,27 @@ def answering_tool(profile: str) -> FunctionTool:
     return with_traits(made, ToolTraits(kind="function", risk_level=RISK_LEVEL))
 
 
-async def _answered(profile: str, arguments: str, configuration: Configuration) -> str:
-    basis, tool = basis_of(configuration, os.environ), TOOLS[profile]
-    try:
-        question = read_question(tool, _parsed(arguments), keeps_responses=configuration.settings.request.store)
-        result = tool_result(tool, await _answer(question, basis))
-    except (KeyUnusable, ProfileMissing) as exc:
-        failure = AgentsError("AGENTS-E-PROVIDER-CONFIG", basis.mask(str(exc)))
-    except AnsweringError as exc:
-        return f"The question was not answered: {basis.mask(str(exc))}"
-    else:
-        return json.dumps(result["structuredContent"], ensure_ascii=False)
-    finally:
-        basis.logger.close()
-    raise failure
+class _Answering:
+    """The server's use case, put together once for each event loop: connections belong to the loop that opened them."""
 
+    def __init__(self, basis: Basis) -> None:
+        self._basis = basis
+        self._containers: WeakKeyDictionary[asyncio.AbstractEventLoop, Container] = WeakKeyDictionary()
+        self._calls: Counter[Container] = Counter()
 
-async def _answer(question: Question, basis: Basis) -> Answer:
-    container = basis.load_container(owns_process=False)
-    try:
-        return await container.answer_question().answer(question, None)
-    finally:
-        await container.openai_gateway().close()
+    async def answer(self, question: Question) -> Answer:
+        loop = asyncio.get_running_loop()
+        container = self._containers.get(loop)
+        if container is None:
+            container = self._containers[loop] = self._basis.load_container(owns_process=False)
+        self._calls[container] += 1
+        try:
+            return await container.answer_question().answer(question)
+        finally:
+            self._calls[container] -= 1
+            if not self._calls[container]:  # Nobody tells when the loop ends, so no connection is left open.
+                del self._calls[container]
+                await container.openai_gateway().close()
 
 
 def _parsed(arguments: str) -> dict[str, Any]:

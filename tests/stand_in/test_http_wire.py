@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.rehearsal.http_wire import MAX_BODY_BYTES, MAX_HEAD_BYTES, BadRequest, RequestReader
+from tests.stand_in.http_wire import MAX_BODY_BYTES, MAX_HEAD_BYTES, BadRequest, RequestReader
 
 GET = b"GET /v1/models?limit=1 HTTP/1.1\r\nHost: here\r\n\r\n"
 POST = b'POST /v1/responses HTTP/1.1\r\nContent-Length: 7\r\n\r\n{"a":1}'

@@ -1,4 +1,4 @@
-"""Vendor exceptions stop here: what aiohttp and Python raise, and what the API says with a status, as domain errors."""
+"""Vendor exceptions stop here: what the SDK, the layers below it and Python raise, as domain errors."""
 
 import json
 import ssl
@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
+import httpx2
+import openai
 
-from openai_responses_mcp.adapters.openai.session import ApiReply
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -35,70 +36,83 @@ GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, 
 TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
 REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
 
-AIOHTTP_EXCEPTIONS: tuple[Meaning, ...] = (
+EXCEPTIONS: tuple[Meaning, ...] = (
     (aiohttp.ClientConnectorError, GatewayUnreachable, UNREACHABLE),
     (aiohttp.ClientHttpProxyError, GatewayUnreachable, UNREACHABLE),
     (aiohttp.ServerTimeoutError, GatewayTimeout, TIMEOUT),
     (aiohttp.InvalidURL, GatewayRefused, REFUSED),
     (aiohttp.ClientResponseError, GatewayGarbled, GARBLED),
     (aiohttp.ClientError, GatewayBroken, BROKEN),
-)
-PYTHON_EXCEPTIONS: tuple[Meaning, ...] = (
+    (httpx2.TimeoutException, GatewayTimeout, TIMEOUT),
+    (httpx2.UnsupportedProtocol, GatewayRefused, REFUSED),
+    (httpx2.LocalProtocolError, GatewayRefused, REFUSED),
+    (httpx2.InvalidURL, GatewayRefused, REFUSED),
+    (httpx2.CookieConflict, GatewayRefused, REFUSED),
+    (httpx2.DecodingError, GatewayGarbled, GARBLED),
+    (httpx2.StreamError, GatewayGarbled, GARBLED),
+    (httpx2.HTTPError, GatewayBroken, BROKEN),
+    (openai.APITimeoutError, GatewayTimeout, TIMEOUT),
+    (openai.APIConnectionError, GatewayBroken, BROKEN),
+    (openai.OpenAIError, GatewayGarbled, GARBLED),
     (ssl.SSLError, GatewayBroken, BROKEN),
     (UnicodeEncodeError, GatewayRefused, REFUSED),
     (ValueError, GatewayGarbled, GARBLED),
     (RecursionError, GatewayGarbled, GARBLED),
     (OSError, GatewayUnreachable, UNREACHABLE),
 )
-"""Of both, the first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
+"""The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
 
-_EXCEPTIONS = AIOHTTP_EXCEPTIONS + PYTHON_EXCEPTIONS
-_KINDS = tuple(kind for kind, _, _ in _EXCEPTIONS)
+_KINDS = tuple(kind for kind, _, _ in EXCEPTIONS)
 
 
 @contextmanager
-def api_errors_translated(mask: Mask = str) -> Iterator[None]:
+def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
     try:
         yield
+    except openai.APIStatusError as exc:
+        raise refusal(exc, now, mask) from exc
     except _KINDS as exc:
-        raise meaning_of(exc, _EXCEPTIONS, mask) from exc
+        raise _meaning_of(_wrapped(exc), mask) from exc
 
 
-def meaning_of(
-    exc: Exception, meanings: tuple[Meaning, ...], mask: Mask, *, kind: str | None = None, code: str | None = None
-) -> GatewayError:
+def _wrapped(exc: Exception) -> Exception:
+    """What the SDK has wrapped says more."""
+    is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, _KINDS)
+    return cast(Exception, exc.__cause__) if is_wrapper else exc
+
+
+def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
     """What is cut is masked first: half a key is no longer known as one."""
-    error, template = next((error, text) for raised, error, text in meanings if isinstance(exc, raised))
+    error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
     detail = " ".join(str(exc).split()) or type(exc).__name__
-    return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__, kind=kind, code=code)
+    return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__)
 
 
-def refusal(reply: ApiReply, now: Now, mask: Mask = str) -> GatewayError:
-    """For a reply that is no success."""
-    facts = _facts_of(reply)
-    error, advice = _verdict(reply.status, facts)
-    usual = "InternalServerError" if reply.status >= 500 else "APIStatusError"
-    return error(
-        f"{advice} The API says: {facts['message'] or f'HTTP {reply.status}'}",
-        status=reply.status,
-        kind=facts["type"],
-        code=facts["code"],
-        name=_SDK_NAMES.get(reply.status, usual),
-        body=mask(reply.body.decode("utf-8", "replace"))[:LONGEST_BODY],
-        retry_after_seconds=retry_after_seconds(reply.headers, now),
+def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
+    """For an event that is the error, or has it inside."""
+    error = event.get("error") or event
+    facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
+    return GatewayBroken(
+        f"The API ended the stream with an error ({_text_or_none(facts.get('message')) or 'no reason given'}). Ask again.",
+        kind=None if facts is event else _text_or_none(facts.get("type")),
+        code=_text_or_none(facts.get("code")),
+        name="APIError",
     )
 
 
-# As the SDK calls its exceptions: what people search for.
-_SDK_NAMES = {
-    400: "BadRequestError",
-    401: "AuthenticationError",
-    403: "PermissionDeniedError",
-    404: "NotFoundError",
-    409: "ConflictError",
-    422: "UnprocessableEntityError",
-    429: "RateLimitError",
-}
+def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayError:
+    """For a reply that is no success."""
+    facts = _facts_of(exc.response.content)
+    error, advice = _verdict(exc.status_code, facts)
+    return error(
+        f"{advice} The API says: {facts['message'] or f'HTTP {exc.status_code}'}",
+        status=exc.status_code,
+        kind=facts["type"],
+        code=facts["code"],
+        name=type(exc).__name__,
+        body=mask(exc.response.text)[:LONGEST_BODY],
+        retry_after_seconds=retry_after_seconds(exc.response.headers, now),
+    )
 
 
 _ADVICE = {
@@ -135,21 +149,21 @@ def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
     return f"The response that previous_response_id names {what}: ask again without previous_response_id."
 
 
-def _facts_of(reply: ApiReply) -> dict[str, str | None]:
+def _facts_of(content: bytes) -> dict[str, str | None]:
     """Gateways nest the error object or not, or say a mere sentence; what is no text is left out."""
     try:
-        body: Any = json.loads(reply.body)
+        body: Any = json.loads(content)
     except (ValueError, RecursionError):
         body = None
     error = body.get("error", body) if isinstance(body, dict) else None
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else {}
-    return {name: text_or_none(facts.get(name)) for name in _FACTS}
+    return {name: _text_or_none(facts.get(name)) for name in _FACTS}
 
 
 _FACTS = ("message", "type", "code", "param")
 
 
-def text_or_none(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 

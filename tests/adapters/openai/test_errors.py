@@ -1,23 +1,26 @@
+import inspect
 import json
+import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import ModuleType
 from typing import Any
 
 import aiohttp
+import httpx2
 import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.openai.api_errors import (
-    AIOHTTP_EXCEPTIONS,
+from openai_responses_mcp.adapters.openai.errors import (
+    EXCEPTIONS,
     LONGEST_BODY,
-    PYTHON_EXCEPTIONS,
-    api_errors_translated,
-    refusal,
     retry_after_seconds,
+    stream_error,
+    vendor_errors_translated,
 )
-from openai_responses_mcp.adapters.openai.session import ApiReply, BodyTooLong
+from openai_responses_mcp.adapters.openai.replies import BodyTooLong
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -31,21 +34,43 @@ from openai_responses_mcp.domain.errors import (
 from tests.fakes import FakeClock
 
 NOW = FakeClock().now()
+REQUEST = httpx2.Request("POST", "https://api.example/v1/responses")
 
 
 def translated(exc: Exception) -> GatewayError:
-    with pytest.raises(GatewayError) as caught, api_errors_translated():
+    with pytest.raises(GatewayError) as caught, vendor_errors_translated(lambda: NOW):
         raise exc
     assert caught.value.__cause__ is exc
     return caught.value
 
 
-def test_every_exception_of_aiohttps_client_is_covered_by_the_table() -> None:
-    covered = tuple(kind for kind, _, _ in AIOHTTP_EXCEPTIONS + PYTHON_EXCEPTIONS)
-    kinds = [getattr(aiohttp.client_exceptions, name) for name in aiohttp.client_exceptions.__all__]
-    websockets = {"WSMessageTypeError"}
-    assert len(kinds) > 20
-    assert {kind.__name__ for kind in kinds if not issubclass(kind, covered)} == websockets
+def exception_classes(module: ModuleType) -> list[type[BaseException]]:
+    # Classes only, by their look: the rest of these packages is loaded when it is first asked for, and takes seconds.
+    things = [getattr(module, name) for name in dir(module) if name[0].isupper()]
+    return [thing for thing in things if inspect.isclass(thing) and issubclass(thing, BaseException)]
+
+
+WEBSOCKETS = {"WSMessageTypeError"}
+
+
+@pytest.mark.parametrize("vendor", [openai, httpx2, aiohttp.client_exceptions], ids=lambda vendor: vendor.__name__)
+def test_every_exception_of_the_vendors_is_covered_by_the_table(vendor: ModuleType) -> None:
+    covered = tuple(kind for kind, _, _ in EXCEPTIONS)
+    classes = exception_classes(vendor)
+    assert len(classes) > 10
+    assert {kind.__name__ for kind in classes if not issubclass(kind, covered)} <= WEBSOCKETS
+
+
+def test_no_line_of_the_table_is_hidden_behind_another() -> None:
+    kinds = [kind for kind, _, _ in EXCEPTIONS]
+    hidden = [kind for number, kind in enumerate(kinds) if any(issubclass(kind, earlier) for earlier in kinds[:number])]
+    assert hidden == []
+
+
+def wrapped(cause: Exception | None) -> openai.APIConnectionError:
+    error = openai.APIConnectionError(request=REQUEST)
+    error.__cause__ = cause
+    return error
 
 
 @pytest.mark.parametrize(
@@ -57,6 +82,21 @@ def test_every_exception_of_aiohttps_client_is_covered_by_the_table() -> None:
         (aiohttp.ClientOSError(104, "reset"), GatewayBroken),
         (aiohttp.ClientPayloadError("cut"), GatewayBroken),
         (aiohttp.InvalidURL("odd"), GatewayRefused),
+        (httpx2.ReadTimeout("late"), GatewayTimeout),
+        (httpx2.ReadError("reset"), GatewayBroken),
+        (httpx2.RemoteProtocolError("cut"), GatewayBroken),
+        (httpx2.UnsupportedProtocol("ftp"), GatewayRefused),
+        (httpx2.LocalProtocolError("header"), GatewayRefused),
+        (httpx2.InvalidURL("url"), GatewayRefused),
+        (httpx2.DecodingError("gzip"), GatewayGarbled),
+        (httpx2.StreamConsumed(), GatewayGarbled),
+        (ssl.SSLError("bad record"), GatewayBroken),
+        (openai.OpenAIError("odd"), GatewayGarbled),
+        (openai.APIResponseValidationError(httpx2.Response(200, request=REQUEST), {}), GatewayGarbled),
+        (openai.APITimeoutError(request=REQUEST), GatewayTimeout),
+        (wrapped(None), GatewayBroken),
+        (wrapped(ssl.SSLError("bad record")), GatewayBroken),
+        (wrapped(httpx2.UnsupportedProtocol("ftp")), GatewayRefused),
         (BodyTooLong(), GatewayGarbled),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
         (ValueError("no JSON"), GatewayGarbled),
@@ -67,7 +107,7 @@ def test_every_exception_of_aiohttps_client_is_covered_by_the_table() -> None:
 def test_an_exception_becomes_the_error_that_says_what_it_means(exc: Exception, error: type[GatewayError]) -> None:
     translation = translated(exc)
     assert type(translation) is error
-    assert (translation.status, translation.name) == (None, type(exc).__name__)
+    assert (translation.status, translation.name) == (None, type(exc.__cause__ or exc).__name__)
 
 
 def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
@@ -77,16 +117,35 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
 
 
 def test_what_is_no_fault_of_the_other_side_goes_through() -> None:
-    with pytest.raises(ZeroDivisionError), api_errors_translated():
+    with pytest.raises(ZeroDivisionError), vendor_errors_translated(lambda: NOW):
         raise ZeroDivisionError
-    with pytest.raises(GatewayBroken, match=r"^ours$"), api_errors_translated():
+    with pytest.raises(GatewayBroken, match=r"^ours$"), vendor_errors_translated(lambda: NOW):
         raise GatewayBroken("ours")
+
+
+@pytest.mark.parametrize(
+    ("event", "says", "kind", "code"),
+    [
+        ({"type": "error", "message": "It broke", "code": "oops"}, "(It broke)", None, "oops"),
+        ({"error": {"message": "It broke", "type": "t", "code": "oops"}}, "(It broke)", "t", "oops"),
+        ({"type": "error"}, "(no reason given)", None, None),
+        ({"error": "It broke"}, "(It broke)", None, None),
+        ({"error": {"message": ["odd"], "type": 7, "code": {}}}, "(no reason given)", None, None),
+    ],
+)
+def test_an_error_in_a_stream_keeps_what_the_api_said(
+    event: dict[str, Any], says: str, kind: str | None, code: str | None
+) -> None:
+    error = stream_error(event)
+    assert str(error) == f"The API ended the stream with an error {says}. Ask again."
+    assert (error.kind, error.code) == (kind, code)
 
 
 def refused(status: int, body: object = None, text: str = "", **headers: str) -> GatewayError:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     content = json.dumps(body) if body is not None else text
-    return refusal(ApiReply(status, named, content.encode()), lambda: NOW)
+    response = httpx2.Response(status, headers=named, content=content.encode(), request=REQUEST)
+    return translated(openai.APIStatusError("made up", response=response, body=None))
 
 
 @pytest.mark.parametrize(
@@ -173,26 +232,12 @@ def test_the_facts_are_found_where_apis_put_them(body: object, facts: tuple[Any,
 def test_the_body_is_kept_for_the_log_as_far_as_a_line_goes() -> None:
     error = refused(500, text="é" * 1000)
     assert error.body == "é" * 300
-    assert error.name == "InternalServerError"
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, openai.BadRequestError),
-        (401, openai.AuthenticationError),
-        (403, openai.PermissionDeniedError),
-        (404, openai.NotFoundError),
-        (409, openai.ConflictError),
-        (418, openai.APIStatusError),
-        (422, openai.UnprocessableEntityError),
-        (429, openai.RateLimitError),
-        (500, openai.InternalServerError),
-        (529, openai.InternalServerError),
-    ],
-)
-def test_a_refusal_has_the_name_that_the_sdk_gives_it(status: int, kind: type[Exception]) -> None:
-    assert refused(status).name == kind.__name__
+def test_a_refusal_has_the_name_that_the_sdk_gives_it() -> None:
+    response = httpx2.Response(503, json={"error": {"message": "m", "code": "c"}}, request=REQUEST)
+    error = translated(openai.InternalServerError("made up", response=response, body=None))
+    assert (error.status, error.code, error.name) == (503, "c", "InternalServerError")
 
 
 def date_in(seconds: int) -> str:

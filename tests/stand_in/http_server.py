@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from openai_responses_mcp.rehearsal.http_wire import (
+from tests.stand_in.http_wire import (
     BadRequest,
     Ending,
     RecordedRequest,
@@ -24,7 +24,7 @@ from openai_responses_mcp.rehearsal.http_wire import (
 
 Handler = Callable[[RecordedRequest], Awaitable[Reply]]
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 30.0  # what is waited for may be a process that still loads the SDK
 
 _BACKLOG = 4096
 _MAX_READ_AHEAD_BYTES = 64 * 1024

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from openai_responses_mcp.rehearsal.http_server import HttpServer
-from openai_responses_mcp.rehearsal.http_wire import RecordedRequest, Reply
-from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.server import StandIn
 
 GET = b"GET /v1/models/gpt-5 HTTP/1.1\r\nauthorization: Bearer made-up\r\n\r\n"
 
@@ -50,7 +50,7 @@ async def test_garbage_gets_an_error_in_the_format_of_the_api(base_url: str) -> 
     assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}
 
 
-async def test_bytes_after_garbage_are_passed_over(base_url: str, server: RehearsalServer) -> None:
+async def test_bytes_after_garbage_are_passed_over(base_url: str, server: StandIn) -> None:
     reader, writer = await connect(base_url)
     writer.write(b"garbage" + GET)
     assert (await read_to_end(reader)).count(b"HTTP/1.1") == 1
@@ -64,7 +64,7 @@ async def test_a_head_request_gets_no_body(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/models")).status_code == 200
 
 
-async def test_a_client_that_leaves_is_noticed_and_counted(server: RehearsalServer, base_url: str) -> None:
+async def test_a_client_that_leaves_is_noticed_and_counted(server: StandIn, base_url: str) -> None:
     reader, writer = await connect(base_url)
     body = json.dumps({"model": "gpt-5", "input": "[rehearse: delay=60]"}).encode()
     head = b"POST /v1/responses HTTP/1.1\r\nauthorization: Bearer k\r\ncontent-length: %d\r\n\r\n" % len(body)
@@ -78,7 +78,7 @@ async def test_a_client_that_leaves_is_noticed_and_counted(server: RehearsalServ
     assert await read_to_end(reader) == b""
 
 
-async def test_an_idle_client_that_leaves_is_no_abort(server: RehearsalServer, base_url: str) -> None:
+async def test_an_idle_client_that_leaves_is_no_abort(server: StandIn, base_url: str) -> None:
     _, writer = await connect(base_url)
     await server.wait_until(lambda: server.open_connections == 1)
     writer.close()
@@ -86,7 +86,7 @@ async def test_an_idle_client_that_leaves_is_no_abort(server: RehearsalServer, b
     assert server.aborted == 0
 
 
-async def test_a_wait_in_vain_ends_with_a_timeout(server: RehearsalServer, base_url: str) -> None:
+async def test_a_wait_in_vain_ends_with_a_timeout(server: StandIn, base_url: str) -> None:
     with pytest.raises(TimeoutError):
         await server.wait_until(lambda: False, timeout_seconds=0.01)
     _, writer = await connect(base_url)
@@ -94,7 +94,7 @@ async def test_a_wait_in_vain_ends_with_a_timeout(server: RehearsalServer, base_
     writer.close()
 
 
-async def test_closing_the_server_ends_answers_under_way(server: RehearsalServer, client: httpx2.AsyncClient) -> None:
+async def test_closing_the_server_ends_answers_under_way(server: StandIn, client: httpx2.AsyncClient) -> None:
     body = {"model": "gpt-5", "input": "[rehearse: delay=60]"}
     call = asyncio.create_task(client.post("/responses", json=body))
     await server.wait_for_requests()
@@ -124,7 +124,7 @@ async def test_a_handler_that_breaks_costs_only_its_connection() -> None:
 
 
 async def test_only_the_latest_requests_are_kept() -> None:
-    server = RehearsalServer(keep_requests=2)
+    server = StandIn(keep_requests=2)
     base_url = await server.start()
     async with httpx2.AsyncClient(base_url=base_url, trust_env=False) as client:
         for number in range(3):
@@ -136,7 +136,7 @@ async def test_only_the_latest_requests_are_kept() -> None:
     ]
 
 
-async def test_hundreds_of_requests_in_flight_are_all_answered(server: RehearsalServer, base_url: str) -> None:
+async def test_hundreds_of_requests_in_flight_are_all_answered(server: StandIn, base_url: str) -> None:
     limits = httpx2.Limits(max_connections=200)
     headers = {"authorization": "Bearer made-up"}
     async with httpx2.AsyncClient(limits=limits, headers=headers, timeout=5, trust_env=False) as client:

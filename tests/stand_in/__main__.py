@@ -1,4 +1,4 @@
-"""`python -m openai_responses_mcp.rehearsal`: the stand-in as a process of its own.
+"""`python -m tests.stand_in`: the stand-in as a process of its own.
 
 Writes its base URL as one line to stdout and serves until the end of stdin, SIGTERM or SIGINT.
 """
@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Callable
 
-from openai_responses_mcp.rehearsal.server import RehearsalServer
+from tests.stand_in.server import StandIn
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m openai_responses_mcp.rehearsal", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.stand_in", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port on loopback; 0 takes a free one")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="wait this long before every answer")
     options = parser.parse_args()
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 async def _serve(port: int, delay_seconds: float) -> None:
-    server = RehearsalServer(delay_seconds=delay_seconds)
+    server = StandIn(delay_seconds=delay_seconds)
     is_over = asyncio.Event()
     loop = asyncio.get_running_loop()
 

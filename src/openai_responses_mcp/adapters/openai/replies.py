@@ -1,0 +1,85 @@
+"""The body of a reply into JSON objects, one for each event; no I/O.
+
+Asked for a stream, most APIs send events and some a single JSON object. Which of the two it is shows in its first byte;
+the content type decides where that byte is not telling. A single object comes out as the event that would have ended a
+stream.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic_core import from_json
+
+from openai_responses_mcp.adapters.openai.events import EventReader
+
+LONGEST_REPLY_BYTES = 32 * 1024 * 1024
+COMPLETED = "response.completed"
+
+_FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
+
+
+class BodyTooLong(ValueError):
+    """The API sends more than any answer can be."""
+
+    def __init__(self) -> None:
+        super().__init__(f"more than {LONGEST_REPLY_BYTES} bytes")
+
+
+class ReplyReader:
+    """Raises ValueError or RecursionError for what cannot be read."""
+
+    def __init__(self, content_type: str) -> None:
+        self._is_declared = content_type.lower().startswith("text/event-stream")
+        self._is_stream: bool | None = None
+        self._events = EventReader()
+        self._pieces: list[bytes] = []
+        self._count = 0
+        self._has_events = False
+        self.has_ended = False
+
+    def receive(self, data: bytes) -> Iterator[dict[str, Any]]:
+        self._count += len(data)
+        if self._count > LONGEST_REPLY_BYTES:
+            raise BodyTooLong
+        if self._is_stream is None:
+            data = data.lstrip()
+            if not data:
+                return
+            self._is_stream = self._looks_like_events(data)
+        if not self._is_stream:
+            self._pieces.append(data)
+            return
+        for event in self._events.receive(data):
+            self._has_events = True
+            if event.startswith(b"[DONE]"):
+                self.has_ended = True
+                return
+            yield _object_in(event)
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """What only the end of the body makes complete."""
+        if self._pieces or not (self._is_stream or self._is_declared):
+            yield {"type": COMPLETED, "response": _parsed(b"".join(self._pieces))}
+        elif not (self._has_events or self._is_declared):
+            raise ValueError("neither JSON nor a stream of events")
+
+    def _looks_like_events(self, data: bytes) -> bool:
+        if data[0] in _FIRST_BYTES_OF_EVENTS:
+            return True
+        return self._is_declared and not data.startswith(b"{")
+
+
+def _object_in(event: bytes) -> dict[str, Any]:
+    value = _parsed(event)
+    if not isinstance(value, dict):
+        raise ValueError("a stream event is no object")
+    return value
+
+
+def _parsed(content: bytes) -> object:
+    """`json` takes longer, and what `from_json` refuses: half a surrogate pair, say."""
+    try:
+        return from_json(content, cache_strings="keys")  # No words of an answer are kept.
+    except ValueError:
+        return json.loads(content.decode("utf-8"))

@@ -1,0 +1,104 @@
+"""aiohttp as the HTTP transport below the SDK: one session, bounded in connections.
+
+Nothing is followed, unpacked or asked twice here, and the only deadline is the caller's. What aiohttp raises goes
+through as it is; `errors` knows what it means.
+"""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import cached_property
+from typing import Any
+
+import aiohttp
+import httpx2
+from aiohttp.connector import Connection
+from yarl import URL
+
+LONGEST_ERROR_BYTES = 64 * 1024
+# Longer than a person thinks between two questions; the pool notices connections that the other side has closed.
+KEEP_ALIVE_SECONDS = 30.0
+_CHUNK_BYTES = 256 * 1024
+# Each is unpacked at once, and a few kilobytes may unfold into megabytes.
+_PACKED_CHUNK_BYTES = 16 * 1024
+
+
+class AiohttpTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, *, max_connections: int, proxy: str | None, tls: ssl.SSLContext | None) -> None:
+        self._max_connections = max_connections
+        self._proxy = proxy
+        self._tls = tls
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self._session.request(
+            request.method,
+            URL(str(request.url), encoded=True),
+            headers=request.headers,
+            data=request.content or None,
+            proxy=self._proxy,
+            allow_redirects=False,
+        )
+        response = httpx2.Response(answer.status, headers=answer.raw_headers, stream=_Body(answer), request=request)
+        if not response.is_success:
+            response = await _shortened(response)
+        # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
+        response.encoding = "utf-8"
+        return response
+
+    async def aclose(self) -> None:
+        if "_session" in self.__dict__:
+            await self._session.close()
+
+    @cached_property
+    def _session(self) -> aiohttp.ClientSession:
+        """Made with the first request, because it belongs to the event loop that runs then."""
+        connector = _CleanConnector(
+            limit=self._max_connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=self._tls or True
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(),
+            auto_decompress=False,
+        )
+
+
+class _CleanConnector(aiohttp.TCPConnector):
+    """Gives no connection on which something came while nobody asked: it would be read as the next answer."""
+
+    async def connect(self, *arguments: Any, **options: Any) -> Connection:
+        while True:
+            connection = await super().connect(*arguments, **options)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """Read to its end, it has given its connection back; closed before, it closes the connection."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = _PACKED_CHUNK_BYTES if "Content-Encoding" in self._answer.headers else _CHUNK_BYTES
+        while chunk := await self._answer.content.read(size):
+            yield chunk
+
+    async def aclose(self) -> None:
+        self._answer.close()
+
+
+async def _shortened(response: httpx2.Response) -> httpx2.Response:
+    """With the beginning of its body, unpacked: nobody reads more of what is no answer."""
+    body = b""
+    async with aclosing(response), aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            body += chunk[: LONGEST_ERROR_BYTES - len(body)]
+            if len(body) >= LONGEST_ERROR_BYTES:
+                break
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _ABOUT_THE_BODY]
+    return httpx2.Response(response.status_code, headers=headers, content=body, request=response.request)
+
+
+_ABOUT_THE_BODY = (b"content-encoding", b"content-length", b"transfer-encoding")

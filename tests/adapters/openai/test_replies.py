@@ -1,0 +1,91 @@
+"""What a body holds, whichever of the two forms it has and whatever it is called."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES, BodyTooLong, ReplyReader
+
+EVENTS, JSON = "text/event-stream; charset=utf-8", "application/json"
+RESPONSE = {"id": "resp_1", "output": []}
+WHOLE = json.dumps(RESPONSE).encode()
+STREAM = b'event: response.created\ndata: {"type":"response.created"}\n\ndata: {"type":"x","n":1}\n\n'
+
+
+def read(body: bytes, content_type: str, *, chunk_bytes: int = 1_000_000) -> list[dict[str, Any]]:
+    reader = ReplyReader(content_type)
+    chunks = [body[at : at + chunk_bytes] for at in range(0, len(body), chunk_bytes)]
+    return [*(event for chunk in chunks for event in reader.receive(chunk)), *reader.end()]
+
+
+@pytest.mark.parametrize("content_type", [EVENTS, JSON, "text/plain", "", "TEXT/EVENT-STREAM"])
+@pytest.mark.parametrize("chunk_bytes", [1, 1_000_000])
+@pytest.mark.parametrize("before", [b"", b"\r\n \n"])
+def test_the_first_byte_tells_events_from_one_object(content_type: str, chunk_bytes: int, before: bytes) -> None:
+    assert read(before + STREAM, content_type, chunk_bytes=chunk_bytes) == [
+        {"type": "response.created"},
+        {"type": "x", "n": 1},
+    ]
+    assert read(before + WHOLE, content_type, chunk_bytes=chunk_bytes) == [
+        {"type": "response.completed", "response": RESPONSE}
+    ]
+
+
+@pytest.mark.parametrize("start", [b": hello\n\n", b"id: 1\n", b"retry: 1\n", b"data: ", b"event: x\n"])
+def test_every_kind_of_line_may_begin_a_stream(start: bytes) -> None:
+    body = start + (b"" if start == b"data: " else b"data: ") + b'{"type":"x"}\n\n'
+    assert read(body, "") == [{"type": "x"}]
+
+
+@pytest.mark.parametrize(("body", "response"), [(b"null", None), (b"[]", []), (b'"text"', "text"), (b"7", 7)])
+def test_one_piece_that_is_no_object_is_left_to_who_reads_it(body: bytes, response: object) -> None:
+    assert read(body, JSON) == [{"type": "response.completed", "response": response}]
+
+
+@pytest.mark.parametrize("content_type", [JSON, "text/html", ""])
+@pytest.mark.parametrize(
+    "body", [b"", b" \n", b"<!DOCTYPE html>", b"{cut", b"error: no", b"internal error", b"\xff", b"[" * 100_000]
+)
+def test_what_is_neither_cannot_be_read(body: bytes, content_type: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        read(body, content_type)
+
+
+@pytest.mark.parametrize("body", [b"", b"\n\n", b": hello\n\n", b"<html>", b"data: {}"])
+def test_a_stream_without_an_event_is_an_empty_one(body: bytes) -> None:
+    assert read(body, EVENTS) == []
+
+
+@pytest.mark.parametrize("data", [b"[7]", b"7", b'"text"', b"{cut", b'{"a": "\xff"}', b"x", b"[" * 100_000])
+def test_an_event_that_is_no_json_object_cannot_be_read(data: bytes) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        read(b"data: " + data + b"\n\n", EVENTS)
+
+
+def test_half_a_surrogate_pair_is_read() -> None:
+    assert read(b'data: {"type": "\\ud800"}\n\n', EVENTS) == [{"type": "\ud800"}]
+
+
+def test_the_mark_for_the_end_ends_a_stream() -> None:
+    reader = ReplyReader(EVENTS)
+    assert list(reader.receive(b'data: {"type":"x"}\n\ndata: [DONE]\n\ndata: {"type":"y"}\n\n')) == [{"type": "x"}]
+    assert reader.has_ended
+
+
+def test_events_are_read_one_at_a_time() -> None:
+    events = ReplyReader(EVENTS).receive(b'data: {"type":"x"}\n\ndata: {cut\n\n')
+    assert next(events) == {"type": "x"}
+    with pytest.raises(ValueError, match="property name"):
+        next(events)
+
+
+@pytest.mark.parametrize("content_type", [EVENTS, JSON])
+@pytest.mark.parametrize("filler", [b" ", b"data: x"])
+def test_a_body_may_only_be_so_long(content_type: str, filler: bytes) -> None:
+    reader = ReplyReader(content_type)
+    chunk = filler * (LONGEST_REPLY_BYTES // len(filler) // 4)
+    for _ in range(4):
+        assert list(reader.receive(chunk)) == []
+    with pytest.raises(BodyTooLong, match=f"more than {LONGEST_REPLY_BYTES} bytes"):
+        list(reader.receive(chunk))

@@ -1,0 +1,105 @@
+"""How a whole answer is spoiled: bodies that no client should trip over.
+
+Every fault takes the good response and gives the reply that is sent in its place; `markers.py` lists their names.
+"""
+
+import copy
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from openai_responses_mcp.rehearsal.stream_events import encode_json
+from tests.stand_in.http_wire import Ending, Reply
+from tests.stand_in.pace import drip
+from tests.stand_in.replies import JSON_HEADERS, json_reply
+
+HUGE_BYTES = 100 * 1024 * 1024
+
+_CHUNK = b"x" * (256 * 1024)
+_PLACE_FOR_TEXT = "rehearsal-text-goes-here"
+
+
+def spoiled_body(fault: str, response: dict[str, Any]) -> Reply:
+    return SPOILED_BODIES[fault](response)
+
+
+def _truncated(response: dict[str, Any]) -> Reply:
+    body = encode_json(response)
+    return Reply(headers=JSON_HEADERS, body=body[: len(body) // 2], declared_length=len(body), ending=Ending.CUT)
+
+
+def _huge(response: dict[str, Any]) -> Reply:
+    return Reply(headers=JSON_HEADERS, body=_huge_body(response))
+
+
+async def _huge_body(response: dict[str, Any]) -> AsyncIterator[bytes]:
+    before, _, after = encode_json(_with_text(response, _PLACE_FOR_TEXT)).partition(_PLACE_FOR_TEXT.encode())
+    yield before
+    for _ in range(HUGE_BYTES // len(_CHUNK)):
+        yield _CHUNK
+    yield after
+
+
+def _html(response: dict[str, Any]) -> Reply:
+    page = b"<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>rehearsal</body></html>"
+    return Reply(headers={"content-type": "text/html"}, body=page)
+
+
+def _bad_utf8(response: dict[str, Any]) -> Reply:
+    body = encode_json(_with_text(response, _PLACE_FOR_TEXT)).replace(_PLACE_FOR_TEXT.encode(), b"\xff\xfe\xc3(")
+    return Reply(headers=JSON_HEADERS, body=body)
+
+
+def _verbatim(body: bytes) -> Callable[[dict[str, Any]], Reply]:
+    return lambda response: Reply(headers=JSON_HEADERS, body=body)
+
+
+def _reshaped(**fields: Any) -> Callable[[dict[str, Any]], Reply]:
+    return lambda response: json_reply(response | fields)
+
+
+def _with_field_of(kind: str, name: str, value: Any) -> Callable[[dict[str, Any]], Reply]:
+    """Set a field in every part of the output that is of this type, at any depth."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, list):
+            return [change(child) for child in node]
+        if not isinstance(node, dict):
+            return node
+        changed = {key: change(child) for key, child in node.items()}
+        return changed | {name: value} if node.get("type") == kind else changed
+
+    return lambda response: json_reply(response | {"output": change(response["output"])})
+
+
+def _with_text(response: dict[str, Any], text: str) -> dict[str, Any]:
+    spoiled = copy.deepcopy(response)
+    spoiled["output"] = [item for item in spoiled["output"] if item["type"] != "message"]
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    message = {"id": "msg_rehearsal", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
+    spoiled["output"].append(message)
+    return spoiled
+
+
+SPOILED_BODIES: dict[str, Callable[[dict[str, Any]], Reply]] = {
+    "truncated": _truncated,
+    "empty": _verbatim(b""),
+    "null": _verbatim(b"null"),
+    "list": _verbatim(b"[]"),
+    "string": _verbatim(b'"rehearsal"'),
+    "html": _html,
+    "bad-utf8": _bad_utf8,
+    "huge": _huge,
+    "drip": lambda response: Reply(headers=JSON_HEADERS, body=drip(encode_json(response))),
+    "not-json": _verbatim(b"{rehearsal: this is not JSON"),
+    "wrong-shape": lambda response: json_reply({"rehearsal": {"output": None}}),
+    "wrong-output": _reshaped(output="rehearsal"),
+    "wrong-item": lambda response: json_reply(response | {"output": [None, 7, "rehearsal", [], *response["output"]]}),
+    "wrong-content": _with_field_of("message", "content", {"text": "rehearsal"}),
+    "wrong-text": _with_field_of("output_text", "text", 7),
+    "wrong-annotations": _with_field_of("output_text", "annotations", [None, 7, {"type": "url_citation", "url": 7}]),
+    "wrong-usage": _reshaped(usage="rehearsal"),
+    "wrong-id": _reshaped(id=7),
+    "wrong-model": _reshaped(model=["rehearsal"]),
+    "wrong-status": _reshaped(status={"rehearsal": True}),
+    "wrong-sources": _with_field_of("search", "sources", [None, 7, {"type": "url"}, {"type": "api", "name": 7}]),
+}
