@@ -25,6 +25,7 @@ from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
 from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
@@ -65,8 +66,12 @@ def create_runner(
     resume_token_ttl_sec: int | None = None,
     audit: AuditMode = "best_effort",
     audit_head: str | os.PathLike[str] | None = None,
+    policy_file: str | os.PathLike[str] | None = None,
 ) -> AgentRunner:
-    """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory; single stores can be given."""
+    """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory; single stores can be given.
+
+    A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
+    """
     if safety_agent is None or not callable(getattr(safety_agent, "evaluate", None)):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
@@ -75,6 +80,9 @@ def create_runner(
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
 
     apply_log_level(os.environ)
+    rules = None if policy_file is None else open_rules(policy_file)
+    if rules and rules.policy.audit == "required":
+        audit = "required"
     lifetime, stores = lifetime_seconds(resume_token_ttl_sec, os.environ), open_stores(store, audit_head)
     masking, time, policies = Masking(), clock or stores.clock, policy_store or stores.policies
     # A head tells about our own log only; a store that was given keeps its own.
@@ -82,7 +90,8 @@ def create_runner(
     log = AuditLog(log_store or stores.logs, time, masking, audit, head)
     approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
     engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
-    guards, states = Guards(SafetyGate(safety_agent, policies), log, masking), SavedStates(Withholding(masking))
+    guards = Guards(SafetyGate(safety_agent, policies, rules=rules), log, masking)
+    states = SavedStates(Withholding(masking))
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -97,6 +106,15 @@ def create_runner(
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
         )
     )
+
+
+def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
+    """The rules of a policy file, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.agents.adapters.policy_file import PolicyFile
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    return PolicyRules(PolicyFile(policy_file, LinearPatterns()), SystemPaths())
 
 
 async def run(

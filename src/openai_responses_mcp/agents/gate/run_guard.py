@@ -14,7 +14,6 @@ from typing import Any
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.deciding import is_in_scope
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.models import (
     AgentCapabilitySnapshot,
@@ -78,6 +77,10 @@ class RunGuard(TurnGuard):
         return self._refusal
 
     @property
+    def profile_name(self) -> str:
+        return self._gate.profile_name(self.context.policy_profile)
+
+    @property
     def results(self) -> list[ToolCallResult]:
         """What has run, in the order in which it was asked for."""
         order = {call_id: place for place, call_id in enumerate(self._seen)}
@@ -123,11 +126,7 @@ class RunGuard(TurnGuard):
         if tool.scope_name in self._offered:
             return
         self._offered.add(tool.scope_name)
-        profile = await self._gate.profile(self.context.policy_profile)
-        decision = GateDecision("allow", tool.own_risk, f"in scope of the profile {profile.name}, run by the provider")
-        if not is_in_scope(tool, profile):
-            reason = f"{tool.scope_name} is outside the scopes of the profile {profile.name}"
-            decision = GateDecision("deny", tool.own_risk, reason)
+        decision = await self._gate.offer(tool, self.context.policy_profile)
         request = ToolCallRequest(
             tool.name, tool.kind, {}, run_id=self.run_id, tool_call_id=f"hosted:{tool.scope_name}"
         )

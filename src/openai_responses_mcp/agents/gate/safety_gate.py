@@ -1,9 +1,11 @@
 """The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
@@ -11,16 +13,17 @@ from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallReques
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.safety_agent import verdict_from
 from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PolicyProfile
+from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 
 JUDGE_LIMIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged."""
+    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`."""
 
-    policy_profile: str
+    policy_profile: str | None = None
     require_human_approval: bool = False
     guardrails: AgentGuardrails = NO_GUARDRAILS
 
@@ -29,10 +32,16 @@ class SafetyGate:
     """`limit_seconds` bounds judges that set themselves no limit."""
 
     def __init__(
-        self, safety_agent: Judge, policy_store: PolicyStore, *, limit_seconds: float = JUDGE_LIMIT_SECONDS
+        self,
+        safety_agent: Judge,
+        policy_store: PolicyStore,
+        *,
+        rules: PolicyRules | None = None,
+        limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
+        self._rules = rules
         self._limit_seconds = limit_seconds
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, context: GateContext) -> GateDecision:
@@ -42,13 +51,37 @@ class SafetyGate:
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is no tool of this agent")
         profile = await self.profile(context.policy_profile)
         await context.guardrails.check_call(request)
-        if not is_in_scope(tool, profile):
+        ruling = self._ruling(tool, request.args)
+        if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
             # The call is refused anyway, so the judge is not shown its arguments.
-            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
+            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile, ruling=ruling)
         verdict = await self._verdict(agent, request, profile)
-        return decide(tool, verdict, profile, require_human_approval=context.require_human_approval)
+        return decide(tool, verdict, profile, ruling=ruling, require_human_approval=context.require_human_approval)
 
-    async def profile(self, name: str) -> PolicyProfile:
+    async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
+        """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
+        profile = await self.profile(policy_profile)
+        if not is_in_scope(tool, profile):
+            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
+        if ruling := self._ruling(tool, {}):
+            decision = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)
+            if decision.decision != "allow":
+                return replace(decision, decision="deny", reason=f"{decision.reason}; the provider runs it unasked")
+        return GateDecision("allow", tool.own_risk, f"in scope of the profile {profile.name}, run by the provider")
+
+    def profile_name(self, chosen: str | None) -> str:
+        return chosen or (self._rules and self._rules.policy.profile) or DEFAULT_PROFILE
+
+    async def profile(self, chosen: str | None) -> PolicyProfile:
+        """The profile in force, with the scopes of the policy file in the place of its own."""
+        profile = await self._stored(self.profile_name(chosen))
+        scopes = self._rules.policy.scopes if self._rules else None
+        return profile if scopes is None else replace(profile, allowed_tool_scopes=scopes)
+
+    def _ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
+        return self._rules.ruling(tool, args) if self._rules else None
+
+    async def _stored(self, name: str) -> PolicyProfile:
         try:
             return await self._policies.get_profile(name)
         except AgentsError as exc:

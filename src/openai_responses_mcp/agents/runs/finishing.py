@@ -74,7 +74,7 @@ class FinishRun:
     def _result(
         self, run: Run, outcome: EngineOutcome, interruptions: Sequence[HumanApprovalRequest] = ()
     ) -> RunResult:
-        extensions: dict[str, Any] = {"policy_profile": run.guard.context.policy_profile}
+        extensions: dict[str, Any] = {"policy_profile": run.guard.profile_name}
         if self._audit.unwritten:
             extensions["AGENTS-E-LOG-STORE"] = f"{len(self._audit.unwritten)} audit records are not written yet"
         return RunResult(

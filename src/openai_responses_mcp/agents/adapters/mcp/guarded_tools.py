@@ -21,7 +21,7 @@ from openai_responses_mcp.agents.adapters.mcp.connections import (
     cause_in,
     entry_of,
 )
-from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer, directory_of
 from openai_responses_mcp.agents.adapters.sdk.internals import (
     prefixed_names,
     put_annotations,
@@ -109,6 +109,7 @@ def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_nam
         risk_level=rules.risk_of(tool.name),
         require_approval=rules.require_approval,
         definition=entry,
+        directory=directory_of(server),
     )
     if pins.get(key) not in (None, capability.pin):
         traits = replace(traits, require_approval=True, approval_reason=_CHANGED)

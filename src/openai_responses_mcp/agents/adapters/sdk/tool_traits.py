@@ -42,6 +42,7 @@ class ToolTraits:
     require_approval: bool = False
     definition: Any = None
     approval_reason: str = ASKS_FOR_APPROVAL
+    directory: str = ""
 
 
 def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
@@ -73,6 +74,7 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         require_approval=traits.require_approval,
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
+        directory=traits.directory,
     )
 
 
