@@ -21,9 +21,12 @@ from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
+from openai_responses_mcp.agents.policy.checking import PolicyFindings
+from openai_responses_mcp.agents.policy.never_applies import rules_that_never_apply
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.providers.models import ProviderName
@@ -115,6 +118,30 @@ def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
     from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
 
     return PolicyRules(PolicyFile(policy_file, LinearPatterns()), SystemPaths())
+
+
+def check_policy(policy_file: str) -> PolicyFindings:
+    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
+    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.agents.adapters.policy_file import read_policy
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    reading = read_policy(policy_file, LinearPatterns())
+    if reading.problems:
+        return PolicyFindings(len(reading.policy.rules), reading.problems)
+    never = [
+        f"{reading.rule_places[rule.number - 1]}: rule {rule.number} can never apply: {reason}"
+        for rule, reason in rules_that_never_apply(reading.policy, SystemPaths())
+    ]
+    return PolicyFindings(len(reading.policy.rules), (), tuple(never))
+
+
+async def replay_policy(policy_file: str, store: str) -> Replay:
+    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    policy, stores = open_rules(policy_file).policy, open_stores(store)
+    return await replay(policy, stores.policies, stores.logs, SystemPaths())
 
 
 async def run(

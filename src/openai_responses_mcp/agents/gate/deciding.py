@@ -20,7 +20,7 @@ from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Choice
 from openai_responses_mcp.agents.policy.ruling import Ruling
 
-_STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
+STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
 _CHOICES: dict[Choice, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
 
 
@@ -50,7 +50,7 @@ def decide(
         votes.append(("needs_human", tool.approval_reason))
     if require_human_approval:
         votes.append(("needs_human", "the caller asks for approval"))
-    strictest = max((decision for decision, _ in votes), key=_STRICTNESS.__getitem__)
+    strictest = max((decision for decision, _ in votes), key=STRICTNESS.__getitem__)
     reasons = [reason for decision, reason in votes if decision == strictest and reason]
     return GateDecision(strictest, risk, "; ".join(reasons))
 

@@ -13,7 +13,8 @@ from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallReques
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.safety_agent import verdict_from
 from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PolicyProfile
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.policy.rules import Policy
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 
 JUDGE_LIMIT_SECONDS = 120.0
@@ -70,13 +71,16 @@ class SafetyGate:
         return GateDecision("allow", tool.own_risk, f"in scope of the profile {profile.name}, run by the provider")
 
     def profile_name(self, chosen: str | None) -> str:
-        return chosen or (self._rules and self._rules.policy.profile) or DEFAULT_PROFILE
+        return self._policy.profile_name(chosen)
 
     async def profile(self, chosen: str | None) -> PolicyProfile:
-        """The profile in force, with the scopes of the policy file in the place of its own."""
-        profile = await self._stored(self.profile_name(chosen))
-        scopes = self._rules.policy.scopes if self._rules else None
-        return profile if scopes is None else replace(profile, allowed_tool_scopes=scopes)
+        """The profile in force, with the scopes of the policy file if that has any."""
+        policy = self._policy
+        return policy.scoped(await self._stored(policy.profile_name(chosen)))
+
+    @property
+    def _policy(self) -> Policy:
+        return self._rules.policy if self._rules else Policy()
 
     def _ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
         return self._rules.ruling(tool, args) if self._rules else None

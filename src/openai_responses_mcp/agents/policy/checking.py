@@ -54,6 +54,15 @@ class Problem:
         return f"{shown(self.path)} {self.text}".strip()
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyFindings:
+    """What a check of a file found, each with its place; without problems, also the rules that can never apply."""
+
+    rules: int
+    problems: tuple[str, ...] = ()
+    never_apply: tuple[str, ...] = ()
+
+
 def shown(path: KeyPath) -> str:
     """A key as people say it: `rule 2: when.path`. Rules count from 1."""
     if path[:1] == ("rules",) and len(path) > 1:

@@ -4,10 +4,10 @@ How a rule fits a call is told in `fitting`, what a file may hold in `checking`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from openai_responses_mcp.agents.policy.profiles import ProfileName
+from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PolicyProfile, ProfileName
 
 Choice = Literal["allow", "ask", "deny"]
 AuditNeed = Literal["required", "best_effort"]
@@ -88,3 +88,10 @@ class Policy:
     ask: AskedAt | None = None
     budget: Budget | None = None
     wait_seconds: float | None = None
+
+    def profile_name(self, chosen: str | None = None) -> str:
+        return chosen or self.profile or DEFAULT_PROFILE
+
+    def scoped(self, profile: PolicyProfile) -> PolicyProfile:
+        """The profile with the scopes of the policy in the place of its own."""
+        return profile if self.scopes is None else replace(profile, allowed_tool_scopes=self.scopes)
