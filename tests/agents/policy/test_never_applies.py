@@ -33,8 +33,8 @@ READ = {"tools": ["files/read_*"]}
         ([READ, {"tools": ["files/read_a", "files/write"]}], {}),
         ([READ, {"tools": ["files/read_a", "files/read_b"], "risk": 3}], {2: "rule 1 always comes first"}),
         (
-            [{"tools": ["files/[a-m]*"]}, {"tools": ["files/[!a-m]*"]}, {"tools": ["files/?*"]}],
-            {3: "rules 1, 2 together always come first"},
+            [{"tools": ["files/[a-m]*"]}, {"tools": ["x/*"]}, {"tools": ["files/[!a-m]*"]}, {"tools": ["files/?*"]}],
+            {4: "rules 1, 3 together always come first"},
         ),
         ([{"tools": ["files/[a-m]*"]}, {"tools": ["files/[n-z]*"]}, {"tools": ["files/?*"]}], {}),
         # with a when

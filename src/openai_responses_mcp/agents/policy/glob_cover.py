@@ -5,7 +5,7 @@ over every letter that any of them tells apart from others.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 NAMES_OF_TOOLS = "?*/?*"
@@ -23,7 +23,7 @@ _UNUSUAL = "\U0010fffd"
 
 def is_covered(all_of: Sequence[str], any_of: Sequence[str]) -> bool:
     """Whether every text that fits all of the first fits one of the second. Without a second: whether none fits."""
-    if _is_uncovered(_example(all_of[0]), all_of, any_of):
+    if any(_is_uncovered(text, all_of, any_of) for text in _examples(all_of[0])):
         return False
     wanted, cover = [_steps(glob) for glob in all_of], [_steps(glob) for glob in any_of]
     letters = _letters([*wanted, *cover])
@@ -45,9 +45,10 @@ def is_covered(all_of: Sequence[str], any_of: Sequence[str]) -> bool:
     return True
 
 
-def _example(glob: str) -> str:
-    """A text with an unusual letter for each wildcard: it nearly always shows at once what is not covered."""
-    return glob.replace("*", _UNUSUAL).replace("?", _UNUSUAL)
+def _examples(glob: str) -> Iterator[str]:
+    """Texts with something unusual for each wildcard: they nearly always show at once what is not covered."""
+    for unusual in (_UNUSUAL, f"{_UNUSUAL}/{_UNUSUAL}"):
+        yield glob.replace("*", unusual).replace("?", _UNUSUAL)
 
 
 def _is_uncovered(text: str, all_of: Sequence[str], any_of: Sequence[str]) -> bool:

@@ -42,6 +42,9 @@ def _shadowed(rule: Rule, earlier: Sequence[Rule]) -> str:
             return f"rule {one.number} always comes first"
     if not _covers(before, rule):
         return ""
+    for one in tuple(before):
+        without = [other for other in before if other is not one]
+        before = without if _covers(without, rule) else before
     return f"rules {', '.join(str(one.number) for one in before)} together always come first"
 
 
