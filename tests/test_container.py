@@ -74,6 +74,7 @@ def test_the_defaults_become_the_rules_of_answering() -> None:
     assert rules.profiles == {"answer": Profile("gpt-5.2", "medium", "medium")}
     assert (rules.instructions, rules.recency_days, rules.max_results, rules.domains) == ("Be brief.", 60, 5, ())
     assert (rules.restrict_to_domains, rules.search_context_size, rules.user_location) == (False, None, ())
+    assert rules.searches_live is True
     assert (rules.max_citations, rules.max_output_tokens, rules.store) == (3, None, True)
 
 
@@ -88,6 +89,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
             restrict_to_domains=True,
             context_size="high",
             user_location=UserLocation(country="JP", timezone="Asia/Tokyo"),
+            live=False,
         ),
     )
     rules = answering_rules(settings, "")
@@ -98,6 +100,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
     assert (rules.recency_days, rules.max_results, rules.domains) == (7, 2, ("a.org",))
     assert (rules.restrict_to_domains, rules.search_context_size) == (True, "high")
     assert rules.user_location == (("country", "JP"), ("timezone", "Asia/Tokyo"))
+    assert rules.searches_live is False
     assert (rules.max_output_tokens, rules.store) == (100, False)
 
 

@@ -32,6 +32,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         restrict_to_domains=settings.search.restrict_to_domains,
         search_context_size=settings.search.context_size,
         user_location=tuple((name, place) for name, place in places.items() if place),
+        searches_live=settings.search.live,
         max_citations=settings.policy.max_citations,
         max_output_tokens=settings.request.max_output_tokens,
         store=settings.request.store,
@@ -69,6 +70,7 @@ class Container(containers.DeclarativeContainer):
         timeout_seconds=settings.provided.request.timeout_seconds,
         max_concurrency=max_concurrency,
         omit=settings.provided.request.omit,
+        extra=settings.provided.request.extra,
         clock=clock,
         mask=mask,
     )

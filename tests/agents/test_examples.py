@@ -111,7 +111,7 @@ async def test_the_same_agent_runs_on_both_providers(
         await run("two_providers", "How far is it?")
     assert capsys.readouterr().out.splitlines() == [
         "ollama (llama3.2): It is 515 km.",
-        "openai (gpt-4.1-mini): It is 515 km.",
+        "openai (gpt-5.4-mini): It is 515 km.",
     ]
 
 

@@ -169,6 +169,19 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
             "1: request.timeout_ms must be a whole number of at least 1 (found a mapping)",
         ),
         ("request: {store: yes}", '1: request.store must be true or false (found "yes")'),
+        (
+            "request: {extra: flex}",
+            '1: request.extra must be a mapping of keys without NaN and infinity (found "flex")',
+        ),
+        (
+            "request: {extra: {top_p: [.nan]}}",
+            "1: request.extra must be a mapping of keys without NaN and infinity (found a mapping)",
+        ),
+        (
+            "request:\n  extra:\n    service_tier: flex\n    store: false",
+            "4: request.extra.store is set by the server itself: use request.store",
+        ),
+        ("request: {extra: {stream: false}}", "1: request.extra.stream is set by the server itself: leave it out"),
         ("request: {timeout: 1}", "1: unknown key request.timeout (did you mean request.timeout_ms?)"),
         ("request: {maxRetries: 1}", "1: unknown key request.maxRetries (did you mean request.max_retries?)"),
         ("max_citations: 3", "1: unknown key max_citations (did you mean policy.max_citations?)"),
@@ -244,6 +257,15 @@ def test_a_wrong_variable_is_named(problems: Problems, name: str, text: str, lin
 
 def test_a_problem_is_one_line_whatever_is_in_it(problems: Problems) -> None:
     assert problems('"a\\nb\\e[31m\\u2028": 1') == ["config.yaml:1: unknown key a b [31m "]
+
+
+def test_request_fields_that_the_server_does_not_set_can_be_added(configured: Load) -> None:
+    text = "request: {extra: {service_tier: flex, max_tool_calls: 5, metadata: {team: a, not_sent: null}}}"
+    assert configured(text).settings.request.extra == {
+        "service_tier": "flex",
+        "max_tool_calls": 5,
+        "metadata": {"team": "a"},
+    }
 
 
 # API keys

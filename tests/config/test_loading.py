@@ -27,10 +27,10 @@ Problems = Callable[..., list[str]]
 ROOT = Path(__file__).parent.parent.parent
 KEY = "sk-proj-abcdefgh12345678"
 
-PROFILES_OF_V0_9 = ModelProfiles(
+PROFILES_OF_THE_EXAMPLE = ModelProfiles(
     answer=Profile("gpt-5.2", "medium", "medium"),
-    answer_detailed=Profile("gpt-5.1-codex", "high", "high"),
-    answer_quick=Profile("gpt-5.2-chat-latest", "low", "low"),
+    answer_detailed=Profile("gpt-5.5", "high", "high"),
+    answer_quick=Profile("gpt-5.4-mini", "low", "low"),
 )
 
 
@@ -241,7 +241,8 @@ def test_a_policy_path_that_is_not_used_is_warned_of(configured: Load) -> None:
 
 def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
     flags = Flags(model="m", debug=True)
-    configuration = configured("server: {tools: [answer]}", flags, MODEL_ANSWER="n", MAX_CITATIONS="2", DEBUG="1")
+    text = "server: {tools: [answer]}\nrequest: {extra: {metadata: {a: [b]}}}"
+    configuration = configured(text, flags, MODEL_ANSWER="n", MAX_CITATIONS="2", DEBUG="1")
     shown = show(configuration, {})
     assert shown["version"] == __version__
     assert shown["sources"] == {
@@ -253,6 +254,8 @@ def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
     assert shown["effective"]["server"]["tools"] == ["answer"]
     assert shown["effective"]["model_profiles"]["answer"]["model"] == "m"
     assert shown["effective"]["search"]["defaults"]["recency_days"] == 60
+    assert shown["effective"]["search"]["live"] is True
+    assert shown["effective"]["request"]["extra"] == {"metadata": {"a": ["b"]}}
     assert json.loads(json.dumps(shown)) == shown
 
 
@@ -267,7 +270,7 @@ def test_show_masks_what_is_secret(configured: Load) -> None:
         "MODEL_ANSWER": KEY,
         "MODEL_QUICK": "my-own-key",
     }
-    shown = show(configured("", **environ), {"OPENAI_API_KEY": "my-own-key"})
+    shown = show(configured("request: {extra: {a: [my-own-key]}}", **environ), {"OPENAI_API_KEY": "my-own-key"})
     assert shown["effective"]["openai"]["base_url"] == "https://***@gateway.example/v1"
     assert KEY not in json.dumps(shown)
     assert "my-own-key" not in json.dumps(shown)
@@ -276,10 +279,10 @@ def test_show_masks_what_is_secret(configured: Load) -> None:
 # What is shipped with it
 
 
-def test_the_example_loads_and_shows_the_profiles_of_the_specification() -> None:
+def test_the_example_loads_and_shows_a_profile_for_each_tool() -> None:
     configuration = load(Flags(config=str(ROOT / "config" / "config.yaml.example")), {})
     assert configuration.warnings == ()
-    assert configuration.settings == Settings(model_profiles=PROFILES_OF_V0_9)
+    assert configuration.settings == Settings(model_profiles=PROFILES_OF_THE_EXAMPLE)
 
 
 def test_the_example_still_loads_when_everything_in_it_is_switched_on(configured: Load, home: Path) -> None:
@@ -289,6 +292,7 @@ def test_the_example_still_loads_when_everything_in_it_is_switched_on(configured
     (home / ".config" / "openai-responses-mcp" / "policy.md").write_text(policy, encoding="utf-8")
     configuration = configured("\n".join(switched_on))
     assert configuration.settings.request.omit == ("truncation", "include")
+    assert configuration.settings.request.extra == {"service_tier": "flex"}
     assert configuration.system_policy == join_policy(SYSTEM_POLICY, policy, "append")
 
 

@@ -32,7 +32,7 @@ from tests.contracts.openai_gateways import forget_proxies, maybe_listener, open
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
 from tests.stand_in.server import StandIn
 
-REQUEST = ModelRequest(model="gpt-4.1-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
+REQUEST = ModelRequest(model="gpt-5.4-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
 RETRIES = 2
 
 # What goes wrong, and how it is told. The first three also go wrong at the real API.

@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
+from openai_responses_mcp.domain.citations import Selection, select_citations, used_search, with_sources
 from openai_responses_mcp.domain.models import Citation, ModelReply, Source
 
 TODAY = "2026-11-16"
@@ -13,7 +13,7 @@ OURS = "Sources:\n- https://a.example (2026-01-02)\n- oai-weather (2026-11-16)"
 
 def chosen(cited: tuple[Source, ...], searched: tuple[Source, ...], limit: int = 3) -> list[str]:
     reply = ModelReply(text="", cited=cited, searched=searched)
-    return [citation.url for citation in select_citations(reply, today=TODAY, limit=limit)]
+    return [citation.url for citation in select_citations(reply, today=TODAY, limit=limit).citations]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,45 @@ def test_a_limit_of_two_or_more_never_cuts_off_every_source_id(
     assert chosen(cited, searched, limit) == urls
 
 
-def test_a_citation_keeps_the_title_and_the_date_of_its_source_or_gets_the_day_of_access() -> None:
+def test_a_citation_keeps_the_date_of_its_source_or_gets_the_day_of_access_and_says_which() -> None:
     reply = ModelReply(text="", cited=(Source("https://a.example", "A", "2025-05-05"), Source("https://b.example")))
-    assert select_citations(reply, today=TODAY, limit=3) == (
-        Citation("https://a.example", "2025-05-05", "A"),
-        Citation("https://b.example", TODAY, None),
+    assert select_citations(reply, today=TODAY, limit=3).citations == (
+        Citation("https://a.example", "2025-05-05", "A", "published"),
+        Citation("https://b.example", TODAY, None, "accessed"),
     )
+
+
+@pytest.mark.parametrize(
+    ("cited", "searched", "domains", "shown", "left_out"),
+    [
+        ((A, B), (), (), (A, B), ()),
+        ((A, B), (), ("a.example",), (A,), (B,)),
+        ((A, B, B), (), ("c.example", "a.example"), (A,), (B,)),
+        ((A, B), (), ("example",), (A, B), ()),
+        ((A, B), (WEATHER, C), ("a.example",), (A, WEATHER), (B,)),
+        # What the model only looked at does not take the place of what it cited.
+        ((B,), (A,), ("a.example",), (), (B,)),
+        ((), (A, B, WEATHER), ("a.example",), (A, WEATHER), (B,)),
+    ],
+)
+def test_sources_from_outside_the_domains_are_left_out_and_named(
+    cited: tuple[Source, ...],
+    searched: tuple[Source, ...],
+    domains: tuple[str, ...],
+    shown: tuple[Source, ...],
+    left_out: tuple[Source, ...],
+) -> None:
+    reply = ModelReply(text="", cited=cited, searched=searched)
+    assert select_citations(reply, today=TODAY, limit=3, allowed_domains=domains) == Selection(
+        citations=tuple(Citation(source.name, TODAY, source.title) for source in shown),
+        left_out=tuple(source.name for source in left_out),
+    )
+
+
+def test_what_is_left_out_takes_no_place_under_the_limit() -> None:
+    reply = ModelReply(text="", cited=(B, A, C))
+    selection = select_citations(reply, today=TODAY, limit=2, allowed_domains=("a.example", "c.example"))
+    assert [citation.url for citation in selection.citations] == [A.name, C.name]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +199,17 @@ FORGED = Source("https://a.example/\n- https://evil.example (2026-01-01)\r\x1b[2
 
 def test_a_source_cannot_forge_lines_of_the_section() -> None:
     forged_id = Source("oai\n- https://evil.example", title="api\x1b", is_url=False)
-    citations = select_citations(ModelReply(text="", cited=(FORGED,), searched=(forged_id,)), today=TODAY, limit=3)
+    citations = select_citations(
+        ModelReply(text="", cited=(FORGED,), searched=(forged_id,)), today=TODAY, limit=3
+    ).citations
     assert [citation.url for citation in citations] == [
         "https://a.example/%0A-%20https://evil.example%20(2026-01-01)%0D%1B[2J%E2%80%A8",
         "oai - https://evil.example",
     ]
     assert [citation.title for citation in citations] == ["A B", "api "]
     assert with_sources("Because.", citations, today=TODAY).count("\n- ") == 2
+
+
+def test_a_heading_far_from_the_end_begins_no_section() -> None:
+    text = "Sources:\n" + "- x\n" * 2000
+    assert with_sources(text, CITED, today=TODAY) == f"{text}\n{OURS}"

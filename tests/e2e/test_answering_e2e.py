@@ -56,7 +56,10 @@ def test_a_question_about_today_is_answered_with_dated_sources(warm_server: Serv
 def test_the_result_holds_the_answer_twice_and_says_what_it_took(warm_server: Server) -> None:
     result = warm_server.ask("What is the latest release?")["result"]
     answer, response_id = json.loads(result["content"][0]["text"]), result["structuredContent"]["response_id"]
+    kinds = [citation.pop("date_kind") for citation in result["structuredContent"]["citations"]]
     assert result["structuredContent"] == {**answer, "response_id": response_id}
+    assert kinds
+    assert set(kinds) <= {"published", "accessed"}
     assert result["content"][1] == {"type": "text", "text": f"[Response ID: {response_id}]"}
     assert len(result["content"]) == 2
     assert "isError" not in result
@@ -128,14 +131,15 @@ def test_bad_arguments_are_refused_by_name(warm_server: Server, arguments: dict[
 def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInThread) -> None:
     server = start(
         config="""
-            request: {max_output_tokens: 99, omit: [truncation, include]}
+            request: {max_output_tokens: 99, omit: [truncation, include], extra: {service_tier: flex}}
             model_profiles: {answer_quick: {model: o3-mini}, answer_detailed: {model: gpt-4.1}}
             policy: {max_citations: 1}
             search:
-              defaults: {recency_days: 1.5, max_results: 3, domains: [a.example]}
+              defaults: {recency_days: 1.5, max_results: 3, domains: [example.com]}
               restrict_to_domains: true
               context_size: high
               user_location: {country: JP, city: Tokyo}
+              live: false
         """,
         ANSWER_EFFORT="high",
         ANSWER_VERBOSITY="low",
@@ -148,13 +152,14 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInTh
     assert asked["tools"] == [
         {
             "type": "web_search",
-            "filters": {"allowed_domains": ["a.example"]},
+            "filters": {"allowed_domains": ["example.com"]},
             "search_context_size": "high",
             "user_location": {"type": "approximate", "country": "JP", "city": "Tokyo"},
+            "external_web_access": False,
         }
     ]
-    assert "recency_days=1.5, max_results=3. domains: a.example today=" in text_of(asked)
-    assert asked["max_output_tokens"] == 99
+    assert "recency_days=1.5, max_results=3. domains: example.com today=" in text_of(asked)
+    assert (asked["max_output_tokens"], asked["service_tier"]) == (99, "flex")
     assert asked["text"] == {"verbosity": "low"}
     assert asked["reasoning"] == {"effort": "high"}
     assert not {"truncation", "include"} & set(asked)
@@ -163,6 +168,16 @@ def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInTh
     assert "text" not in quick
     assert detailed["model"] == "gpt-4.1"
     assert not {"text", "reasoning"} & set(detailed)
+
+
+def test_sources_that_slip_through_the_restriction_are_left_out_and_named(start: Start) -> None:
+    server = start(config="search: {restrict_to_domains: true}")
+    result = server.ask("What is the latest release?", domains=["a.example"])["result"]
+    structured, left_out = result["structuredContent"], result["_meta"]["openai-responses-mcp/left_out"]
+    assert left_out
+    assert all(url.startswith("https://example.com/") for url in left_out)
+    assert structured["used_search"] is True
+    assert [citation["url"] for citation in structured["citations"] if "://" in citation["url"]] == []
 
 
 def test_a_profile_that_was_taken_away_is_a_failure_that_names_it(start: Start) -> None:

@@ -186,6 +186,7 @@ def test_a_stderr_that_is_never_read_holds_up_no_call(start: Start) -> None:
         (["--ask", "Why?", "--rehearse"], ">&- 2>&-", 0, ""),
         *((["--version"], f">{path}", 1, "openai-responses-mcp: cannot write to stdout") for path in FULL),
         *((["--ask", "Why?", "--rehearse"], f">{path}", 1, "cannot write the answer") for path in FULL),
+        *((["--doctor"], f">{path}", 1, "cannot write the report") for path in FULL),
     ],
 )
 def test_commands_end_in_peace_when_nobody_can_read_what_they_say(

@@ -1,5 +1,6 @@
 """`--ask` for somebody who is watching: a pseudo-terminal stands in for the screen."""
 
+import json
 import os
 import pty
 import select
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.server import StandInThread
 
 CLEAR_LINE = "\r\x1b[K"
@@ -100,3 +102,48 @@ def test_an_interrupt_ends_the_waiting_without_a_traceback(
     assert screen.finish() == (130, "")
     assert screen.shown.endswith(CLEAR_LINE)
     rehearsal.wait_for_abort(1)
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
+
+
+def message(text: str) -> Reply:
+    """A reply in one piece with this as its output text, or a refusal of this text."""
+    search = {"type": "web_search_call", "action": {"type": "search", "query": f"why {ESCAPES}"}}
+    part = {"type": "output_text", "text": text, "annotations": []}
+    body = {
+        "id": f"resp_{ESCAPES}",
+        "model": f"gpt-{ESCAPES}",
+        "output": [search, {"type": "message", "content": [part]}],
+    }
+    done = {"type": "response.completed", "response": body}
+    added = {"type": "response.output_item.done", "item": search}
+    events = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in (added, done))
+    return Reply(headers={"content-type": "text/event-stream"}, body=events)
+
+
+HOSTILE = {
+    "answer, progress and footnote": message(f"Because.{ESCAPES}"),
+    "refusal": Reply(
+        headers={"content-type": "application/json"},
+        body=json.dumps(
+            {"output": [{"type": "message", "content": [{"type": "refusal", "refusal": f"No.{ESCAPES}"}]}]}
+        ).encode(),
+    ),
+    "error": Reply(400, {"content-type": "application/json"}, json.dumps({"error": {"message": ESCAPES}}).encode()),
+}
+
+
+@pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_that_the_api_says_steers_the_terminal(
+    ask: Callable[[str], Screen], rehearsal: StandInThread, reply: Reply
+) -> None:
+    async def answer(request: RecordedRequest) -> Reply:
+        return reply
+
+    rehearsal.server.handler = answer
+    screen = ask("Why?")
+    _, answer_text = screen.finish()
+    shown = screen.shown.replace(CLEAR_LINE, "") + answer_text
+    assert "owned" in shown
+    assert [letter for letter in shown if letter in ESCAPES and not letter.isprintable()] == []

@@ -1,4 +1,4 @@
-"""A long life in short: many calls, one in ten failing, one in twenty cancelled, one in four streamed; nothing grows.
+"""A long life in short: many calls, one in ten failing, one in twenty cancelled, one in four with progress; nothing grows.
 
     python -m tests.reliability.soak [--calls 100000]
 

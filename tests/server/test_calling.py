@@ -42,7 +42,7 @@ async def test_a_question_is_answered_with_exactly_four_fields_and_the_id_beside
         )
     )
     reply = await wired.reply_to(tool_call(7))
-    fields = {
+    fields: dict[str, Any] = {
         "answer": "Because.\n\nSources:\n- https://a.example (2026-01-02)",
         "used_search": True,
         "citations": [{"url": "https://a.example", "title": "A", "published_at": "2026-01-02"}],
@@ -51,7 +51,8 @@ async def test_a_question_is_answered_with_exactly_four_fields_and_the_id_beside
     assert (reply["jsonrpc"], reply["id"]) == ("2.0", 7)
     assert json.loads(reply["result"]["content"][0]["text"]) == fields
     assert reply["result"]["content"][1:] == [{"type": "text", "text": "[Response ID: resp_1]"}]
-    assert reply["result"]["structuredContent"] == {**fields, "response_id": "resp_1"}
+    dated = [{**fields["citations"][0], "date_kind": "published"}]
+    assert reply["result"]["structuredContent"] == {**fields, "citations": dated, "response_id": "resp_1"}
     assert reply["result"]["_meta"]["openai-responses-mcp/searches"] == 1
 
 

@@ -1,18 +1,22 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
 from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
-from openai_responses_mcp.server.tools import TOOLS
+from openai_responses_mcp.server.tools import TOOLS, Tool
 
 ANSWER, IRIS = TOOLS["answer"], TOOLS["iris"]
 
 FOUND = Answer(
     text="Because. 日本",
     used_search=True,
-    citations=(Citation("https://a.example", "2026-01-02", "A"), Citation("oai-weather", "2026-11-16")),
+    citations=(
+        Citation("https://a.example", "2026-01-02", "A", "published"),
+        Citation("oai-weather", "2026-11-16", None, "accessed"),
+    ),
     model="gpt-5.2",
     response_id="resp_1",
     usage=Usage(1, 2, 3),
@@ -28,6 +32,10 @@ FIELDS = {
     ],
     "model": "gpt-5.2",
 }
+DATED = [
+    {"url": "https://a.example", "title": "A", "published_at": "2026-01-02", "date_kind": "published"},
+    {"url": "oai-weather", "published_at": "2026-11-16", "date_kind": "accessed"},
+]
 
 
 def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_it() -> None:
@@ -35,12 +43,18 @@ def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_i
     text, response_id = result["content"]
     assert (text["type"], json.loads(text["text"])) == ("text", FIELDS)
     assert response_id == {"type": "text", "text": "[Response ID: resp_1]"}
-    assert result["structuredContent"] == {**FIELDS, "response_id": "resp_1"}
+    assert result["structuredContent"] == {**FIELDS, "citations": DATED, "response_id": "resp_1"}
     assert result["_meta"] == {
         "openai-responses-mcp/usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
         "openai-responses-mcp/searches": 2,
     }
     assert set(result) == {"content", "structuredContent", "_meta"}
+
+
+def test_the_schema_declares_every_field_of_a_citation() -> None:
+    schema = ANSWER.described()["outputSchema"]["properties"]["citations"]["items"]["properties"]
+    assert set(DATED[0]) == set(schema)
+    assert {citation["date_kind"] for citation in DATED} == set(schema["date_kind"]["enum"])
 
 
 def test_what_an_answer_does_not_have_is_left_out() -> None:
@@ -49,6 +63,15 @@ def test_what_an_answer_does_not_have_is_left_out() -> None:
     assert [json.loads(block["text"]) for block in result["content"]] == [fields]
     assert result["structuredContent"] == fields
     assert result["_meta"] == {"openai-responses-mcp/searches": 0}
+
+
+@pytest.mark.parametrize("tool", [ANSWER, IRIS], ids=["answer", "iris"])
+def test_sources_that_were_left_out_are_named_beside_the_answer(tool: Tool) -> None:
+    answer = replace(BARE, left_out=("https://x.example/1", "https://y.example"))
+    assert tool_result(tool, answer)["_meta"] == {
+        "openai-responses-mcp/searches": 0,
+        "openai-responses-mcp/left_out": ["https://x.example/1", "https://y.example"],
+    }
 
 
 def test_the_response_id_can_be_kept_out_of_the_text_but_stays_in_the_structure() -> None:

@@ -94,5 +94,10 @@ def test_the_output_schema_is_that_of_the_answer() -> None:
     schema = ANSWER.described()["outputSchema"]
     assert schema["required"] == ["answer", "used_search", "citations", "model"]
     assert list(schema["properties"]) == ["answer", "used_search", "citations", "model", "response_id"]
-    assert list(schema["properties"]["citations"]["items"]["properties"]) == ["url", "title", "published_at"]
+    assert list(schema["properties"]["citations"]["items"]["properties"]) == [
+        "url",
+        "title",
+        "published_at",
+        "date_kind",
+    ]
     assert list(IRIS.described()["outputSchema"]["properties"]) == ["answer", "response_id"]

@@ -28,6 +28,24 @@ RETIRED_KEYS: dict[tuple[str, ...], str] = {
 }
 _TRANSPORT = ("server", "transport")
 
+# What the server itself puts into a request -> what to use instead of request.extra.
+SERVER_FIELDS: dict[str, str] = {
+    "background": "leave it out",
+    "include": "use request.omit to leave it out",
+    "input": "it holds the question",
+    "instructions": "use policy.system",
+    "max_output_tokens": "use request.max_output_tokens",
+    "model": "use model_profiles",
+    "previous_response_id": "it comes with the question",
+    "reasoning": "use model_profiles.answer.reasoning_effort",
+    "store": "use request.store",
+    "stream": "leave it out",
+    "text": "use model_profiles.answer.verbosity",
+    "tools": "use search",
+    "truncation": "use request.omit to leave it out",
+}
+_EXTRA = ("request", "extra")
+
 _UNKNOWN_KEY = "extra_forbidden"  # as pydantic calls it
 
 _API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")
@@ -89,6 +107,7 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
     for path, error in sorted(errors.items(), key=lambda item: file.document.line_of(item[0])):
         if not any(secret[: len(path)] == path for secret in secrets):
             _tell(path, error, file, findings)
+    _refuse_server_fields(settings, file, findings)
     return (Settings(), {}) if errors else (settings, written)
 
 
@@ -102,6 +121,13 @@ def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Se
         return {}, TypeAdapter(Settings).validate_json(json.dumps(written), strict=True)
     except ValidationError as exc:
         return {_path_of(error): error for error in exc.errors(include_url=False)}, Settings()
+
+
+def _refuse_server_fields(settings: Settings, file: ConfigFile, findings: Findings) -> None:
+    for name in settings.request.extra:
+        if name in SERVER_FIELDS:
+            path = (*_EXTRA, name)
+            findings.problem(f"{file.place(path)}: {_dotted(path)} is set by the server itself: {SERVER_FIELDS[name]}")
 
 
 def _path_of(error: "ErrorDetails") -> "KeyPath":

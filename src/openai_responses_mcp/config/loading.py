@@ -259,6 +259,8 @@ def _expanded(path: str, environ: Mapping[str, str]) -> str:
 def _plain(value: Any, mask: Callable[[str], str]) -> Any:
     if is_section(value):
         return {name: _plain(inner, mask) for name, inner in value._asdict().items()}
-    if isinstance(value, tuple):
+    if isinstance(value, Mapping):
+        return {name: _plain(inner, mask) for name, inner in value.items()}
+    if isinstance(value, tuple | list):
         return [_plain(item, mask) for item in value]
     return mask(value) if isinstance(value, str) else value

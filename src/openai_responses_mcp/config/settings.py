@@ -7,7 +7,7 @@ long to define (docs/benchmarks.md). No `from __future__ import annotations` her
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, get_args, get_origin
@@ -55,6 +55,7 @@ Address = Annotated[
     ),
 ]
 Count = Annotated[int, Range(ge=1)]
+Fields = Annotated[Mapping[str, Any], Rule("without NaN and infinity", lambda fields: _is_json(fields))]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
@@ -82,6 +83,7 @@ class RequestSettings(NamedTuple):
     store: bool = True
     max_output_tokens: Count | None = None
     omit: tuple[OmittedField, ...] = ()
+    extra: Fields = {}  # noqa: RUF012 - nothing changes it
 
     @property
     def timeout_seconds(self) -> float:
@@ -143,6 +145,7 @@ class SearchSettings(NamedTuple):
     restrict_to_domains: bool = False
     context_size: ContextSize | None = None
     user_location: UserLocation | None = None
+    live: bool = True
 
 
 class ServerSettings(NamedTuple):
@@ -222,7 +225,20 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-_NOUNS: dict[Any, str] = {bool: "true or false", int: "a whole number", int | float: "a number", str: "text"}
+def _is_json(value: Any) -> bool:
+    """Numbers that JSON cannot write are all that a YAML file can hold beyond it."""
+    if isinstance(value, Mapping | list):
+        return all(map(_is_json, value.values() if isinstance(value, Mapping) else value))
+    return not isinstance(value, float) or -inf < value < inf
+
+
+_NOUNS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    int | float: "a number",
+    str: "text",
+    Mapping[str, Any]: "a mapping of keys",
+}
 _READERS: dict[Any, Callable[[str], Any]] = {int: _whole_number, int | float: _number, str: str}
 
 

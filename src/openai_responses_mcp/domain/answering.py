@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
+from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
 from openai_responses_mcp.domain.models import (
     Answer,
     ModelReply,
@@ -18,8 +19,8 @@ from openai_responses_mcp.domain.models import (
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
-_SPEAKS_VERBOSITY = ("gpt-5",)
-_SPEAKS_EFFORT = ("gpt-5", "o3", "o4")
+# Of the text: more than any model writes in one answer.
+LONGEST_ANSWER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,48 @@ class AnsweringRules:
     restrict_to_domains: bool
     search_context_size: str | None
     user_location: tuple[tuple[str, str], ...]
+    searches_live: bool
     max_citations: int
     max_output_tokens: int | None
     store: bool
+
+
+def model_request(question: Question, rules: AnsweringRules, today: date) -> ModelRequest:
+    """What the model is asked with. Raises `ProfileMissing`."""
+    profile = rules.profiles.get(question.profile) or rules.profiles.get("answer")
+    if profile is None:
+        raise ProfileMissing("model_profiles.answer is required")
+    model = question.model or profile.model
+    effort = question.reasoning_effort or profile.reasoning_effort
+    domains = rules.domains if question.domains is None else question.domains
+    return ModelRequest(
+        model=model,
+        instructions=rules.instructions,
+        input_text=f"{question.text}\n{_hints(question, rules, domains, today)}",
+        search=SearchTool(
+            allowed_domains=domains if rules.restrict_to_domains else (),
+            context_size=question.search_context_size or rules.search_context_size,
+            user_location=rules.user_location,
+            is_live=rules.searches_live,
+        ),
+        reasoning_effort=effort if takes_effort(model) else None,
+        verbosity=profile.verbosity if takes_verbosity(model) else None,
+        previous_response_id=question.previous_response_id,
+        max_output_tokens=rules.max_output_tokens,
+        store=rules.store,
+        use_code_interpreter=question.use_code_interpreter,
+    )
+
+
+def _hints(question: Question, rules: AnsweringRules, domains: tuple[str, ...], today: date) -> str:
+    recency = rules.recency_days if question.recency_days is None else question.recency_days
+    results = rules.max_results if question.max_results is None else question.max_results
+    hints = f"[Hints] recency_days={_plain(recency)}, max_results={_plain(results)}."
+    if domains:
+        hints += f" domains: {', '.join(domains)}"
+    if question.style:
+        hints += f" style: {question.style}"
+    return f"{hints} {_dates(today)} (Asia/Tokyo)"
 
 
 class AnswerQuestion:
@@ -48,49 +88,12 @@ class AnswerQuestion:
 
     async def answer(self, question: Question, on_progress: ProgressListener | None = None) -> Answer:
         """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`."""
-        request = self._request_for(question)
+        request = model_request(question, self._rules, self._clock.today())
+        self._log_request(question, request)
         started = self._clock.monotonic()
         reply = await self._gateway.respond(request, on_progress)
         self._log_reply(reply, self._clock.monotonic() - started)
         return self._answer_from(reply, request)
-
-    def _request_for(self, question: Question) -> ModelRequest:
-        rules = self._rules
-        profile = rules.profiles.get(question.profile) or rules.profiles.get("answer")
-        if profile is None:
-            raise ProfileMissing("model_profiles.answer is required")
-        model = question.model or profile.model
-        effort = question.reasoning_effort or profile.reasoning_effort
-        domains = rules.domains if question.domains is None else question.domains
-        request = ModelRequest(
-            model=model,
-            instructions=rules.instructions,
-            input_text=f"{question.text}\n{self._hints(question, domains)}",
-            search=SearchTool(
-                allowed_domains=domains if rules.restrict_to_domains else (),
-                context_size=question.search_context_size or rules.search_context_size,
-                user_location=rules.user_location,
-            ),
-            reasoning_effort=effort if model.startswith(_SPEAKS_EFFORT) else None,
-            verbosity=profile.verbosity if model.startswith(_SPEAKS_VERBOSITY) else None,
-            previous_response_id=question.previous_response_id,
-            max_output_tokens=rules.max_output_tokens,
-            store=rules.store,
-            use_code_interpreter=question.use_code_interpreter,
-        )
-        self._log_request(question, request)
-        return request
-
-    def _hints(self, question: Question, domains: tuple[str, ...]) -> str:
-        rules = self._rules
-        recency = rules.recency_days if question.recency_days is None else question.recency_days
-        results = rules.max_results if question.max_results is None else question.max_results
-        hints = f"[Hints] recency_days={_plain(recency)}, max_results={_plain(results)}."
-        if domains:
-            hints += f" domains: {', '.join(domains)}"
-        if question.style:
-            hints += f" style: {question.style}"
-        return f"{hints} {_dates(self._clock.today())} (Asia/Tokyo)"
 
     def _answer_from(self, reply: ModelReply, request: ModelRequest) -> Answer:
         if reply.refusal is not None:
@@ -98,11 +101,16 @@ class AnswerQuestion:
         text = reply.text.strip()
         if not text:
             raise _nothing_said(reply)
-        if reply.incomplete_reason is not None:
-            text = f"[Incomplete: {reply.incomplete_reason}] {text}"
+        reason = reply.incomplete_reason
+        if len(text) > LONGEST_ANSWER:
+            text, reason = text[:LONGEST_ANSWER], f"cut after {LONGEST_ANSWER:,} characters"
+        if reason is not None:
+            text = f"[Incomplete: {reason}] {text}"
         today = self._clock.today().isoformat()
         searched = used_search(reply)
-        citations = select_citations(reply, today=today, limit=self._rules.max_citations)
+        citations, left_out = select_citations(
+            reply, today=today, limit=self._rules.max_citations, allowed_domains=request.search.allowed_domains
+        )
         return Answer(
             text=with_sources(text, citations, today=today) if searched else text,
             used_search=searched,
@@ -111,6 +119,7 @@ class AnswerQuestion:
             response_id=reply.response_id if self._rules.store else None,
             usage=reply.usage,
             search_count=reply.search_count,
+            left_out=left_out,
         )
 
     def _log_request(self, question: Question, request: ModelRequest) -> None:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from openai_responses_mcp.domain.hosts import lies_in
 from openai_responses_mcp.domain.models import Citation, ModelReply, Source
 from openai_responses_mcp.domain.texts import one_line
 
 _HEADING = re.compile(r"[\s#>*_]*sources[\s*_]*[:：][\s*_]*", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)]?)\s*\S")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_LINES = 1_000
 _UNFIT_FOR_URLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _URL = re.compile(r"https?://[^\s()<>\[\]（）［］【】、，]+", re.IGNORECASE)
 
@@ -17,20 +20,39 @@ def used_search(reply: ModelReply) -> bool:
     return bool(reply.cited) or reply.search_count > 0
 
 
-def select_citations(reply: ModelReply, *, today: str, limit: int) -> tuple[Citation, ...]:
-    """What was cited, else what was searched; source ids always follow, and never fall victim to the limit entirely."""
-    candidates = _without_repeats([*reply.cited, *(s for s in reply.searched if not (reply.cited and s.is_url))])
+class Selection(NamedTuple):
+    """The sources that an answer shows, and the addresses left out because they lie outside the allowed domains."""
+
+    citations: tuple[Citation, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def select_citations(reply: ModelReply, *, today: str, limit: int, allowed_domains: tuple[str, ...] = ()) -> Selection:
+    """What was cited, else what was searched; source ids always follow, and never fall victim to the limit entirely.
+
+    The API's own filter for domains leaks. A source id has no domain and stays.
+    """
+    found = _without_repeats([*reply.cited, *(s for s in reply.searched if not (reply.cited and s.is_url))])
+    outside = [s for s in found if allowed_domains and s.is_url and not lies_in(s.name, allowed_domains)]
+    candidates = [source for source in found if source not in outside]
     chosen = candidates[:limit]
     cut_off_ids = [source for source in candidates[limit:] if not source.is_url]
     if cut_off_ids and limit >= 2 and all(source.is_url for source in chosen):
         chosen[-1] = cut_off_ids[0]
-    return tuple(_citation(source, today) for source in chosen)
+    return Selection(tuple(_citation(source, today) for source in chosen), tuple(map(_shown_name, outside)))
 
 
 def _citation(source: Source, today: str) -> Citation:
+    name = _shown_name(source)
+    title = source.title and one_line(source.title)
+    if source.date is None:
+        return Citation(name, today, title, "accessed")
+    return Citation(name, source.date, title, "published")
+
+
+def _shown_name(source: Source) -> str:
     """On one line: a line end inside a name would forge lines of the `Sources:` section."""
-    name = re.sub(_UNFIT_FOR_URLS, _percent_encoded, source.name) if source.is_url else one_line(source.name)
-    return Citation(url=name, published_at=source.date or today, title=source.title and one_line(source.title))
+    return re.sub(_UNFIT_FOR_URLS, _percent_encoded, source.name) if source.is_url else one_line(source.name)
 
 
 def _percent_encoded(match: re.Match[str]) -> str:
@@ -46,7 +68,8 @@ def _without_repeats(sources: Sequence[Source]) -> list[Source]:
 
 def with_sources(text: str, citations: Sequence[Citation], *, today: str) -> str:
     """The text with a dated `Sources:` section at its end: the model's own if it has items, else one of ours."""
-    lines = text.rstrip().split("\n")
+    # The section stands at the end, and a text of nothing but lines shall not hold up anybody.
+    lines = text.rstrip().rsplit("\n", _MOST_LINES)
     start = next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
     if start is not None and any(_ITEM.match(line) for line in lines[start + 1 :]):
         dated = [_dated(line, today) if _ITEM.match(line) else line for line in lines[start + 1 :]]

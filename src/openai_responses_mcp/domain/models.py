@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 class Profile(Protocol):
@@ -37,11 +37,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """How the always offered web search is set up for one request."""
+    """How the always offered web search is set up for one request; one that is not live reads stored pages only."""
 
     allowed_domains: tuple[str, ...] = ()
     context_size: str | None = None
     user_location: tuple[tuple[str, str], ...] = ()
+    is_live: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +97,17 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A source as the client sees it: always dated."""
+    """A source as the client sees it: always dated, and `date_kind` says whether that is the source's own date."""
 
     url: str
     published_at: str
     title: str | None = None
+    date_kind: Literal["published", "accessed"] = "accessed"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the client gets for a question."""
+    """What the client gets for a question; `left_out` has the sources from outside the domains it was restricted to."""
 
     text: str
     used_search: bool
@@ -114,6 +116,7 @@ class Answer:
     response_id: str | None = None
     usage: Usage | None = None
     search_count: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

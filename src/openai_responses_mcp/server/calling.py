@@ -15,6 +15,7 @@ from openai_responses_mcp.server.tool_results import failed_tool_result, tool_re
 from openai_responses_mcp.server.tools import Tool, read_question, unknown_arguments
 
 LONGEST_FAILURE_MESSAGE = 400
+_LONGEST_MASKED = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class ToolCaller:
             return await self._answering.answer(question, listener)
 
     def _failure(self, tool: Tool, request: Request, era: Era, error: AnsweringError) -> JsonObject:
-        message = self._mask(str(error))[:LONGEST_FAILURE_MESSAGE]
+        # Masked before it is cut, so that no half of a key is left, but not all of a text without end: that takes time.
+        message = self._mask(str(error)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
         title = f"{tool.name}: invalid arguments" if isinstance(error, InvalidArguments) else "answer failed"
         if era.returns_failures_as_results or self._rules.returns_failures_as_results:
             return result_message(request.id, era.result(failed_tool_result(f"{title}: {message}")))

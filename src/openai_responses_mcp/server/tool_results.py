@@ -24,7 +24,9 @@ def _answer_result(answer: Answer, shows_response_id: bool) -> JsonObject:
     content = [_text_block(_ENCODER.encode(fields))]
     if answer.response_id and shows_response_id:
         content.append(_text_block(f"[Response ID: {answer.response_id}]"))
-    return {"content": content, "structuredContent": {**fields, **_response_id(answer)}}
+    # Which kind of date it is stands beside it here only: the keys in the text are fixed.
+    dated = [{**_citation(citation), "date_kind": citation.date_kind} for citation in answer.citations]
+    return {"content": content, "structuredContent": {**fields, "citations": dated, **_response_id(answer)}}
 
 
 def _iris_result(answer: Answer, shows_response_id: bool) -> JsonObject:
@@ -61,4 +63,6 @@ def _meta(answer: Answer) -> JsonObject:
             "output_tokens": answer.usage.output_tokens,
             "total_tokens": answer.usage.total_tokens,
         }
+    if answer.left_out:
+        meta["openai-responses-mcp/left_out"] = list(answer.left_out)
     return meta

@@ -44,6 +44,11 @@ _ANSWER_SCHEMA: JsonObject = {
                     "url": {"type": "string", "description": "A URL, or a source id where there is none."},
                     "title": {"type": "string"},
                     "published_at": {"type": "string", "description": "YYYY-MM-DD"},
+                    "date_kind": {
+                        "type": "string",
+                        "enum": ["published", "accessed"],
+                        "description": "Whether published_at is the source's own date or the day it was read.",
+                    },
                 },
                 "required": ["url"],
             },

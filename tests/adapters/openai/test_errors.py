@@ -97,7 +97,7 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
         (wrapped(None), GatewayBroken),
         (wrapped(ssl.SSLError("bad record")), GatewayBroken),
         (wrapped(httpx2.UnsupportedProtocol("ftp")), GatewayRefused),
-        (BodyTooLong(), GatewayGarbled),
+        (BodyTooLong(1, "a reply"), GatewayGarbled),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
         (ValueError("no JSON"), GatewayGarbled),
         (RecursionError("deep"), GatewayGarbled),
@@ -289,3 +289,8 @@ def test_retry_after_is_part_of_the_error() -> None:
 def test_dates_are_read_by_the_clock_that_is_given() -> None:
     headers = {"retry-after": "Thu, 01 Jan 2026 00:00:10 GMT"}
     assert retry_after_seconds(headers, lambda: datetime(2026, 1, 1, tzinfo=UTC)) == 10.0
+
+
+@pytest.mark.parametrize("value", ["1_0", "+1", "1e3", "inf", "nan", "１０", "0x10", ""])
+def test_what_is_no_number_in_a_header_is_no_time_to_wait(value: str) -> None:
+    assert retry_after_seconds({"retry-after": value}, datetime.now) is None

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES, BodyTooLong, ReplyReader
+from openai_responses_mcp.adapters.openai.replies import (
+    LONGEST_OBJECT_BYTES,
+    LONGEST_REPLY_BYTES,
+    MOST_BRACKETS,
+    BodyTooLong,
+    ReplyReader,
+)
 
 EVENTS, JSON = "text/event-stream; charset=utf-8", "application/json"
 RESPONSE = {"id": "resp_1", "output": []}
@@ -80,12 +86,36 @@ def test_events_are_read_one_at_a_time() -> None:
         next(events)
 
 
-@pytest.mark.parametrize("content_type", [EVENTS, JSON])
-@pytest.mark.parametrize("filler", [b" ", b"data: x"])
-def test_a_body_may_only_be_so_long(content_type: str, filler: bytes) -> None:
-    reader = ReplyReader(content_type)
-    chunk = filler * (LONGEST_REPLY_BYTES // len(filler) // 4)
-    for _ in range(4):
-        assert list(reader.receive(chunk)) == []
-    with pytest.raises(BodyTooLong, match=f"more than {LONGEST_REPLY_BYTES} bytes"):
-        list(reader.receive(chunk))
+def test_a_body_may_only_be_so_long() -> None:
+    reader, event = ReplyReader(EVENTS), b'data: {"text": "' + b"x" * 1024 * 1024 + b'"}\n\n'
+    count = LONGEST_REPLY_BYTES // len(event)
+    assert sum(len(list(reader.receive(event))) for _ in range(count)) == count
+    with pytest.raises(BodyTooLong, match="more than 32 MiB in a reply"):
+        list(reader.receive(event))
+
+
+def test_one_object_has_a_limit_of_its_own() -> None:
+    reader = ReplyReader("application/json")
+    with pytest.raises(BodyTooLong, match="more than 2 MiB in one object"):
+        list(reader.receive(b'{"output": "' + b"x" * LONGEST_OBJECT_BYTES))
+
+
+@pytest.mark.parametrize("chunk", [1024 * 1024, 4 * 1024 * 1024])
+def test_one_event_has_a_limit_of_its_own(chunk: int) -> None:
+    data = b'data: {"text": "' + b"x" * LONGEST_OBJECT_BYTES + b'"}\n\n'
+    reader = ReplyReader("text/event-stream")
+    with pytest.raises(BodyTooLong, match="more than 2 MiB in one event"):
+        _ = [list(reader.receive(data[start : start + chunk])) for start in range(0, len(data), chunk)]
+
+
+def test_many_events_may_be_longer_than_one() -> None:
+    reader = ReplyReader("text/event-stream")
+    event = b'data: {"text": "' + b"x" * 1024 * 1024 + b'"}\n\n'
+    assert sum(len(list(reader.receive(event))) for _ in range(5)) == 5
+
+
+def test_a_reply_of_nothing_but_brackets_is_not_decoded() -> None:
+    reader = ReplyReader("application/json")
+    list(reader.receive(b"[" + b"[]," * MOST_BRACKETS + b"[]]"))
+    with pytest.raises(ValueError, match="lists and objects"):
+        list(reader.end())

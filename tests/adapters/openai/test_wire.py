@@ -42,6 +42,10 @@ def asked(**fields: Any) -> ModelRequest:
             {"tools": [{"type": "web_search", "filters": {"allowed_domains": ["a.org", "b.org"]}}]},
         ),
         (
+            asked(search=SearchTool(is_live=False)),
+            {"tools": [{"type": "web_search", "external_web_access": False}]},
+        ),
+        (
             asked(search=SearchTool(context_size="high")),
             {"tools": [{"type": "web_search", "search_context_size": "high"}]},
         ),
@@ -67,6 +71,14 @@ def test_fields_a_gateway_refuses_can_be_left_out() -> None:
     omit = ("truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream")
     assert request_body(request, omit) == {
         name: PLAIN_BODY[name] for name in ("model", "instructions", "input", "tools")
+    }
+
+
+def test_fields_that_we_do_not_know_can_be_added() -> None:
+    extra = {"service_tier": "flex", "metadata": {"team": "a"}}
+    assert request_body(PLAIN, ("truncation",), extra) == {
+        **{name: value for name, value in PLAIN_BODY.items() if name != "truncation"},
+        **extra,
     }
 
 

@@ -63,7 +63,25 @@ def patient(
     (home / "bin" / "uvx").touch(mode=0o755)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
+    count_tokens(rehearsal, COUNTED)
     return Patient(home, rehearsal.base_url, capsys)
+
+
+COUNTED = Reply(body=b'{"object": "response.input_tokens", "input_tokens": 11}')
+
+
+def count_tokens(rehearsal: StandInThread, reply: Reply, **said_of_models: Any) -> None:
+    """Answer as before, but a question whose tokens are to be counted with this reply."""
+    usual = rehearsal.server.handler
+
+    async def handler(request: RecordedRequest) -> Reply:
+        if request.path == "/v1/responses/input_tokens":
+            return reply
+        if said_of_models and request.path.startswith("/v1/models/"):
+            return Reply(body=json.dumps(said_of_models).encode())
+        return await usual(request)
+
+    rehearsal.server.handler = handler
 
 
 def answer_with(rehearsal: StandInThread, reply: Reply) -> None:
@@ -85,6 +103,7 @@ def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, r
         "key",
         "API",
         "model for answer",
+        "settings for answer",
         "model for answer_detailed",
         "model for answer_quick",
         *CLIENT_NAMES,
@@ -94,8 +113,13 @@ def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, r
     assert lines["API"] == ("ok", f"{rehearsal.base_url} answers")
     assert lines["model for answer"] == ("ok", "gpt-5.2")
     assert lines["model for answer_quick"] == ("ok", "gpt-5.2, as for answer")
-    assert [request.path for request in rehearsal.server.requests] == ["/v1/models/gpt-5.2"]
-    assert rehearsal.server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert lines["settings for answer"] == (
+        "ok",
+        "effort medium, verbosity medium; the API counted the tokens of such a question",
+    )
+    paths = sorted(request.path for request in rehearsal.server.requests)
+    assert paths == ["/v1/models/gpt-5.2", "/v1/responses/input_tokens"]
+    assert {request.headers["authorization"] for request in rehearsal.server.requests} == {f"Bearer {KEY}"}
 
 
 def test_lines_are_aligned_and_plain(patient: Patient) -> None:
@@ -143,6 +167,8 @@ def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patie
     assert lines["key"] == ("FAIL", "Missing API key: set OPENAI_API_KEY")
     assert lines["API"][0] == "ok"
     assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, which takes a key")
+    assert lines["model for answer_detailed"] == ("warn", "gpt-5.2, as for answer")
+    assert lines["settings for answer"] == ("warn", "effort medium, verbosity medium; not checked, which takes a key")
     assert len(rehearsal.server.requests) == 1
 
 
@@ -185,10 +211,17 @@ def test_a_key_without_the_right_to_a_model_is_the_matter_of_that_model(
 
 def assert_not_reached(code: int, lines: dict[str, tuple[str, str]], words: str) -> None:
     assert code == 1
-    assert lines["key"][0] == "ok"
+    assert lines["key"] == (
+        "warn",
+        "set in OPENAI_API_KEY; not checked, because no answer tells whether the API takes it",
+    )
     assert lines["API"][0] == "FAIL"
     assert words in lines["API"][1]
     assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, because the API did not answer")
+    assert lines["settings for answer"] == (
+        "warn",
+        "effort medium, verbosity medium; not checked, because the API did not answer",
+    )
 
 
 def test_an_api_that_nobody_serves_is_told_with_its_address(patient: Patient) -> None:
@@ -228,7 +261,7 @@ def test_an_api_that_hangs_up_is_told(patient: Patient, rehearsal: StandInThread
     code, lines = patient.examine()
     assert_not_reached(code, lines, "The connection to the API broke")
     # Reading a second time does no harm, and aiohttp does so on a connection that was closed.
-    assert len(rehearsal.server.requests) <= 2
+    assert len(rehearsal.server.requests) <= 4
 
 
 def test_a_redirect_is_no_answer(patient: Patient, rehearsal: StandInThread) -> None:
@@ -247,7 +280,7 @@ def test_each_model_is_asked_for_once(patient: Patient, rehearsal: StandInThread
     assert lines["model for answer"] == ("ok", "openai/gpt 5")
     assert lines["model for answer_detailed"] == lines["model for answer_quick"] == ("ok", "gpt-5")
     paths = sorted(request.path for request in rehearsal.server.requests)
-    assert paths == ["/v1/models/gpt-5", "/v1/models/openai%2Fgpt%205"]
+    assert paths == ["/v1/models/gpt-5", "/v1/models/openai%2Fgpt%205", *["/v1/responses/input_tokens"] * 2]
 
 
 def test_an_unknown_model_is_a_warning_where_there_may_be_no_list_of_models(patient: Patient) -> None:
@@ -298,6 +331,120 @@ def test_trouble_that_passes_is_a_warning(
     code, lines = patient.examine()
     assert (code, lines["API"][0], lines["model for answer"][0]) == (expected, "ok", level)
     assert lines["model for answer"][1].endswith("The API says: So it is")
+
+
+def test_a_model_with_an_announced_end_is_warned_of(patient: Patient, rehearsal: StandInThread) -> None:
+    count_tokens(rehearsal, COUNTED, id="gpt-5.1", shutdown_date="2027-04-01")
+    code, lines = patient.examine(Flags(model="gpt-5.1"))
+    assert code == 0
+    assert lines["model for answer"] == (
+        "warn",
+        "gpt-5.1 will be shut down on 2027-04-01: change MODEL_ANSWER or model_profiles.answer.model",
+    )
+    assert lines["model for answer_quick"] == ("warn", "gpt-5.1, as for answer")
+
+
+@pytest.mark.parametrize("said", [{"shutdown_date": None}, {"shutdown_date": ""}, {"shutdown_date": 7}, {"id": "x"}])
+def test_a_model_without_an_announced_end_is_fine(
+    patient: Patient, rehearsal: StandInThread, said: dict[str, Any]
+) -> None:
+    count_tokens(rehearsal, COUNTED, **said)
+    assert patient.examine()[1]["model for answer"] == ("ok", "gpt-5.2")
+
+
+# Settings
+
+
+def test_the_settings_of_each_profile_are_tried_as_a_question_would_send_them(
+    patient: Patient, rehearsal: StandInThread
+) -> None:
+    patient.configure(
+        """
+        request: {store: false, max_output_tokens: 9, extra: {service_tier: flex}}
+        model_profiles:
+          answer_detailed: {model: o3, reasoning_effort: high}
+          answer_quick: {model: gpt-4.1}
+        """
+    )
+    code, lines = patient.examine()
+    assert code == 0
+    assert lines["settings for answer_detailed"] == (
+        "ok",
+        "effort high; the API counted the tokens of such a question",
+    )
+    assert lines["settings for answer_quick"] == (
+        "ok",
+        "neither effort nor verbosity, which gpt-4.1 does not take; the API counted the tokens of such a question",
+    )
+    tried = {request.json["model"]: request.json for request in rehearsal.server.requests if request.method == "POST"}
+    usual = {"model", "instructions", "input", "tools", "truncation"}
+    assert {model: set(body) - usual for model, body in tried.items()} == {
+        "gpt-5.2": {"reasoning", "text"},
+        "o3": {"reasoning"},
+        "gpt-4.1": set(),
+    }
+    assert tried["o3"]["reasoning"] == {"effort": "high"}
+
+
+def test_the_same_settings_are_tried_once(patient: Patient, rehearsal: StandInThread) -> None:
+    patient.configure("model_profiles: {answer_quick: {verbosity: medium}}")
+    _, lines = patient.examine()
+    assert lines["settings for answer_quick"] == lines["settings for answer"]
+    assert [request.method for request in rehearsal.server.requests].count("POST") == 1
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_settings_are_not_called_fine_where_nothing_counts_tokens(
+    patient: Patient, rehearsal: StandInThread, status: int
+) -> None:
+    count_tokens(rehearsal, api_error(status, message="No such address"))
+    code, lines = patient.examine()
+    assert (code, lines["key"][0], lines["model for answer"][0]) == (0, "ok", "ok")
+    assert lines["settings for answer"] == (
+        "warn",
+        f"effort medium, verbosity medium; not checked, because {rehearsal.base_url} counts no tokens ({status})",
+    )
+
+
+def test_settings_are_not_called_fine_when_the_api_is_busy(patient: Patient, rehearsal: StandInThread) -> None:
+    count_tokens(rehearsal, api_error(429, message="Later"))
+    code, lines = patient.examine()
+    assert (code, lines["settings for answer"][0]) == (0, "warn")
+    assert lines["settings for answer"][1].startswith(
+        "effort medium, verbosity medium; not checked: The API is limiting"
+    )
+
+
+REFUSAL = api_error(400, message="Unsupported value: 'xhigh'", param="reasoning.effort")
+
+
+def test_refused_settings_fail_at_openai_itself(
+    patient: Patient, rehearsal: StandInThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", rehearsal.base_url.removesuffix("/v1"))
+    patient.environ |= {"OPENAI_BASE_URL": "http://api.openai.com/v1", "ANSWER_EFFORT": "xhigh"}
+    count_tokens(rehearsal, REFUSAL)
+    code, lines = patient.examine()
+    level, detail = lines["settings for answer"]
+    assert (code, lines["model for answer"][0], level) == (1, "ok", "FAIL")
+    assert detail.startswith("effort xhigh, verbosity medium; refused, so change model_profiles.answer: ")
+    assert detail.endswith("Unsupported value: 'xhigh'")
+
+
+def test_refused_settings_are_a_warning_where_counting_may_be_another_matter(
+    patient: Patient, rehearsal: StandInThread
+) -> None:
+    count_tokens(rehearsal, REFUSAL)
+    code, lines = patient.examine()
+    assert (code, lines["settings for answer"][0]) == (0, "warn")
+    assert "refused, so change model_profiles.answer" in lines["settings for answer"][1]
+
+
+def test_the_settings_of_an_unknown_model_were_not_checked(patient: Patient, rehearsal: StandInThread) -> None:
+    count_tokens(rehearsal, api_error(400, message="No such model"))
+    _, lines = patient.examine(Flags(model="no-such-model"))
+    assert lines["settings for answer"][1].startswith("neither effort nor verbosity, which no-such-model does not take")
+    assert "; not checked: The API does not take this request" in lines["settings for answer"][1]
 
 
 def test_an_account_without_credit_fails(patient: Patient, rehearsal: StandInThread) -> None:

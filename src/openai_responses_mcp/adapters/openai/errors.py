@@ -1,12 +1,12 @@
 """Vendor exceptions stop here: what the SDK, the layers below it and Python raise, as domain errors."""
 
 import json
+import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import Any, cast
 
 import aiohttp
@@ -25,6 +25,10 @@ from openai_responses_mcp.domain.errors import (
 )
 
 LONGEST_BODY = 300
+# Of what is masked: masking takes time, and what is shown in the end is much shorter.
+_LONGEST_FACT = 2_000
+
+_NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 Now = Callable[[], datetime]
 Mask = Callable[[str], str]
@@ -82,9 +86,9 @@ def _wrapped(exc: Exception) -> Exception:
 
 
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
-    """What is cut is masked first: half a key is no longer known as one."""
+    """Masked before it is cut to what is shown: half a key is no longer known as one."""
     error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
-    detail = " ".join(str(exc).split()) or type(exc).__name__
+    detail = " ".join(str(exc)[:_LONGEST_FACT].split()) or type(exc).__name__
     return error(template.format(detail=mask(detail)[:LONGEST_BODY]), name=type(exc).__name__)
 
 
@@ -110,7 +114,7 @@ def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayEr
         kind=facts["type"],
         code=facts["code"],
         name=type(exc).__name__,
-        body=mask(exc.response.text)[:LONGEST_BODY],
+        body=mask(exc.response.text[:_LONGEST_FACT])[:LONGEST_BODY],
         retry_after_seconds=retry_after_seconds(exc.response.headers, now),
     )
 
@@ -164,7 +168,7 @@ _FACTS = ("message", "type", "code", "param")
 
 
 def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return value[:_LONGEST_FACT] if isinstance(value, str) else None
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
@@ -177,11 +181,8 @@ def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if isfinite(number) and number >= 0 else None
+    # Not all that float() takes is a number in a header: 1_0, infinity and digits of other scripts are none.
+    return float(value) if value and _NUMBER.fullmatch(value.strip()) else None
 
 
 def _seconds_until(value: str, now: Now) -> float | None:

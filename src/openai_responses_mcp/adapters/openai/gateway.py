@@ -6,7 +6,7 @@ used again.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from functools import cached_property
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from urllib.parse import quote
 import httpx2
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, counted_body, shutdown_date
 from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import stream_error, vendor_errors_translated
 from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
@@ -43,6 +44,7 @@ class OpenAIResponsesGateway(LLMGateway):
         omit: Iterable[str],
         clock: Clock,
         mask: Callable[[str], str] = str,
+        extra: Mapping[str, object] | None = None,
     ) -> None:
         self._make_client = make_client
         self._api_key = api_key.strip()
@@ -50,23 +52,34 @@ class OpenAIResponsesGateway(LLMGateway):
         self._timeout_seconds = timeout_seconds
         self._places = asyncio.Semaphore(max_concurrency)
         self._omit = tuple(omit)
+        self._extra = extra
         self._clock = clock
         self._mask = mask
 
     async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
         self._refuse_unusable_key()
-        body = request_body(request, self._omit)
+        body = request_body(request, self._omit, self._extra)
         async with self._places:
             response = await self._ask(body, on_progress)
         return read_reply(response)
 
-    async def check_model(self, model: str) -> None:
-        """Ask the API whether it knows the model, for whoever looks for the cause of trouble. Raises as `respond`."""
+    async def check_model(self, model: str) -> str | None:
+        """The day on which the model will be shut down, if one is announced. Raises as `respond`."""
         self._refuse_unusable_key()
         path = f"/models/{quote(model, safe='')}"
         async with self._attempt():
             reply = await self._client.get(path, cast_to=httpx2.Response, stream=True, options=LEAN)
-            await reply.aclose()  # What it says of the model does not matter.
+            return shutdown_date(await _beginning_of(reply))
+
+    async def check_request(self, request: ModelRequest) -> None:
+        """Try a request without having it answered, which costs nothing. Raises as `respond`."""
+        self._refuse_unusable_key()
+        body = counted_body(request_body(request, self._omit, self._extra))
+        async with self._attempt():
+            reply = await self._client.post(
+                COUNTING_PATH, cast_to=httpx2.Response, body=body, stream=True, options=LEAN
+            )
+            await reply.aclose()  # How many tokens it counted does not matter.
 
     def prepare(self) -> None:
         """Pay for the first question in advance, in a thread without an event loop.
@@ -150,6 +163,17 @@ class OpenAIResponsesGateway(LLMGateway):
                 f"The API key in {self._api_key_variable} holds a space, a control character or a letter that no key"
                 " has. Copy it again."
             )
+
+
+async def _beginning_of(reply: httpx2.Response) -> bytes:
+    """As much of a body as anybody looks at, and the rest never comes."""
+    beginning = b""
+    async with aclosing(reply), aclosing(reply.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            beginning += chunk
+            if len(beginning) > LONGEST_END_BYTES:
+                break
+    return beginning
 
 
 def _ends_answer(event: JsonObject) -> bool:

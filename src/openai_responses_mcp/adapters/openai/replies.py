@@ -14,6 +14,11 @@ from pydantic_core import from_json
 from openai_responses_mcp.adapters.openai.events import EventReader
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
+# Of one event, or of a reply that is a single object: the longest answer of a model fits in several times, and whatever
+# else it is, decoding it holds up nothing.
+LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
+# Lists and objects inside it: those take the time, not the letters.
+MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 
 _FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
@@ -22,8 +27,8 @@ _FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
 class BodyTooLong(ValueError):
     """The API sends more than any answer can be."""
 
-    def __init__(self) -> None:
-        super().__init__(f"more than {LONGEST_REPLY_BYTES} bytes")
+    def __init__(self, limit: int, what: str) -> None:
+        super().__init__(f"more than {limit // (1024 * 1024)} MiB in {what}")
 
 
 class ReplyReader:
@@ -35,13 +40,15 @@ class ReplyReader:
         self._events = EventReader()
         self._pieces: list[bytes] = []
         self._count = 0
+        self._since_last_event = 0
         self._has_events = False
         self.has_ended = False
 
     def receive(self, data: bytes) -> Iterator[dict[str, Any]]:
         self._count += len(data)
+        self._since_last_event += len(data)
         if self._count > LONGEST_REPLY_BYTES:
-            raise BodyTooLong
+            raise BodyTooLong(LONGEST_REPLY_BYTES, "a reply")
         if self._is_stream is None:
             data = data.lstrip()
             if not data:
@@ -49,13 +56,18 @@ class ReplyReader:
             self._is_stream = self._looks_like_events(data)
         if not self._is_stream:
             self._pieces.append(data)
+            self._refuse_long_object()
             return
         for event in self._events.receive(data):
             self._has_events = True
+            self._since_last_event = len(event)
+            self._refuse_long_object()
             if event.startswith(b"[DONE]"):
                 self.has_ended = True
                 return
             yield _object_in(event)
+            self._since_last_event = 0
+        self._refuse_long_object()
 
     def end(self) -> Iterator[dict[str, Any]]:
         """What only the end of the body makes complete."""
@@ -63,6 +75,10 @@ class ReplyReader:
             yield {"type": COMPLETED, "response": _parsed(b"".join(self._pieces))}
         elif not (self._has_events or self._is_declared):
             raise ValueError("neither JSON nor a stream of events")
+
+    def _refuse_long_object(self) -> None:
+        if self._since_last_event > LONGEST_OBJECT_BYTES:
+            raise BodyTooLong(LONGEST_OBJECT_BYTES, "one event" if self._is_stream else "one object")
 
     def _looks_like_events(self, data: bytes) -> bool:
         if data[0] in _FIRST_BYTES_OF_EVENTS:
@@ -79,6 +95,8 @@ def _object_in(event: bytes) -> dict[str, Any]:
 
 def _parsed(content: bytes) -> object:
     """`json` takes longer, and what `from_json` refuses: half a surrogate pair, say."""
+    if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
+        raise ValueError(f"more than {MOST_BRACKETS} lists and objects in one reply")
     try:
         return from_json(content, cache_strings="keys")  # No words of an answer are kept.
     except ValueError:

@@ -8,24 +8,33 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool, Source, Usage
+from openai_responses_mcp.domain.texts import without_surrogates
 
 JsonObject = dict[str, Any]
 
 _DATE_FIELDS = ("published_at", "published_date", "date")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _LONGEST_QUOTE = 80
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# More than any real reply has. An API that sends more shall not hold up the event loop.
+_MOST_ITEMS = 2_000
+_LONGEST_REASON = 2_000
 
 
-def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
+def request_body(
+    request: ModelRequest, omit: Iterable[str] = (), extra: Mapping[str, object] | None = None
+) -> JsonObject:
+    """Fields in `omit` are left out, those in `extra` added: they are never the same."""
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
-        "input": [{"role": "user", "content": [{"type": "input_text", "text": _clean(request.input_text)}]}],
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": without_surrogates(request.input_text)}]}
+        ],
         "tools": _tools(request),
         "include": ["web_search_call.action.sources"],
         "truncation": "auto",
@@ -36,7 +45,7 @@ def request_body(request: ModelRequest, omit: Iterable[str] = ()) -> JsonObject:
         "max_output_tokens": request.max_output_tokens,
         "stream": True,
     }
-    return {name: value for name, value in body.items() if value is not None and name not in omit}
+    return {name: value for name, value in body.items() if value is not None and name not in omit} | dict(extra or {})
 
 
 def _tools(request: ModelRequest) -> list[JsonObject]:
@@ -54,6 +63,8 @@ def _search_tool(search: SearchTool) -> JsonObject:
         tool["search_context_size"] = search.context_size
     if search.user_location:
         tool["user_location"] = {"type": "approximate", **dict(search.user_location)}
+    if not search.is_live:
+        tool["external_web_access"] = False
     return tool
 
 
@@ -61,7 +72,7 @@ def read_reply(response: object) -> ModelReply:
     """Raises `GatewayGarbled` or, where the API says that it failed, `AnswerWithheld`."""
     body = _object(response, "the reply")
     _refuse_failure(body)
-    items = [_object(item, "an output item") for item in _list(body.get("output"), "output")]
+    items = [_object(item, "an output item") for item in _list(body.get("output"), "output")[:_MOST_ITEMS]]
     messages = _final([item for item in items if item.get("type") == "message"])
     searches = [item for item in items if item.get("type") == "web_search_call"]
     parts = [[_object(part, "a content part") for part in _list(m.get("content"), "content")] for m in messages]
@@ -114,7 +125,8 @@ def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
 
 
 def _short(value: object, mask: Callable[[str], str] = str) -> str:
-    text = mask(" ".join(_clean(str(value)).split()))
+    # Cut before it is masked, since masking takes time, and well behind the end of what is shown.
+    text = mask(" ".join(without_surrogates(str(value)[:_LONGEST_REASON]).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
@@ -127,6 +139,7 @@ def _refuse_failure(body: JsonObject) -> None:
     error = body.get("error")
     facts = error if isinstance(error, dict) else {}
     reason = _text_or_none(facts.get("message")) or f"status {status}, no reason given"
+    reason = reason[:_LONGEST_REASON]
     raise AnswerWithheld(
         f"The API could not finish the response: {reason} Ask again.", code=_text_or_none(facts.get("code"))
     )
@@ -142,17 +155,17 @@ def _text(parts: list[JsonObject]) -> str:
     texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
     if not all(isinstance(text, str) for text in texts):
         raise _garbled("text")
-    return _clean("".join(map(str, texts)))
+    return without_surrogates("".join(map(str, texts)))
 
 
 def _refusal(messages: list[list[JsonObject]]) -> str | None:
     refusals = [str(part.get("refusal")) for parts in messages for part in parts if part.get("type") == "refusal"]
-    return _clean(refusals[0]) if refusals else None
+    return without_surrogates(refusals[0][:_LONGEST_REASON]) if refusals else None
 
 
 def _cited(messages: list[list[JsonObject]], dates: Mapping[str, str | None]) -> Iterator[Source]:
-    annotations = [a for parts in messages for part in parts for a in _objects(part.get("annotations"))]
-    for annotation in annotations:
+    annotations = (a for parts in messages for part in parts for a in _objects(part.get("annotations")))
+    for annotation in islice(annotations, _MOST_ITEMS):
         url = _text_or_none(annotation.get("url"))
         if annotation.get("type") == "url_citation" and url:
             yield Source(url, _text_or_none(annotation.get("title")), _date_of(annotation) or dates.get(url))
@@ -160,7 +173,8 @@ def _cited(messages: list[list[JsonObject]], dates: Mapping[str, str | None]) ->
 
 def _sources(searches: list[JsonObject]) -> Iterator[Source]:
     actions = [search.get("action") for search in searches]
-    for source in (s for action in actions if isinstance(action, dict) for s in _objects(action.get("sources"))):
+    sources = (s for action in actions if isinstance(action, dict) for s in _objects(action.get("sources")))
+    for source in islice(sources, _MOST_ITEMS):
         url = _text_or_none(source.get("url"))
         name = url or _text_or_none(source.get("name"))
         if name:
@@ -205,21 +219,12 @@ def _list(value: object, what: str) -> list[Any]:
     return value
 
 
-def _objects(value: object) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def _objects(value: object) -> Iterator[JsonObject]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
 def _text_or_none(value: object) -> str | None:
-    return _clean(value) if isinstance(value, str) and value.strip() else None
-
-
-def _clean(text: str) -> str:
-    """A lone surrogate cannot be sent; trying to is sixty times quicker than looking for one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text)
-    return text
+    return without_surrogates(value) if isinstance(value, str) and value.strip() else None
 
 
 def _garbled(what: str) -> GatewayGarbled:

@@ -61,7 +61,7 @@ PROVIDERS: Mapping[ProviderName, ProviderSpec] = {
             default_base_url="https://api.openai.com/v1",
             key_variable="OPENAI_API_KEY",
             model_variable="AGENTS_OPENAI_MODEL",
-            default_model="gpt-4.1-mini",
+            default_model="gpt-5.4-mini",
         ),
         ProviderSpec(
             name="ollama",

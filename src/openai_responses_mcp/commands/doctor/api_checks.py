@@ -1,0 +1,216 @@
+"""What the doctor asks the API, and what it says of the replies: key, address, models and their settings.
+
+Each model is looked up, and the settings of each profile are tried with a question whose tokens are counted instead of
+its being answered. That costs nothing. Everything is asked at the same time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from openai_responses_mcp.commands.doctor.lines import Line
+from openai_responses_mcp.config.loading import VARIABLES
+from openai_responses_mcp.config.settings import Profile, Settings
+from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.start import Basis
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+    from openai_responses_mcp.domain.models import ModelRequest
+
+_PROFILES = ("answer", "answer_detailed", "answer_quick")
+_NOT_COUNTED_THERE = (404, 405, 501)
+_REFUSED_AS_IT_IS = (400, 422)
+
+
+class Outcome(NamedTuple):
+    """How a check ended: with an error, or well, and for a model perhaps with the day of its end."""
+
+    error: GatewayError | None = None
+    shutdown_date: str | None = None
+
+
+class ApiReport(NamedTuple):
+    """What is wrong with the key, as far as it shows here, and what the API said.
+
+    `requests` and `trials` go by the name of the profile, `models` by the id. Without a key there are no trials.
+    """
+
+    key_problem: KeyUnusable | None
+    requests: "dict[str, ModelRequest]"
+    models: dict[str, Outcome]
+    trials: dict[str, Outcome]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return [*self.models.values(), *self.trials.values()]
+
+
+# Asking
+
+
+async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
+    requests = _requests(basis)
+    # Without any profile the default model is looked up: the way to the API is checked all the same.
+    models = list(dict.fromkeys(request.model for request in requests.values())) or [Profile().model]
+    container = basis.load_container()
+    try:
+        return await _ask(container.openai_gateway(), None, models, requests, longest_wait_seconds)
+    except KeyUnusable as exc:
+        # A made-up key shows as well whether anybody answers there, so that both problems are seen at once.
+        container = basis.load_container()
+        container.api_key.override("none")
+        return await _ask(container.openai_gateway(), exc, models[:1], requests, longest_wait_seconds)
+
+
+def _requests(basis: Basis) -> "dict[str, ModelRequest]":
+    """A question to each profile that there is, as the server would ask it."""
+    from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+    from openai_responses_mcp.container import answering_rules
+    from openai_responses_mcp.domain.answering import model_request
+    from openai_responses_mcp.domain.models import Question
+
+    rules = answering_rules(basis.configuration.settings, basis.configuration.system_policy)
+    today = TokyoClock().today()
+    names = [name for name in _PROFILES if name in rules.profiles]
+    return {name: model_request(Question("Hello.", profile=name), rules, today) for name in names}
+
+
+async def _ask(
+    gateway: "OpenAIResponsesGateway",
+    key_problem: KeyUnusable | None,
+    models: list[str],
+    requests: "dict[str, ModelRequest]",
+    longest_wait_seconds: float,
+) -> ApiReport:
+    tried = [] if key_problem else list(dict.fromkeys(requests.values()))
+    outcomes = await asyncio.gather(
+        *(_outcome(gateway.check_model(model), longest_wait_seconds) for model in models),
+        *(_outcome(gateway.check_request(request), longest_wait_seconds) for request in tried),
+    )
+    await gateway.close()
+    by_request = dict(zip(tried, outcomes[len(models) :], strict=True))
+    trials = {name: by_request[request] for name, request in requests.items() if request in by_request}
+    return ApiReport(key_problem, requests, dict(zip(models, outcomes, strict=False)), trials)
+
+
+async def _outcome(check: Awaitable[str | None], longest_wait_seconds: float) -> Outcome:
+    try:
+        async with asyncio.timeout(longest_wait_seconds):
+            return Outcome(shutdown_date=await check)
+    except GatewayError as exc:
+        return Outcome(exc)
+    except TimeoutError:
+        text = f"No answer within {longest_wait_seconds:g} s. Check the network, the proxy and openai.base_url."
+        return Outcome(GatewayTimeout(text))
+
+
+# Telling
+
+
+def api_lines(settings: Settings, report: ApiReport) -> Iterator[Line]:
+    yield _key_line(settings, report)
+    yield _api_line(settings, report)
+    for name in _PROFILES:
+        yield _model_line(name, settings, report)
+        if name in report.requests:
+            yield _settings_line(name, settings, report)
+
+
+def _is_answer(error: GatewayError | None) -> bool:
+    """Any answer will do but a redirect, which is not followed."""
+    return error is None or (error.status or 0) >= 400
+
+
+def _key_line(settings: Settings, report: ApiReport) -> Line:
+    if report.key_problem:
+        return Line("FAIL", "key", str(report.key_problem))
+    errors = [outcome.error for outcome in report.outcomes]
+    refused = next((error for error in errors if error and error.status == 401), None)
+    if refused:
+        return Line("FAIL", "key", str(refused))
+    is_set = f"set in {settings.openai.api_key_env}"
+    # Who is told what they may not do is known.
+    if any(error is None or error.status == 403 for error in errors):
+        return Line("ok", "key", is_set)
+    return Line("warn", "key", f"{is_set}; not checked, because no answer tells whether the API takes it")
+
+
+def _api_line(settings: Settings, report: ApiReport) -> Line:
+    base_url, errors = settings.openai.base_url, [outcome.error for outcome in report.outcomes]
+    if any(map(_is_answer, errors)):
+        return Line("ok", "API", f"{base_url} answers")
+    return Line("FAIL", "API", f"{base_url}: {errors[0]}")
+
+
+def _model_line(name: str, settings: Settings, report: ApiReport) -> Line:
+    what = f"model for {name}"
+    if name in report.requests:
+        level, detail = _model_verdict(name, report.requests[name].model, settings.openai.base_url, report)
+        return Line(level, what, detail)
+    if "answer" in report.requests:
+        level = _model_line("answer", settings, report).level
+        return Line(level, what, f"{report.requests['answer'].model}, as for answer")
+    needed = "model_profiles.answer is required"
+    return Line("FAIL", what, f"{needed}: set {_where_to_change('answer')}" if name == "answer" else needed)
+
+
+def _model_verdict(name: str, model: str, base_url: str, report: ApiReport) -> tuple[str, str]:
+    if report.key_problem:
+        return "warn", f"{model} was not checked, which takes a key"
+    error, shutdown_date = report.models[model]
+    if shutdown_date is not None:
+        return "warn", f"{model} will be shut down on {shutdown_date}: change {_where_to_change(name)}"
+    if error is None:
+        return "ok", model
+    if not _is_answer(error):
+        return "warn", f"{model} was not checked, because the API did not answer"
+    if error.status in (401, 403):
+        return "FAIL", f"{model} was not checked, because the key was refused: {error}"
+    if error.status == 404:
+        return _unknown_model(name, model, base_url)
+    return "warn" if isinstance(error, GatewayOverloaded) else "FAIL", f"{model} could not be checked: {error}"
+
+
+def _unknown_model(name: str, model: str, base_url: str) -> tuple[str, str]:
+    text = f"the API does not know {model} (404): change {_where_to_change(name)}"
+    if _is_openai(base_url):
+        return "FAIL", text
+    return "warn", f"{text}, or check openai.base_url; gateways without a list of models answer so for every one"
+
+
+def _settings_line(name: str, settings: Settings, report: ApiReport) -> Line:
+    level, verdict = _settings_verdict(name, settings.openai.base_url, report)
+    return Line(level, f"settings for {name}", f"{_what_is_set(report.requests[name])}; {verdict}")
+
+
+def _what_is_set(request: "ModelRequest") -> str:
+    chosen = {"effort": request.reasoning_effort, "verbosity": request.verbosity}
+    given = [f"{name} {value}" for name, value in chosen.items() if value is not None]
+    return ", ".join(given) or f"neither effort nor verbosity, which {request.model} does not take"
+
+
+def _settings_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str, str]:
+    if report.key_problem:
+        return "warn", "not checked, which takes a key"
+    error = report.trials[name].error
+    if error is None:
+        return "ok", "the API counted the tokens of such a question"
+    if not _is_answer(error):
+        return "warn", "not checked, because the API did not answer"
+    if error.status in _NOT_COUNTED_THERE:
+        return "warn", f"not checked, because {base_url} counts no tokens ({error.status})"
+    is_known = report.models[report.requests[name].model].error is None
+    if error.status in _REFUSED_AS_IT_IS and is_known:
+        return "FAIL" if _is_openai(base_url) else "warn", f"refused, so change model_profiles.{name}: {error}"
+    return "warn", f"not checked: {error}"
+
+
+def _is_openai(base_url: str) -> bool:
+    return urlsplit(base_url).hostname == "api.openai.com"
+
+
+def _where_to_change(name: str) -> str:
+    path = ("model_profiles", name, "model")
+    return " or ".join([*(variable for variable, key in VARIABLES.items() if key == path), ".".join(path)])

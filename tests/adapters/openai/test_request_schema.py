@@ -1,0 +1,141 @@
+"""Every request that the tools and the settings can make is one that the API's published description allows."""
+
+import importlib
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from openai_responses_mcp.adapters.openai.wire import request_body
+from openai_responses_mcp.config.file import SERVER_FIELDS
+from openai_responses_mcp.config.settings import (
+    ContextSize,
+    Effort,
+    ModelProfiles,
+    OmittedField,
+    Profile,
+    RequestSettings,
+    SearchDefaults,
+    SearchSettings,
+    Settings,
+    UserLocation,
+    Verbosity,
+)
+from openai_responses_mcp.container import answering_rules
+from openai_responses_mcp.domain.answering import model_request
+from openai_responses_mcp.server.tools import TOOLS, Tool, read_question
+
+SCHEMA = json.loads((Path(__file__).parent / "request_schema.json").read_text("utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+TODAY = date(2026, 11, 16)
+
+ALL_SEARCHING = SearchSettings(
+    defaults=SearchDefaults(domains=("a.example", "b.example")),
+    restrict_to_domains=True,
+    context_size="high",
+    user_location=UserLocation("JP", "Tokyo", "Tokyo", "Asia/Tokyo"),
+    live=False,
+)
+ALL = Settings(
+    request=RequestSettings(store=False, max_output_tokens=99, extra={"service_tier": "flex", "max_tool_calls": 5}),
+    search=ALL_SEARCHING,
+)
+SETTINGS = {
+    "defaults": Settings(),
+    "all": ALL,
+    "near": Settings(search=SearchSettings(user_location=UserLocation(country="JP"))),
+    **{
+        f"model {model}": Settings(model_profiles=ModelProfiles(Profile(model)))
+        for model in ("gpt-6-astra", "o3", "gpt-4.1")
+    },
+    **{
+        f"effort {effort}": Settings(model_profiles=ModelProfiles(Profile(reasoning_effort=effort)))
+        for effort in get_args(Effort)
+    },
+    **{
+        f"verbosity {verbosity}": Settings(model_profiles=ModelProfiles(Profile(verbosity=verbosity)))
+        for verbosity in get_args(Verbosity)
+    },
+    **{f"context {size}": Settings(search=SearchSettings(context_size=size)) for size in get_args(ContextSize)},
+    **{f"without {name}": ALL._replace(request=ALL.request._replace(omit=(name,))) for name in get_args(OmittedField)},
+}
+ARGUMENTS = {
+    "query": "Why?",
+    "input": "Why?",
+    "recency_days": 1.5,
+    "max_results": 3,
+    "domains": ["c.example"],
+    "style": "bullets",
+    "previous_response_id": "resp_1",
+    "searchContextSize": "low",
+    "reasoningEffort": "high",
+    "model": "gpt-6.1-sol",
+    "useCodeInterpreter": True,
+}
+
+
+def body_of(tool: Tool, arguments: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    request = model_request(read_question(tool, arguments), answering_rules(settings, "the policy"), TODAY)
+    return request_body(request, settings.request.omit, settings.request.extra)
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+def test_a_request_is_what_the_published_description_allows(tool: Tool, settings: Settings) -> None:
+    required = {argument.name: "Why?" for argument in tool.arguments if argument.is_required}
+    for arguments in (required, ARGUMENTS):
+        body = body_of(tool, arguments, settings)
+        assert [error.message for error in VALIDATOR.iter_errors(body)] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"colour": "blue"},
+        {"model": None},
+        {"reasoning": {"effort": "huge"}},
+        {"text": {"verbosity": "loud"}},
+        {"tools": [{"type": "web_search", "live": False}]},
+        {"tools": [{"type": "web_search", "search_context_size": "vast"}]},
+        {"include": ["everything"]},
+        {"stream": False},
+    ],
+)
+def test_a_request_that_the_description_does_not_allow_is_seen(change: dict[str, Any]) -> None:
+    body = {**body_of(TOOLS["answer"], ARGUMENTS, ALL), **change}
+    assert not VALIDATOR.is_valid(body)
+
+
+def test_every_field_that_is_set_here_is_kept_from_request_extra() -> None:
+    settings = ALL._replace(request=ALL.request._replace(extra={}))
+    fields = body_of(TOOLS["iris"], ARGUMENTS, settings) | body_of(TOOLS["answer"], ARGUMENTS, settings)
+    # Whether it is streamed, and whether in the background, is decided further out.
+    assert set(fields) | {"stream", "background"} == set(SERVER_FIELDS)
+
+
+# The extract against the types that it comes from
+
+
+@pytest.mark.parametrize("name", SCHEMA["$defs"])
+def test_the_extract_has_the_names_and_values_of_the_published_description(name: str) -> None:
+    extract = SCHEMA["$defs"][name]
+    module, _, kind = extract["from"].rpartition(".")
+    hints = get_type_hints(getattr(importlib.import_module(module), kind))
+    for field, facts in extract["properties"].items():
+        allowed = facts.get("items", facts).get("enum")
+        assert allowed is None or sorted(allowed) == sorted(_values(hints[field])), field
+    assert set(extract["properties"]) <= set(hints)
+    assert set(extract.get("required", ())) <= set(extract["properties"])
+
+
+def _values(kind: Any) -> Iterator[Any]:
+    """The values of a Literal, however deep it stands in lists and unions."""
+    if get_origin(kind) is Literal:
+        yield from get_args(kind)
+        return
+    for inner in get_args(kind):
+        yield from _values(inner)

@@ -1,0 +1,51 @@
+"""Whoever copies a model's name from here gets one that stays: no end is announced for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.config.loading import Flags, load
+from openai_responses_mcp.config.settings import Profile
+from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
+from tests.sdk_models import ENDING, LISTED
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "config" / "config.yaml.example"
+# These name whole families, and say where one ends and the next begins.
+ABOUT_FAMILIES = ("spec.md", "differences.md")
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name not in ABOUT_FAMILIES)]
+WORD = re.compile(r"[\w.-]*\w")
+
+
+def test_the_note_of_the_sdk_is_understood() -> None:
+    assert {"gpt-5.1-codex", "gpt-5.2-chat-latest", "gpt-4.1-mini", "gpt-5.1-mini"} <= ENDING < LISTED
+    assert "gpt-6-astra" in LISTED - ENDING
+
+
+def profiles_of_the_example() -> dict[str, Profile]:
+    profiles = load(Flags(config=str(EXAMPLE)), {}).settings.model_profiles
+    return {name: profile for name, profile in profiles._asdict().items() if profile is not None}
+
+
+@pytest.mark.parametrize("name", ["answer", "answer_detailed", "answer_quick"])
+def test_the_example_names_models_that_stay_with_settings_that_they_take(name: str) -> None:
+    profile = profiles_of_the_example()[name]
+    assert profile.model in LISTED - ENDING
+    assert takes_effort(profile.model)
+    assert takes_verbosity(profile.model)
+    assert profile.reasoning_effort != "minimal"  # Not together with web search.
+
+
+def test_the_default_model_stays() -> None:
+    assert Profile().model in LISTED - ENDING
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_no_model_that_ends(page: Path) -> None:
+    assert set(WORD.findall(page.read_text("utf-8"))) & ENDING == set()
+
+
+def test_a_model_is_found_wherever_it_is_named() -> None:
+    text = "`gpt-4.1-mini`, o3. Then openai/gpt-4o, but neither o3-search-mcp nor gpt-5.2."
+    assert set(WORD.findall(text)) & ENDING == {"gpt-4.1-mini", "o3", "gpt-4o"}
