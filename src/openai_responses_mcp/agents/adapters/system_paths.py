@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 
 from openai_responses_mcp.agents.policy.ports import Paths
 
@@ -39,17 +38,14 @@ class SystemPaths(Paths):
         return self._anchors[whole]
 
 
-def _forms(path: str, directory: str) -> Iterator[str]:
+def _forms(path: str, directory: str) -> set[str]:
     """The path as the system reads it, and as programs do that drop `..` with the name before it."""
     expanded = os.path.expanduser(path)
     # ~/… is the home folder. ~name may be somebody's home, or a file that begins with ~.
-    for form in {expanded} if path[1:2] in ("", "/", os.sep) else {expanded, path}:
-        yield _whole(form, directory)
-        yield os.path.normpath(_whole(form, directory))
-
-
-def _whole(path: str, directory: str) -> str:
-    return os.path.join(os.path.realpath(directory), path)
+    names = {expanded} if path[1:2] in ("", "/", os.sep) else {expanded, path}
+    here = os.path.realpath(directory)
+    whole = {os.path.join(here, name) for name in names}
+    return whole | {os.path.normpath(form) for form in whole}
 
 
 def _resolved(path: str) -> str:
