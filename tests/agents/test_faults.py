@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import sqlite3
 import subprocess
 import sys
@@ -201,7 +202,7 @@ async def test_a_call_that_is_no_longer_there_is_refused(sqlite_url: str) -> Non
     [
         lambda payload: payload.replace('"$schemaVersion": "1.21"', '"$schemaVersion": "99.0"'),
         lambda payload: payload.replace('"kind": "tools"', '"kind": "handoff"'),
-        lambda payload: payload.replace('"format": 1', '"format": 2'),
+        lambda payload: re.sub('"format": [0-9]+', '"format": 0', payload),
         lambda payload: "not json",
         lambda payload: "[]",
     ],

@@ -8,13 +8,14 @@ text becomes another, True and False change places, a returned value becomes Non
 control (break, continue) or a call made for its effect is dropped. Docstrings, annotations and what is only for a person to read
 (log lines, the reasons of faults) are left alone.
 
-Survivors that are known and explained stand in `KNOWN_SURVIVORS`; any other survivor is listed, and fewer killed than
+Which modules and tests: `mutant_tables`. Survivors that are known and explained stand in its `KNOWN_SURVIVORS`; any other survivor is listed, and fewer killed than
 `LEAST_KILLED` fails the run.
 """
 
 import argparse
 import ast
 import copy
+import json
 import os
 import random
 import shutil
@@ -29,8 +30,9 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tests.reliability.mutant_tables import KNOWN_SURVIVORS, MODULES, Module
+
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = Path("src") / "openai_responses_mcp"
 LEAST_KILLED = 0.90
 TEST_SECONDS = 60.0
 PULSE_SECONDS = 20.0
@@ -44,81 +46,17 @@ settings.load_profile("impatient")
 """
 
 
-class Module(NamedTuple):
-    path: Path
-    tests: tuple[str, ...]
-    test_seconds: int = 20
-
-
-EDGES = "tests/reliability/test_edges.py"
-_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
-MODULES = {
-    "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
-    "citations": Module(PACKAGE / "domain/citations.py", ("tests/domain/test_citations.py", EDGES)),
-    "masking": Module(PACKAGE / "domain/masking.py", ("tests/domain/test_masking.py", EDGES)),
-    "dispatcher": Module(
-        PACKAGE / "server/dispatch.py",
-        (*(f"tests/server/test_{name}.py" for name in _DISPATCHING), EDGES),
-    ),
-    "jsonrpc": Module(PACKAGE / "server/jsonrpc.py", ("tests/server/test_jsonrpc.py", EDGES)),
-    "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py", EDGES), 8),
-}
-
-# By module, line of code as it stands, and change: why no test can or need tell the difference.
-KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
-    (
-        "citations",
-        'return item if _ISO_DATE.search(_URL.sub("", item)) else f"{item.rstrip()} ({today})"',
-        "another text",
-    ): "what stands on both sides of an address would have to be the halves of one date",
-    (
-        "dispatcher",
-        '"Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"',
-        "another text",
-    ): "the wording of the instructions",
-    (
-        "jsonrpc",
-        "check_circular=False,  # An eighth of the time, for what is never circular.",
-        "False to True",
-    ): "looks for what is not there, and says the same",
-    (
-        "jsonrpc",
-        'return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]',
-        "200 to 201",
-    ): "no reason is as long as that; the limit is there in case one ever is",
-    ("masking", 'yield quote(secret, safe="", errors="replace")', "another text"): "a letter is never quoted anyway",
-    ("masking", "for shift in range(3):", "3 to 4"): "four letters hold three bytes, so a shift by three is none",
-    ("masking", "first = -(-shift * 8 // 6)", "8 to 9"): "the same for the shifts there are, 0 to 2",
-    ("masking", "first = -(-shift * 8 // 6)", "6 to 7"): "the same for the shifts there are, 0 to 2",
-    ("framer", "return _Step.NEED_MORE", "returns None"): "None means the same to the caller",
-    ("framer", "NEED_MORE = 2", "2 to 3"): "a name with another number behind it",
-    ("framer", "UNDECIDED = 4", "4 to 5"): "a name with another number behind it",
-    ("framer", "self._searched = 0", "0 to 1"): "no line that is searched begins with its end",
-    ("framer", "self._header_lines = 0", "0 to 1"): "set anew with every header block",
-    ("framer", "self._header_bytes = 0", "0 to 1"): "set anew with every header block",
-    ("framer", "self._body_bytes = 0", "0 to 1"): "set anew with every body",
-    (
-        "framer",
-        "if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer) and not self._has_ended:",
-        "Lt to LtE",
-    ): "waits for one byte more after a whole mark, and goes on in the same way",
-    (
-        "framer",
-        "self._drop(blanks.end() if blanks else 0)",
-        "0 to 1",
-    ): "the pattern always matches; for the type checker",
-    ("framer", "end = self._line_end(needs_newline=True)", "True to False"): "nothing can follow a last half header",
-    (
-        "framer",
-        "is_all = len(self._buffer) <= within",
-        "LtE to Lt",
-    ): "whatever byte comes next is beyond what is looked at",
-    ("framer", 'end -= self._buffer.endswith(b"\\n", 0, end)', "0 to 1"): "no line begins with its end",
-    ("framer", 'end -= self._buffer.endswith(b"\\r", 0, end)', "0 to 1"): "no line begins with its end",
-}
-
 # What such a call is given is for a person to read.
 _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
+
+# Of what these are given, only the text at this place is for a person; the code before it is not.
+_MESSAGE_AT = {"AgentsError": 1, "require": 2, "bad_token": 0}
+
+
+OPTIONS = (
+    *("-x", "-q", "--assert=plain", "--hypothesis-seed=0"),
+    *("-p", "asyncio", "-p", "timeout", "-p", "hypothesispytest", "-p", "impatience", "-p", "no:cacheprovider"),
+)
 
 
 class Mutant(NamedTuple):
@@ -186,10 +124,18 @@ def _is_none(node: ast.AST) -> bool:
 
 
 def _is_for_people(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
+    return isinstance(node, ast.Call) and _name_of(node) in _FOR_PEOPLE
+
+
+def _is_message(call: ast.AST, child: ast.AST) -> bool:
+    if not isinstance(call, ast.Call) or not isinstance(child, ast.Constant | ast.JoinedStr):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in _FOR_PEOPLE
+    place = _MESSAGE_AT.get(_name_of(call))
+    return place is not None and call.args[place : place + 1] == [child]
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def places_in(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
@@ -212,7 +158,8 @@ def _is_skipped(parent: ast.AST, child: ast.AST) -> bool:
     is_log_line = isinstance(child, ast.Expr) and _is_for_people(child.value)
     is_type_only = isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"
     is_type_name = isinstance(child, ast.AnnAssign) and child.value is None
-    return is_docstring or is_text_for_people or is_log_line or is_type_only or is_type_name
+    is_message = _is_message(parent, child)
+    return is_docstring or is_text_for_people or is_log_line or is_type_only or is_type_name or is_message
 
 
 def mutants_of(name: str, source: str) -> Iterator[Mutant]:
@@ -243,10 +190,20 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self._root = folder
         shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        unwanted = shutil.ignore_patterns("__pycache__", "node_modules", "agents", "bench", "clients")
+        unwanted = shutil.ignore_patterns("__pycache__", "node_modules", "bench", "clients")
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / "impatience.py").write_text(IMPATIENCE)
+        path = os.pathsep.join([str(folder / "src"), str(folder)])
+        quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        self._tests = subprocess.Popen(
+            [sys.executable, "-m", "tests.reliability.mutant_tests"],
+            cwd=folder,
+            env={**os.environ, **quick, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def passes(self, module: Module, source: str | None = None) -> bool:
         """Whether the tests are content with this source, or with the one that is there."""
@@ -261,21 +218,17 @@ class Workshop:
 
     def _run(self, tests: list[str], test_seconds: int) -> int:
         # Each try has examples of its own; what was found for one mutant says nothing about the next.
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "impatience", "--hypothesis-seed=0"]
-        path = os.pathsep.join([str(self._root / "src"), str(self._root)])
-        environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         shutil.rmtree(self._root / ".hypothesis", ignore_errors=True)
-        try:
-            return subprocess.run(
-                [sys.executable, "-m", "pytest", *options, f"--timeout={test_seconds}", *tests],
-                cwd=self._root,
-                env=environ,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=TEST_SECONDS,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return 1
+        assert self._tests.stdin is not None
+        assert self._tests.stdout is not None
+        self._tests.stdin.write(json.dumps([*OPTIONS, f"--timeout={test_seconds}", *tests]) + "\n")
+        self._tests.stdin.flush()
+        return int(self._tests.stdout.readline())
+
+    def close(self) -> None:
+        assert self._tests.stdin is not None
+        self._tests.stdin.close()
+        self._tests.wait(TEST_SECONDS)
 
 
 def say(text: str) -> None:
@@ -285,9 +238,10 @@ def say(text: str) -> None:
 
 def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
     with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        workshops = [Workshop(Path(folder) / str(number)) for number in range(jobs)]
         free: SimpleQueue[Workshop] = SimpleQueue()
-        for number in range(jobs):
-            free.put(Workshop(Path(folder) / str(number)))
+        for one in workshops:
+            free.put(one)
         progress = _Progress(len(mutants))
 
         def survives(mutant: Mutant) -> bool:
@@ -298,7 +252,10 @@ def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
                 free.put(workshop)
                 progress.step()
 
-        return [mutant for mutant, survived in zip(mutants, pool.map(survives, mutants), strict=True) if survived]
+        survived = list(pool.map(survives, mutants))
+        for one in workshops:
+            one.close()
+    return [mutant for mutant, is_alive in zip(mutants, survived, strict=True) if is_alive]
 
 
 class _Progress:
@@ -321,6 +278,7 @@ def check_unchanged(names: list[str]) -> None:
         for name in names:
             if not workshop.passes(MODULES[name]):
                 raise SystemExit(f"The tests of {name} fail without any mutant.")
+        workshop.close()
 
 
 def main() -> int:

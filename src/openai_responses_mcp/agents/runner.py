@@ -122,7 +122,6 @@ class AgentRunner:
 
 
 def _extensions_of(agent: Any, options: RunOptions | None) -> Extensions:
-    """The run's own, else the agent's."""
-    given = options.extensions if options else None
+    given = (options.extensions if options else None) or Extensions()
     kept = getattr(agent, "extensions", None)
-    return given or (kept if isinstance(kept, Extensions) else Extensions())
+    return given.joined_by(kept) if isinstance(kept, Extensions) else given

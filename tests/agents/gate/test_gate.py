@@ -19,7 +19,7 @@ from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
-from tests.agents.fakes import DENY, FakeJudge, code_of
+from tests.agents.fakes import DENY, FakeJudge, code_of, within
 
 FUNCTION = ToolDescription("add", "function")
 
@@ -89,6 +89,17 @@ def test_a_decision_says_why() -> None:
     outcome = decide(tool, allowed(3), PROFILES["balanced"], require_human_approval=True)
     assert outcome.reason == (
         "risk 3 needs a human under the profile balanced; the tool asks for approval; the caller asks for approval"
+    )
+
+
+@pytest.mark.parametrize("verdict", ["allow", "needs_human", "deny"])
+def test_no_verdict_and_no_human_can_allow_what_the_profile_refuses(verdict: Decision) -> None:
+    nowhere = PolicyProfile("fast", 3, 5, ())
+    tool = replace(FUNCTION, require_approval=True)
+    outcome = decide(tool, GateDecision(verdict, 5, ""), nowhere, require_human_approval=True)
+    assert (outcome.decision, outcome.risk_level) == ("deny", 5)
+    assert outcome.reason == (
+        "function:add is outside the scopes of the profile fast; risk 5 is refused by the profile fast"
     )
 
 
@@ -206,6 +217,39 @@ async def test_judges_that_never_return_do_not_keep_others_waiting(policies: Pol
 
 async def test_a_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
     def leaves(*_: Any) -> GateDecision:
+        raise SystemExit
+
+    work = SafetyGate(SafetyAgent(leaves), policies).evaluate(None, a_request(), GateContext("fast"))
+    assert await code_of(work) == "AGENTS-E-GATE-EVAL"
+
+
+async def test_a_judge_that_says_it_was_cancelled_is_a_refusal(policies: PolicyStore) -> None:
+    async def gives_up(*_: Any) -> GateDecision:
+        raise asyncio.CancelledError
+
+    for judge in (SafetyAgent(gives_up), SafetyAgent(lambda *_: gives_up())):
+        work = SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
+        assert await code_of(work) == "AGENTS-E-GATE-EVAL"
+
+
+async def test_a_run_that_is_cancelled_while_the_judge_thinks_is_cancelled(policies: PolicyStore) -> None:
+    asked = asyncio.Event()
+
+    async def thinks(*_: Any) -> GateDecision:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    work = SafetyGate(SafetyAgent(thinks), policies).evaluate(None, a_request(), GateContext("fast"))
+    task = asyncio.ensure_future(work)
+    await within(asked.wait())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await within(task)
+
+
+async def test_an_async_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
+    async def leaves(*_: Any) -> GateDecision:
         raise SystemExit
 
     work = SafetyGate(SafetyAgent(leaves), policies).evaluate(None, a_request(), GateContext("fast"))

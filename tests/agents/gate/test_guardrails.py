@@ -91,6 +91,19 @@ async def test_a_guardrail_holds_for_a_list_of_items_too() -> None:
     assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, items)) == "AGENTS-E-GUARDRAIL-DENIED"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "input_text", "text": 'a\n爆弾 "now"'}],
+        [{"type": "input_text", "text": "look"}, {"type": "input_file", "filename": "爆弾.txt"}],
+    ],
+)
+async def test_an_input_rule_sees_the_words_and_not_their_escapes(content: Any) -> None:
+    agent = an_agent("never said", input_rules=[re.compile("(?m)^爆弾|爆弾.txt")])
+    items = [{"role": "user", "content": content}]
+    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, items)) == "AGENTS-E-GUARDRAIL-DENIED"
+
+
 async def test_a_guardrail_holds_for_streams_too() -> None:
     agent = an_agent("never said", input_rules=["bomb"])
     with pytest.raises(AgentsError, match="AGENTS-E-GUARDRAIL-DENIED"):

@@ -182,7 +182,7 @@ async def test_allowed_tools_are_kept_and_never_acted_upon() -> None:
     assert skill.front_matter is not None
     assert skill.front_matter["allowed-tools"] == "Bash(rm:*) Read"
     (tool,) = to_tools([skill])
-    assert "rm" not in f"{tool.params_json_schema} {tool.needs_approval} {tool._guarded_traits}"
+    assert "rm" not in f"{tool.params_json_schema} {tool.needs_approval} {tool.traits}"
 
 
 @pytest.mark.parametrize(

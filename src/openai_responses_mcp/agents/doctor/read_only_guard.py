@@ -36,7 +36,7 @@ class ReadOnlyGuard(TurnGuard):
     def result_of(self, call_id: str) -> ToolCallResult | None:
         return None
 
-    def suspend(self, call_id: str) -> None:
+    async def suspend(self, call_id: str) -> None:
         raise _nothing_runs()
 
     async def offer_hosted(self, tool: ToolDescription) -> None:

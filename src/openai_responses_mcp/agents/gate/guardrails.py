@@ -1,8 +1,8 @@
 """Rules of an agent's own, in three stages: its input, each of its calls, its output. A broken rule is a refusal.
 
-A rule is a text that must not occur, a compiled pattern that must not match, or a callable, sync or async. A callable
-gets the text (for `tool_rules` the `ToolCallRequest`) and returns None or True to let it pass, a reason or False to
-refuse.
+A rule is a text that must not occur, a compiled pattern that must not match, or a callable, sync or async. Texts and
+patterns are held against each text of a call by itself, never against an escaped form of it. A callable gets the text
+(for `tool_rules` the `ToolCallRequest`) and returns None or True to let it pass, a reason or False to refuse.
 """
 
 import inspect
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.models import ToolCallRequest
-from openai_responses_mcp.agents.secrets.hashing import canonical
+from openai_responses_mcp.agents.gate.texts import texts_of_call, texts_of_output
 
 Rule = str | re.Pattern[str] | Callable[[Any], Any]
 
@@ -32,13 +33,15 @@ class AgentGuardrails:
         )
 
     async def check_input(self, text: str) -> None:
-        await _check("input", self.input_rules, text, text)
+        await _check("input", self.input_rules, text, [text])
 
     async def check_call(self, request: ToolCallRequest) -> None:
-        await _check("tool", self.tool_rules, request, f"{request.tool_name} {canonical(request.args)}")
+        if self.tool_rules:
+            await _check("tool", self.tool_rules, request, texts_of_call(request.tool_name, request.args))
 
     async def check_output(self, text: str) -> None:
-        await _check("output", self.output_rules, text, text)
+        if self.output_rules:
+            await _check("output", self.output_rules, text, texts_of_output(text))
 
 
 NO_GUARDRAILS = AgentGuardrails()
@@ -58,23 +61,25 @@ def guardrails_of(agent: Any) -> AgentGuardrails:
     return kept if isinstance(kept, AgentGuardrails) else NO_GUARDRAILS
 
 
-async def _check(stage: str, rules: Sequence[Rule], subject: Any, text: str) -> None:
+async def _check(stage: str, rules: Sequence[Rule], subject: Any, texts: Sequence[str]) -> None:
     for rule in rules:
-        reason = await _reason_against(rule, subject, text)
+        reason = await _reason_against(rule, subject, texts)
         if reason is not None:
             raise AgentsError("AGENTS-E-GUARDRAIL-DENIED", f"{stage}: {reason}", details={"stage": stage})
 
 
-async def _reason_against(rule: Rule, subject: Any, text: str) -> str | None:
+async def _reason_against(rule: Rule, subject: Any, texts: Sequence[str]) -> str | None:
     if isinstance(rule, str):
-        return "a text that must not occur" if rule in text else None
+        return "a text that must not occur" if any(rule in text for text in texts) else None
     if isinstance(rule, re.Pattern):
-        return "a pattern that must not match" if rule.search(text) else None
+        return "a pattern that must not match" if any(rule.search(text) for text in texts) else None
     try:
         verdict = rule(subject)
         if inspect.isawaitable(verdict):
             verdict = await verdict
-    except Exception as exc:  # a rule is foreign code, and one that breaks must not let anything through
+    except FAILURES as exc:
+        if is_cancellation(exc):
+            raise
         return f"the rule failed with {type(exc).__name__}"
     if verdict is None or verdict is True:
         return None

@@ -1,6 +1,6 @@
 """What the gate looks at, and what it decides."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -25,6 +25,19 @@ class AgentCapabilitySnapshot:
     tool_names: tuple[str, ...] = ()
     skill_ids: tuple[str, ...] = ()
     mcp_capabilities: tuple[McpCapabilitySummary, ...] = ()
+
+    @classmethod
+    def of(cls, agent: Any, catalog: Sequence[ToolDescription]) -> "AgentCapabilitySnapshot":
+        return cls(
+            agent_name=str(getattr(agent, "name", "")),
+            tool_names=tuple(tool.name for tool in catalog),
+            skill_ids=tuple(tool.name for tool in catalog if tool.kind == "skill"),
+            mcp_capabilities=tuple(
+                McpCapabilitySummary(tool.name, tool.description, tool.own_risk)
+                for tool in catalog
+                if tool.kind == "mcp"
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class TurnGuard(Protocol):
         """What came of a call that has run, as it may be shown."""
         ...
 
-    def suspend(self, call_id: str) -> None:
+    async def suspend(self, call_id: str) -> None:
         """The call started and waits for a pause inside it; it will be started again on resume."""
         ...
 

@@ -1,49 +1,34 @@
 """The guard of one run: decides whole turns, lets each call through once, and records what came of it.
 
 A turn is let through as a whole or not at all. When one of its calls needs a human, the others wait with it; when one
-is refused, none runs. A call that reaches its tool without having been let through, or with other arguments, is
-refused there.
+is refused, none runs. Which call is where stands in one table (`call_table`), and what may happen to it next in another
+(`call_states`). Anything else is refused and recorded: a call that reaches its tool without having been let through, or
+with other arguments, or for the second time.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
+from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.call_states import LET_THROUGH, MAY_START, CallEvent, CallState, ForbiddenMove
+from openai_responses_mcp.agents.gate.call_table import CallTable, GuardedCall, Permit
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.models import (
     AgentCapabilitySnapshot,
     CallToApprove,
     GateDecision,
-    McpCapabilitySummary,
     ToolCallRequest,
 )
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.policy.profiles import stricter
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """Exactly this call may run. One that `has_started` waited for a pause inside it and is taken up again."""
-
-    call_id: str
-    arguments_hash: str
-    definition_hash: str
-    has_started: bool = False
-
-    @classmethod
-    def of(cls, call: PlannedCall) -> "Permit":
-        return cls(call.call_id, arguments_hash(call.args), call.tool.definition_hash)
-
-    def fits(self, tool: ToolDescription, args: Mapping[str, Any]) -> bool:
-        return self.arguments_hash == arguments_hash(args) and self.definition_hash == tool.definition_hash
 
 
 class RunGuard(TurnGuard):
@@ -59,16 +44,10 @@ class RunGuard(TurnGuard):
         self.run_id = run_id
         self.context = context
         self.user_intent = user_intent
-        self.to_approve: list[CallToApprove] = []
         self._gate = gate
         self._audit = audit
         self._masking = masking
-        self._permits: dict[str, Permit] = {}
-        self._held: dict[str, Permit] = {}
-        self._running: dict[str, tuple[Permit, PlannedCall]] = {}
-        self._suspended: set[str] = set()
-        self._seen: list[str] = []
-        self._results: dict[str, ToolCallResult] = {}
+        self._calls = CallTable()
         self._offered: set[str] = set()
         self._refusal: AgentsError | None = None
 
@@ -83,44 +62,42 @@ class RunGuard(TurnGuard):
     @property
     def results(self) -> list[ToolCallResult]:
         """What has run, in the order in which it was asked for."""
-        order = {call_id: place for place, call_id in enumerate(self._seen)}
-        return sorted(self._results.values(), key=lambda result: order.get(result.tool_call_id, len(order)))
+        return [call.result for call in self._calls if call.result is not None]
+
+    @property
+    def to_approve(self) -> list[CallToApprove]:
+        """What a human has to decide before the run can go on."""
+        return [call.asked for call in self._calls if call.asked is not None]
 
     # -----------------------------------------------------------------------------------------------------------------
     # Before
 
     async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        fresh = [call for call in calls if call.call_id not in self._permits]
-        if not fresh:
-            return
-        ids = [call.call_id for call in fresh]
-        if len(set(ids)) < len(ids) or set(ids) & set(self._seen):
-            raise self.refuse(AgentsError("AGENTS-E-RUNNER", "The model used the id of a tool call twice"))
-        self._seen.extend(ids)
+        # A turn that waited for a human comes by again when the run goes on. It is decided already.
+        fresh = [call for call in calls if self._calls[call.call_id].state not in MAY_START]
+        for call in fresh:
+            (await self._move(call, CallEvent.PLAN)).permit = Permit.of(call)
         requests = [self._request_for(agent, call, tuple(catalog)) for call in fresh]
         verdicts = await asyncio.gather(*(self._evaluate(agent, request) for request in requests))
         for request, (decision, _) in zip(requests, verdicts, strict=True):
             await self._record_decision(request, decision)
-        for request, (decision, error) in zip(requests, verdicts, strict=True):
-            if error is not None:
-                raise self.refuse(error)
-            if decision.decision == "deny":
-                raise self.refuse(_denied(request, decision))
-        asked = [
-            CallToApprove(call, decision)
-            for call, (decision, _) in zip(fresh, verdicts, strict=True)
-            if decision.decision == "needs_human"
-        ]
-        self.to_approve.extend(asked)
-        waiting = {one.call.call_id for one in asked}
-        for call in fresh:
-            if not asked:
-                self._permits[call.call_id] = Permit.of(call)
-            elif call.call_id not in waiting:
-                self._held[call.call_id] = Permit.of(call)
+        refusals = [refusal for _, refusal in verdicts if refusal is not None]
+        if refusals:
+            for call in fresh:
+                await self._move(call, CallEvent.REFUSE)
+            raise self.refuse(refusals[0])
+        await self._let_through(fresh, [decision for decision, _ in verdicts])
+
+    async def _let_through(self, calls: Sequence[PlannedCall], decisions: Sequence[GateDecision]) -> None:
+        asks = any(decision.decision == "needs_human" for decision in decisions)
+        for call, decision in zip(calls, decisions, strict=True):
+            if decision.decision == "needs_human":
+                (await self._move(call, CallEvent.ASK)).asked = CallToApprove(call, decision)
+            else:
+                await self._move(call, CallEvent.HOLD if asks else CallEvent.ALLOW)
 
     def is_waiting(self, call_id: str) -> bool:
-        return call_id not in self._permits and call_id not in self._running
+        return self._calls[call_id].state not in LET_THROUGH
 
     async def offer_hosted(self, tool: ToolDescription) -> None:
         if tool.scope_name in self._offered:
@@ -140,7 +117,7 @@ class RunGuard(TurnGuard):
             tool_kind=call.tool.kind,
             args=call.args,
             user_intent=self.user_intent,
-            capability_snapshot=snapshot_of(agent, catalog),
+            capability_snapshot=AgentCapabilitySnapshot.of(agent, catalog),
             tool_catalog=catalog,
             target_tool=call.tool,
             run_id=self.run_id,
@@ -148,18 +125,88 @@ class RunGuard(TurnGuard):
         )
 
     async def _evaluate(self, agent: Any, request: ToolCallRequest) -> tuple[GateDecision, AgentsError | None]:
+        """The decision, and the error to raise where it is a refusal."""
         try:
-            return await self._gate.evaluate(agent, request, self._context_for(agent)), None
+            decision = await self._gate.evaluate(agent, request, self.context_for(agent))
         except AgentsError as exc:
             risk = request.target_tool.own_risk if request.target_tool else 5
             return GateDecision("deny", risk, f"{exc.code}: {exc.message}"), exc
+        return decision, _denied(request, decision) if decision.decision == "deny" else None
 
-    def _context_for(self, agent: Any) -> GateContext:
-        """The rules of the agent that the run began with hold for every agent that takes over, next to its own."""
-        own = guardrails_of(agent)
-        if own is self.context.guardrails:
-            return self.context
-        return replace(self.context, guardrails=self.context.guardrails.joined_by(own))
+    def context_for(self, agent: Any) -> GateContext:
+        """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
+        rules, own = self.context.guardrails, guardrails_of(agent)
+        demands = getattr(agent, "extensions", None)
+        return GateContext(
+            stricter(self.profile_name, getattr(demands, "policy_profile", None)),
+            self.context.require_human_approval or getattr(demands, "require_human_approval", None) is True,
+            rules if own is rules else rules.joined_by(own),
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # At the tool
+
+    def may_start(self, call: PlannedCall) -> bool:
+        """Whether exactly this call is let through and has not started."""
+        known = self._calls[call.call_id]
+        return known.state in MAY_START and known.fits(call)
+
+    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+        call, known = PlannedCall(call_id, tool, args), self._calls[call_id]
+        is_first_start = known.state is not CallState.TAKEN_UP
+        if not known.fits(call):
+            await self._move(call, CallEvent.MISFIT)
+            raise await self._refused(call, _about_to_run(call))
+        (await self._move(call, CallEvent.START)).planned = call
+        if is_first_start:
+            await self._record(self._entry(call, "started", "started"))
+
+    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+        call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
+        if call.state is CallState.SUSPENDED:
+            return
+        call.result = self.shown(call.planned, output if error is None else error)
+        decision, reason = ("completed", "") if error is None else ("failed", error)
+        await self._record(self._entry(call.planned, "outcome", decision, reason))
+
+    async def suspend(self, call_id: str) -> None:
+        await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
+
+    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+        args, visible = self._masking.value(dict(call.args)), self._masking.value(output)
+        return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
+
+    def result_of(self, call_id: str) -> ToolCallResult | None:
+        return self._calls[call_id].result
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Moving and refusing
+
+    async def _move(self, call: PlannedCall, event: CallEvent) -> GuardedCall:
+        try:
+            return self._calls.move(call.call_id, event)
+        except ForbiddenMove as exc:
+            forbidden = exc
+        if event is CallEvent.PLAN:
+            raise await self._refused(call, "The model used the id of a tool call twice", "AGENTS-E-RUNNER")
+        is_start = event in (CallEvent.START, CallEvent.MISFIT)
+        raise await self._refused(call, _about_to_run(call) if is_start else str(forbidden))
+
+    def refuse(self, error: AgentsError) -> AgentsError:
+        self._refusal = self._refusal or error
+        return error
+
+    async def _refused(self, call: PlannedCall, reason: str, code: str = "AGENTS-E-GATE-DENIED") -> AgentsError:
+        error = self.refuse(AgentsError(code, reason, details={"tool_call_id": call.call_id}))
+        try:
+            await self._audit.record(self._entry(call, "refused", "deny", reason))
+        except AgentsError as exc:
+            # Refused before, or the log cannot be written. The call does not run either way.
+            error.__cause__ = exc
+        return error
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Recording
 
     async def _record_decision(self, request: ToolCallRequest, decision: GateDecision) -> None:
         facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(request.args)}
@@ -177,37 +224,6 @@ class RunGuard(TurnGuard):
             arguments=request.args,
         )
         await self._record(entry)
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # At the tool
-
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
-        permit = self._permits.pop(call_id, None)
-        if permit is None or not permit.fits(tool, args):
-            reason = f"{tool.scope_name} was about to run without having been let through"
-            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", reason, details={"tool_call_id": call_id}))
-        call = PlannedCall(call_id, tool, args)
-        self._running[call_id] = (permit, call)
-        if not permit.has_started:
-            await self._record(self._entry(call, "started", "started"))
-
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
-        if call_id in self._suspended:
-            return
-        _, call = self._running.pop(call_id)
-        self._results[call_id] = self.shown(call, output if error is None else error)
-        decision, reason = ("completed", "") if error is None else ("failed", error)
-        await self._record(self._entry(call, "outcome", decision, reason))
-
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
-        args, visible = self._masking.value(dict(call.args)), self._masking.value(output)
-        return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
-
-    def result_of(self, call_id: str) -> ToolCallResult | None:
-        return self._results.get(call_id)
-
-    def suspend(self, call_id: str) -> None:
-        self._suspended.add(call_id)
 
     def _entry(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
         return AuditEntry(
@@ -228,50 +244,21 @@ class RunGuard(TurnGuard):
             self.refuse(exc)
             raise
 
-    def refuse(self, error: AgentsError) -> AgentsError:
-        self._refusal = self._refusal or error
-        return error
-
     # -----------------------------------------------------------------------------------------------------------------
     # Over a pause
 
     def saved(self) -> dict[str, Any]:
         """What has to outlive a pause besides the run itself, as JSON."""
-        started = [
-            Permit(permit.call_id, permit.arguments_hash, permit.definition_hash, has_started=True)
-            for call_id, (permit, _) in self._running.items()
-            if call_id in self._suspended
-        ]
-        return {
-            "permits": [asdict(permit) for permit in (*self._held.values(), *started)],
-            "seen": self._seen,
-            "offered": sorted(self._offered),
-            "results": [asdict(result) for result in self.results],
-        }
+        return {"calls": self._calls.saved(), "offered": sorted(self._offered)}
 
     def restore(self, saved: Mapping[str, Any], approved: Sequence[Permit]) -> None:
-        for permit in (*(Permit(**fields) for fields in saved["permits"]), *approved):
-            self._permits[permit.call_id] = permit
-        self._seen = list(saved["seen"])
+        """Read back what was saved, and let the calls of the pause through if all that were asked about are approved."""
+        self._calls.restore(saved["calls"], approved)
         self._offered = set(saved["offered"])
-        for fields in saved["results"]:
-            result = ToolCallResult(**fields)
-            self._results[result.tool_call_id] = result
-
-    @property
-    def permits(self) -> Mapping[str, Permit]:
-        return self._permits
 
 
-def snapshot_of(agent: Any, catalog: Sequence[ToolDescription]) -> AgentCapabilitySnapshot:
-    return AgentCapabilitySnapshot(
-        agent_name=str(getattr(agent, "name", "")),
-        tool_names=tuple(tool.name for tool in catalog),
-        skill_ids=tuple(tool.name for tool in catalog if tool.kind == "skill"),
-        mcp_capabilities=tuple(
-            McpCapabilitySummary(tool.name, tool.description, tool.own_risk) for tool in catalog if tool.kind == "mcp"
-        ),
-    )
+def _about_to_run(call: PlannedCall) -> str:
+    return f"{call.tool.scope_name} was about to run without having been let through"
 
 
 def _denied(request: ToolCallRequest, decision: GateDecision) -> AgentsError:

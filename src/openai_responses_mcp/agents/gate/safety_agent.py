@@ -35,13 +35,13 @@ class SafetyAgent(Judge):
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         async with asyncio.timeout(self._timeout_seconds):
-            if inspect.iscoroutinefunction(self._evaluate):
-                verdict = await self._evaluate(agent, request, policy)
-            else:
-                verdict = await _on_a_thread_of_its_own(self._evaluate, agent, request, policy)
-                if inspect.isawaitable(verdict):
-                    verdict = await verdict
-        return verdict_from(verdict)
+            return verdict_from(await self._asked(agent, request, policy))
+
+    async def _asked(self, *question: Any) -> Any:
+        if inspect.iscoroutinefunction(self._evaluate):
+            return await self._evaluate(*question)
+        verdict = await _on_a_thread_of_its_own(self._evaluate, *question)
+        return await verdict if inspect.isawaitable(verdict) else verdict
 
 
 async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:

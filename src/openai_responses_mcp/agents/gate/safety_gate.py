@@ -8,6 +8,7 @@ from typing import Any
 from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
+from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
@@ -102,7 +103,9 @@ class SafetyGate:
             failure = exc.message
         except TimeoutError:
             failure = "The judge took too long"
-        except Exception as exc:  # a judge is foreign code: any failure of it is a refusal
+        except FAILURES as exc:
+            if is_cancellation(exc):
+                raise
             failure = f"The judge failed with {type(exc).__name__}"
         # Raised out here so that the text of the judge's own error, which may hold arguments, does not travel along.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)

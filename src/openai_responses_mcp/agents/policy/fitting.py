@@ -60,7 +60,7 @@ def fit_of(when: When, call: RuledCall, paths: Paths) -> Fit:
     found = {condition_fit(condition, value, call.directory, paths) for condition in when.conditions}
     if Fit.NO in found:
         return Fit.NO
-    return Fit.DOUBT if Fit.DOUBT in found else Fit.YES
+    return Fit.YES if found == {Fit.YES} else Fit.DOUBT
 
 
 def condition_fit(condition: Condition, value: Any, directory: str, paths: Paths) -> Fit:

@@ -42,6 +42,14 @@ PROFILES: Mapping[str, PolicyProfile] = {
 }
 
 
+def stricter(name: str, other: str | None) -> str:
+    """Of two names of profiles, the one that is built in as the stricter."""
+    order: list[str] = list(get_args(ProfileName))
+    if other is None or name not in order or other not in order:
+        return name
+    return min(name, other, key=order.index)
+
+
 def profile_name(name: str) -> ProfileName:
     """Raises `AGENTS-E-POLICY-INVALID` for a name that no profile has."""
     require(name in PROFILES, "AGENTS-E-POLICY-INVALID", f"no policy profile is called {name!r}")

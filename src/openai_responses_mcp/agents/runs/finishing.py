@@ -7,7 +7,6 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.pausing import PauseRun
@@ -59,7 +58,7 @@ class FinishRun:
     async def _ended(self, run: Run, outcome: EngineOutcome) -> RunResult:
         if outcome.saved is not None:
             return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
-        await guardrails_of(outcome.last_agent).check_output(outcome.output_text)
+        await run.guard.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
         await self._book.save(run.record, "done")
         self._book.forget(run.run_id)

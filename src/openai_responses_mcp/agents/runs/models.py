@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from openai_responses_mcp.agents.calls import ToolCallResult
 from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
-from openai_responses_mcp.agents.policy.profiles import ProfileName
+from openai_responses_mcp.agents.policy.profiles import ProfileName, profile_name, stricter
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,17 @@ class Extensions:
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         are_calls = all(isinstance(call, RequestedToolCall) for call in self.tool_calls)
         require(are_calls, "AGENTS-E-RUNNER-CONFIG", "tool_calls holds RequestedToolCall objects")
+
+    def joined_by(self, agents_own: "Extensions") -> "Extensions":
+        """What the run says, with all that the agent demands: the stricter counts."""
+        profile = self.policy_profile or agents_own.policy_profile
+        return Extensions(
+            policy_profile=None if profile is None else profile_name(stricter(profile, agents_own.policy_profile)),
+            require_human_approval=self.require_human_approval or agents_own.require_human_approval,
+            resume=self.resume or agents_own.resume,
+            tool_calls=self.tool_calls or agents_own.tool_calls,
+            max_turns=self.max_turns or agents_own.max_turns,
+        )
 
 
 @dataclass(frozen=True, slots=True)

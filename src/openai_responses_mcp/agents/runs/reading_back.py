@@ -5,7 +5,7 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.run_guard import Permit
+from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import Extensions
@@ -25,7 +25,7 @@ class ReadRunBack:
         self._states = states
 
     async def read(self, approval: ApprovalRecord, agent: Any) -> tuple[Run, PausedRun]:
-        """The run that waits for this approval, with every call of its pause let through.
+        """The run that waits for this approval; once its whole pause is approved, its calls are let through.
 
         Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` without an agent.
         """
@@ -45,7 +45,8 @@ class ReadRunBack:
             max_turns=state["max_turns"],
         )
         guard = self._guards.guard_for(run_id, agent, extensions, state["user_intent"])
-        guard.restore(state["guard"], [permit_of(one) for one in await self._approvals.of_pause(approval.pause_id)])
+        records = await self._approvals.of_pause(approval.pause_id)
+        guard.restore(state["guard"], [permit_of(one) for one in records if one.request.status == "approved"])
         options = EngineOptions(max_turns=extensions.max_turns, sdk=known.sdk)
         paused = await self._engine.restore(agent, state["engine"], guard, options)
         return Run(record, agent, guard, extensions, options), paused

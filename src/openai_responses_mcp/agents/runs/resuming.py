@@ -14,7 +14,7 @@ from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.audit.log import AuditLog, unfinished
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.run_guard import Permit
+from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.models import RunEvent
@@ -74,9 +74,9 @@ class ResumeRun:
         run, paused = await self._read_back.read(approval, agent)
         for sibling in siblings:
             _check_unchanged(paused.calls, permit_of(sibling))
-        for permit in run.guard.permits.values():
-            if not permit.has_started:
-                _check_unchanged(paused.calls, permit)
+        for call in paused.calls.values():
+            if not run.guard.may_start(call):
+                raise _changed(call.call_id)
         if human_response is not None:
             await self._approvals.respond(approval, human_response)
         await self._approvals.consume(token, approval)
@@ -116,8 +116,12 @@ class ResumeRun:
 def _check_unchanged(calls: Mapping[str, PlannedCall], permit: Permit) -> None:
     call = calls.get(permit.call_id)
     if call is None or not permit.fits(call.tool, call.args):
-        raise AgentsError(
-            "AGENTS-E-RESUME-TOKEN",
-            "The call, its arguments or the tool's definition changed after it was approved",
-            details={"reason": "changed", "tool_call_id": permit.call_id},
-        )
+        raise _changed(permit.call_id)
+
+
+def _changed(call_id: str) -> AgentsError:
+    return AgentsError(
+        "AGENTS-E-RESUME-TOKEN",
+        "The call, its arguments or the tool's definition changed after it was approved",
+        details={"reason": "changed", "tool_call_id": call_id},
+    )

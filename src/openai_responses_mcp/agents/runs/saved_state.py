@@ -8,7 +8,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class SavedStates:

@@ -1,8 +1,7 @@
 """Starting a run: the input passes the guardrails, and what the caller asked for is known, before the engine starts."""
 
-import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.gate.texts import words_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.guards import Guards
@@ -42,7 +42,7 @@ class StartRun:
             raise AgentsError("AGENTS-E-RUNNER", "input is a text or a list with at least one item")
         sdk = dict(options.sdk) if options else {}
         record = await self._book.begin(agent, sdk)
-        guard = self._guards.guard_for(record.run_id, agent, extensions, _text_of(input))
+        guard = self._guards.guard_for(record.run_id, agent, extensions, words_of(input))
         return Run(record, agent, guard, extensions, EngineOptions(max_turns=extensions.max_turns, sdk=sdk))
 
     async def _outcome(self, run: Run, input: Any) -> EngineOutcome:
@@ -55,7 +55,7 @@ class StartRun:
                 yield step
 
     async def _ready(self, run: Run, input: Any) -> EngineOptions:
-        await guardrails_of(run.agent).check_input(_text_of(input))
+        await guardrails_of(run.agent).check_input(words_of(input))
         return replace(run.options, requested_calls=await self._requested(run))
 
     async def _requested(self, run: Run) -> tuple[PlannedCall, ...]:
@@ -71,11 +71,3 @@ class StartRun:
         return tuple(
             PlannedCall(f"call_{uuid.uuid4().hex}", tool, dict(call.args)) for tool, call in found if tool is not None
         )
-
-
-def _text_of(input: Any) -> str:
-    """What the user said, for guardrails and for judges that want it."""
-    if isinstance(input, str):
-        return input
-    said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
-    return "\n".join(content if isinstance(content, str) else json.dumps(content, default=str) for content in said)

@@ -1,14 +1,20 @@
 """The SDK's lifecycle hooks, where a turn is judged: the model's reply is there, and nothing of it has run.
 
-The user's own hooks are called too, with the user's own agents instead of their doubles.
+Agents that take over or run inside a tool have rules of their own for what comes in and goes out; they are checked
+here. The user's own hooks are called too, with the user's own agents instead of their doubles.
 """
 
 import copy
+from collections.abc import Awaitable
 from typing import Any
 
 from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool
 
-from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
+from openai_responses_mcp.agents.adapters.sdk.outcomes import text_from
+from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover, running_calls
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.gate.texts import words_of
 
 
 class GuardHooks(RunHooks[Any]):
@@ -16,6 +22,7 @@ class GuardHooks(RunHooks[Any]):
         self._takeover = takeover
         self._users: RunHooks[Any] = users or RunHooks()
         self._of = takeover.original_of
+        self._first: Any = None
 
     async def on_llm_start(
         self, context: RunContextWrapper[Any], agent: Agent[Any], system_prompt: str | None, input_items: list[Any]
@@ -30,10 +37,28 @@ class GuardHooks(RunHooks[Any]):
         await self._users.on_llm_end(context, self._of(agent), response)
 
     async def on_agent_start(self, context: AgentHookContext[Any], agent: Agent[Any]) -> None:
-        await self._users.on_agent_start(context, self._of(agent))
+        original = self._of(agent)
+        self._first = self._first or original
+        if running_calls.get() or original is not self._first:
+            # What the user gave to the first agent was checked before the run began.
+            await self._check(guardrails_of(original).check_input(words_of(context.turn_input)))
+        await self._users.on_agent_start(context, original)
 
     async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: Any) -> None:
+        if running_calls.get():
+            # What the whole run says at its end is checked when it is over.
+            rules = guardrails_of(self._first)
+            if self._of(agent) is not self._first:
+                rules = rules.joined_by(guardrails_of(self._of(agent)))
+            await self._check(rules.check_output(text_from(output)))
         await self._users.on_agent_end(context, self._of(agent), output)
+
+    async def _check(self, rules: Awaitable[None]) -> None:
+        """A refusal inside a tool must not become an answer for the model."""
+        try:
+            await rules
+        except AgentsError as exc:
+            raise self._takeover.guard.refuse(exc) from None
 
     async def on_handoff(self, context: RunContextWrapper[Any], from_agent: Agent[Any], to_agent: Agent[Any]) -> None:
         await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))

@@ -32,7 +32,7 @@ def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: 
             item.agent = takeover.original_of(item.agent)
     return EngineOutcome(
         result=result,
-        output_text=_text_from(result.final_output),
+        output_text=text_from(result.final_output),
         messages=tuple(result.to_input_list()),
         usage=_usage_from(result.context_wrapper.usage, before),
         last_agent=takeover.original_of(result.last_agent),
@@ -57,7 +57,7 @@ def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> E
     return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
 
 
-def _text_from(final_output: Any) -> str:
+def text_from(final_output: Any) -> str:
     if final_output is None or isinstance(final_output, str):
         return final_output or ""
     dump = getattr(final_output, "model_dump_json", None)

@@ -159,7 +159,7 @@ class Takeover:
         await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
         if not any(self.guard.is_waiting(call.call_id) for call in calls):
             return
-        self._suspend_callers()
+        await self._suspend_callers()
         if len(handoffs) == len(calls):
             if running_calls.get():
                 raise self._cannot_pause("a handoff inside a tool call")
@@ -199,11 +199,11 @@ class Takeover:
         key = names.get(call_id)
         return key is not None and key not in catalogue.tools and key[1] in catalogue.handoffs
 
-    def _suspend_callers(self) -> None:
+    async def _suspend_callers(self) -> None:
         for call in running_calls.get():
             if not call.is_agent_tool:
                 raise self._cannot_pause("a run that a function tool started by itself")
-            self.guard.suspend(call.call_id)
+            await self.guard.suspend(call.call_id)
 
     def _cannot_pause(self, where: str) -> AgentsError:
         return self.guard.refuse(

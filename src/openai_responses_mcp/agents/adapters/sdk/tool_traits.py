@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from agents import (
@@ -25,12 +25,10 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
-_ATTRIBUTE = "_guarded_traits"
-
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """What was declared where the tool was made; travels with every copy of it.
+    """What was declared where the tool was made.
 
     `definition` is all that the tool's origin says about it, such as its whole entry in an MCP server's list; what
     changes in there is another tool to whoever approved it.
@@ -45,13 +43,20 @@ class ToolTraits:
     directory: str = ""
 
 
+@dataclass
+class DeclaredTool(FunctionTool):
+    """A tool of the SDK with its traits as a field, so that they are in every copy, `dataclasses.replace` included."""
+
+    traits: ToolTraits = field(default_factory=ToolTraits, kw_only=True)
+
+
 def with_traits(tool: FunctionTool, traits: ToolTraits) -> FunctionTool:
-    setattr(tool, _ATTRIBUTE, traits)
-    return tool
+    values = {one.name: getattr(tool, one.name) for one in fields(FunctionTool)}
+    return DeclaredTool(**values, traits=traits)
 
 
 def describe_function(tool: FunctionTool) -> ToolDescription:
-    traits: ToolTraits = getattr(tool, _ATTRIBUTE, ToolTraits())
+    traits = tool.traits if isinstance(tool, DeclaredTool) else ToolTraits()
     binding = mcp_binding(tool)
     kind: ToolKind = traits.kind or ("mcp" if binding else "function")
     name = traits.name or (f"{binding[0]}/{binding[1]}" if binding else tool.qualified_name)

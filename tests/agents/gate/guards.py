@@ -1,0 +1,19 @@
+"""A guard on stores in memory, for tests of the guard itself."""
+
+from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.secrets.masking import Masking
+from tests.agents.fake_stores import FakePolicyStore
+from tests.agents.fakes import FakeClock
+
+
+def guard_on(
+    store: ExecutionLogStore, judge: Judge, context: GateContext | None = None, mode: AuditMode = "best_effort"
+) -> RunGuard:
+    masking = Masking({"MY_API_KEY": "hunter2hunter2"})
+    audit = AuditLog(store, FakeClock(), masking, mode)
+    gate = SafetyGate(judge, FakePolicyStore())
+    return RunGuard("r1", gate, audit, masking, context or GateContext("fast"), "what the user typed")

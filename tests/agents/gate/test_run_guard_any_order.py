@@ -1,0 +1,207 @@
+"""The guard against a model of its promises, in any order of events.
+
+No order of events starts a call that was not decided, or a call of a turn in which another is undecided or refused, or a
+call twice, or as another than was decided. And the guard keeps no call back that none of this speaks against.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses_mcp.agents.audit.chain import first_break
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.gate.call_table import Permit
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from tests.agents.fake_stores import FakeExecutionLogStore
+from tests.agents.fakes import code_of
+from tests.agents.gate.guards import guard_on
+
+TOOL = ToolDescription("act", "function", definition_hash="as decided")
+OTHER_TOOL = ToolDescription("act", "function", definition_hash="another")
+REFUSED = "AGENTS-E-GATE-DENIED"
+VERDICTS = st.sampled_from(["allow", "allow", "allow", "needs_human", "needs_human", "deny", "nonsense"])
+TURNS = st.lists(VERDICTS, min_size=1, max_size=3)
+# Counted from the newest call back; beyond them is a call that nobody asked for.
+PLACES = st.sampled_from([0, 0, 0, 0, 0, 1, 2, 99])
+
+
+class JudgeByArguments(Judge):
+    """Says what the call itself asks for."""
+
+    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        return GateDecision(request.args["verdict"], 1, "")
+
+
+@dataclass
+class Turn:
+    verdicts: dict[str, str] = field(default_factory=dict)
+    is_broken_off: bool = False
+    approved: set[str] = field(default_factory=set)
+
+    @property
+    def is_let_through(self) -> bool:
+        asked = {call_id for call_id, verdict in self.verdicts.items() if verdict == "needs_human"}
+        is_refused = bool({"deny", "nonsense"} & set(self.verdicts.values()))
+        return not self.is_broken_off and not is_refused and asked <= self.approved
+
+
+@dataclass
+class Known:
+    """What the model knows of a call that somebody asked for."""
+
+    turn: Turn
+    args: dict[str, str]
+    is_running: bool = False
+    is_suspended: bool = False
+    is_spent: bool = False
+
+    @property
+    def may_start(self) -> bool:
+        return self.turn.is_let_through and not self.is_running and not self.is_suspended and not self.is_spent
+
+    @property
+    def is_asked(self) -> bool:
+        return self.args["verdict"] == "needs_human"
+
+
+class SideBySide:
+    """The guard and the model, each told the same."""
+
+    def __init__(self) -> None:
+        self.log = FakeExecutionLogStore()
+        self.guard: RunGuard = guard_on(self.log, JudgeByArguments())
+        self.known: dict[str, Known] = {}
+
+    async def check_log(self) -> None:
+        logs = await self.log.query()
+        assert first_break(logs) is None
+        decided = {log.tool_call_id for log in logs if log.event == "decision" and log.decision != "deny"}
+        assert {log.tool_call_id for log in logs if log.event == "started"} <= decided
+        assert {log.tool_call_id for log in logs if log.event == "outcome"} <= decided
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def id_at(self, place: int, wanted: Callable[[Known], bool] = lambda known: True) -> str:
+        """Those that are wanted come first, else most steps would be refused."""
+        newest = list(reversed(self.known))
+        first = [call_id for call_id in newest if wanted(self.known[call_id])]
+        return [*first, *(call_id for call_id in newest if call_id not in first), "nobody"][min(place, len(newest))]
+
+    async def judge(self, verdicts: list[str], repeated: int | None) -> None:
+        ids = [f"c{len(self.known) + number}" for number in range(len(verdicts))]
+        if repeated is not None:
+            ids[-1] = self.id_at(repeated)
+        await self.judged(
+            [PlannedCall(call_id, TOOL, {"verdict": said}) for call_id, said in zip(ids, verdicts, strict=True)]
+        )
+
+    async def judged(self, calls: list[PlannedCall]) -> None:
+        fresh = [call for call in calls if not (call.call_id in self.known and self.known[call.call_id].may_start)]
+        planned = Turn()
+        for call in fresh:
+            if call.call_id in self.known:
+                planned.is_broken_off = True
+                break
+            self.known[call.call_id] = Known(planned, dict(call.args))
+            planned.verdicts[call.call_id] = call.args["verdict"]
+        verdicts = set(planned.verdicts.values())
+        expected = ""
+        if planned.is_broken_off:
+            expected = "AGENTS-E-RUNNER"
+        elif verdicts & {"deny", "nonsense"}:
+            first = next(verdict for verdict in planned.verdicts.values() if verdict in ("deny", "nonsense"))
+            expected = REFUSED if first == "deny" else "AGENTS-E-GATE-EVAL"
+        assert await code_of(self.guard.judge(None, calls, [TOOL])) == expected
+
+    async def start(self, place: int, way: str) -> None:
+        call_id = self.id_at(place, lambda known: known.may_start)
+        known = self.known.get(call_id)
+        args = dict(known.args) if known else {"verdict": "allow"}
+        if way == "other arguments":
+            args["more"] = "yes"
+        tool = OTHER_TOOL if way == "another tool" else TOOL
+        may_start = known is not None and known.may_start
+        has_started = may_start and way == "as decided"
+        assert await code_of(self.guard.starting(call_id, tool, args)) == ("" if has_started else REFUSED)
+        if known is not None and may_start:
+            known.is_running, known.is_spent = has_started, not has_started
+
+    async def finish(self, place: int, error: str | None) -> None:
+        call_id = self.id_at(place, lambda known: known.is_running)
+        known = self.known.get(call_id)
+        runs = known is not None and known.is_running
+        is_suspended = known is not None and known.is_suspended
+        expected = "" if runs or is_suspended else REFUSED
+        assert await code_of(self.guard.finished(call_id, "out", error)) == expected
+        if known is not None and runs:
+            known.is_running, known.is_spent = False, True
+            assert self.guard.result_of(call_id) is not None
+
+    async def suspend(self, place: int) -> None:
+        call_id = self.id_at(place, lambda known: known.is_running)
+        known = self.known.get(call_id)
+        goes = known is not None and (known.is_running or known.is_suspended)
+        assert await code_of(self.guard.suspend(call_id)) == ("" if goes else REFUSED)
+        if known is not None and goes:
+            known.is_running, known.is_suspended = False, True
+
+    async def pause_and_resume(self, all_of_it: bool, left_out: int) -> None:
+        asked = {
+            call_id: known
+            for call_id, known in self.known.items()
+            if known.is_asked and self.waits(known) and not known.turn.is_let_through
+        }
+        approved = {call_id for call_id in asked if all_of_it or call_id != self.id_at(left_out)}
+        saved = json.loads(json.dumps(self.guard.saved()))
+        self.guard = guard_on(self.log, JudgeByArguments())
+        self.guard.restore(saved, [Permit.of(PlannedCall(one, TOOL, asked[one].args)) for one in sorted(approved)])
+        if approved != set(asked):
+            return
+        for call_id, known in self.known.items():
+            known.turn.approved |= {call_id} & approved
+            known.is_suspended = False
+
+    def waits(self, known: Known) -> bool:
+        """Whether its turn was decided as a whole, and nothing of it refused."""
+        verdicts = set(known.turn.verdicts.values())
+        return not known.turn.is_broken_off and not {"deny", "nonsense"} & verdicts
+
+    async def look(self, place: int) -> None:
+        call_id = self.id_at(place)
+        known = self.known.get(call_id)
+        goes = known is not None and (known.may_start or known.is_running or known.is_suspended)
+        assert self.guard.is_waiting(call_id) == (not goes)
+
+
+JUDGE = st.tuples(st.just("judge"), TURNS, st.sampled_from([None, None, None, 0, 1]))
+START = st.tuples(st.just("start"), PLACES, st.sampled_from([*["as decided"] * 4, "other arguments", "another tool"]))
+EVENTS = st.one_of(
+    JUDGE,
+    START,
+    START,
+    st.tuples(st.just("finish"), PLACES, st.sampled_from([None, "failed"])),
+    st.tuples(st.just("suspend"), PLACES),
+    st.tuples(st.just("pause_and_resume"), st.booleans(), PLACES),
+    st.tuples(st.just("look"), PLACES),
+)
+
+
+@given(st.lists(EVENTS, min_size=15, max_size=40))
+@settings(deadline=None, max_examples=200)
+def test_no_order_of_events_starts_what_may_not_start(events: list[tuple[Any, ...]]) -> None:
+    asyncio.run(told(events))
+
+
+async def told(events: list[tuple[Any, ...]]) -> None:
+    both = SideBySide()
+    for name, *facts in events:
+        await getattr(both, name)(*facts)
+    await both.check_log()

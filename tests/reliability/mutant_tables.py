@@ -1,0 +1,107 @@
+"""What `mutants` changes, which tests must notice, and which changes no test can notice."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path("src") / "openai_responses_mcp"
+GUARDED = PACKAGE / "agents"
+
+
+class Module(NamedTuple):
+    path: Path
+    tests: tuple[str, ...]
+    test_seconds: int = 20
+
+
+EDGES = "tests/reliability/test_edges.py"
+_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
+_GATE = "tests/agents/gate/test_"
+_POLICY = "tests/agents/policy/test_"
+_RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
+MODULES = {
+    "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
+    "citations": Module(PACKAGE / "domain/citations.py", ("tests/domain/test_citations.py", EDGES)),
+    "masking": Module(PACKAGE / "domain/masking.py", ("tests/domain/test_masking.py", EDGES)),
+    "dispatcher": Module(
+        PACKAGE / "server/dispatch.py",
+        (*(f"tests/server/test_{name}.py" for name in _DISPATCHING), EDGES),
+    ),
+    "jsonrpc": Module(PACKAGE / "server/jsonrpc.py", ("tests/server/test_jsonrpc.py", EDGES)),
+    "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py", EDGES), 8),
+    "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
+    "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
+    "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
+    "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",)),
+    "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
+    "gate.foreign_code": Module(GUARDED / "gate/foreign_code.py", (f"{_GATE}gate.py", f"{_GATE}rules.py")),
+    "gate.guardrails": Module(GUARDED / "gate/guardrails.py", (f"{_GATE}rules.py",)),
+    "gate.texts": Module(GUARDED / "gate/texts.py", (f"{_GATE}rules.py",)),
+    "gate.call_states": Module(GUARDED / "gate/call_states.py", (f"{_GATE}call_states.py", *_RUN_GUARD)),
+    "gate.call_table": Module(GUARDED / "gate/call_table.py", _RUN_GUARD),
+    "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
+    "policy.checking": Module(GUARDED / "policy/checking.py", (f"{_POLICY}checking.py",)),
+    "policy.fitting": Module(GUARDED / "policy/fitting.py", (f"{_POLICY}fitting.py",)),
+    "policy.glob_cover": Module(GUARDED / "policy/glob_cover.py", (f"{_POLICY}never_applies.py",)),
+    "policy.never_applies": Module(GUARDED / "policy/never_applies.py", (f"{_POLICY}never_applies.py",)),
+    "policy.path_globs": Module(GUARDED / "policy/path_globs.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
+    "policy.pointers": Module(GUARDED / "policy/pointers.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
+    "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
+}
+
+# By module, line of code as it stands, and change: why no test can or need tell the difference.
+KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
+    (
+        "citations",
+        'return item if _ISO_DATE.search(_URL.sub("", item)) else f"{item.rstrip()} ({today})"',
+        "another text",
+    ): "what stands on both sides of an address would have to be the halves of one date",
+    (
+        "dispatcher",
+        '"Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"',
+        "another text",
+    ): "the wording of the instructions",
+    (
+        "jsonrpc",
+        "check_circular=False,  # An eighth of the time, for what is never circular.",
+        "False to True",
+    ): "looks for what is not there, and says the same",
+    (
+        "jsonrpc",
+        'return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]',
+        "200 to 201",
+    ): "no reason is as long as that; the limit is there in case one ever is",
+    ("masking", 'yield quote(secret, safe="", errors="replace")', "another text"): "a letter is never quoted anyway",
+    ("masking", "for shift in range(3):", "3 to 4"): "four letters hold three bytes, so a shift by three is none",
+    ("masking", "first = -(-shift * 8 // 6)", "8 to 9"): "the same for the shifts there are, 0 to 2",
+    ("masking", "first = -(-shift * 8 // 6)", "6 to 7"): "the same for the shifts there are, 0 to 2",
+    ("framer", "return _Step.NEED_MORE", "returns None"): "None means the same to the caller",
+    ("framer", "NEED_MORE = 2", "2 to 3"): "a name with another number behind it",
+    ("framer", "UNDECIDED = 4", "4 to 5"): "a name with another number behind it",
+    ("framer", "self._searched = 0", "0 to 1"): "no line that is searched begins with its end",
+    ("framer", "self._header_lines = 0", "0 to 1"): "set anew with every header block",
+    ("framer", "self._header_bytes = 0", "0 to 1"): "set anew with every header block",
+    ("framer", "self._body_bytes = 0", "0 to 1"): "set anew with every body",
+    (
+        "framer",
+        "if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer) and not self._has_ended:",
+        "Lt to LtE",
+    ): "waits for one byte more after a whole mark, and goes on in the same way",
+    (
+        "framer",
+        "self._drop(blanks.end() if blanks else 0)",
+        "0 to 1",
+    ): "the pattern always matches; for the type checker",
+    ("framer", "end = self._line_end(needs_newline=True)", "True to False"): "nothing can follow a last half header",
+    (
+        "framer",
+        "is_all = len(self._buffer) <= within",
+        "LtE to Lt",
+    ): "whatever byte comes next is beyond what is looked at",
+    ("framer", 'end -= self._buffer.endswith(b"\\n", 0, end)', "0 to 1"): "no line begins with its end",
+    ("framer", 'end -= self._buffer.endswith(b"\\r", 0, end)', "0 to 1"): "no line begins with its end",
+    (
+        "gate.deciding",
+        'STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
+        "2 to 3",
+    ): "the same order",
+}
