@@ -1,22 +1,127 @@
-"""Stores in plain dictionaries and lists. They keep the same contracts as those on a database."""
+"""The four stores in plain dictionaries. They keep the same contracts as those on a database."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.models import ExecutionLog
-from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
-from openai_responses_mcp.agents.errors import DuplicateRecord
+from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.clock import Clock
+from openai_responses_mcp.agents.composition import Stores
+from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.runs.models import RunStatus
+from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+
+
+def fake_stores(clock: Clock) -> Stores:
+    return Stores(FakePolicyStore(), FakeApprovalStore(), FakeRunStateStore(), FakeExecutionLogStore(), None, clock)
 
 
 class FakePolicyStore(PolicyStore):
     def __init__(self) -> None:
-        self._profiles = dict(PROFILES)
+        self.profiles = dict(PROFILES)
 
     async def get_profile(self, name: str) -> PolicyProfile:
-        return self._profiles[profile_name(name)]
+        return self.profiles[profile_name(name)]
 
     async def set_profile(self, profile: PolicyProfile) -> None:
-        self._profiles[profile.name] = profile
+        self.profiles[profile.name] = profile
+
+
+class FakeRunStateStore(RunStateStore):
+    def __init__(self) -> None:
+        self._records: dict[str, RunRecord] = {}
+
+    async def save(self, record: RunRecord) -> None:
+        known = self._records.get(record.run_id, record)
+        self._records[record.run_id] = replace(record, created_at=known.created_at)
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        return self._records.get(run_id)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        return [record for record in self._records.values() if status in (None, record.status)]
+
+
+class FakeApprovalStore(ApprovalStore):
+    def __init__(self) -> None:
+        self._records: dict[str, ApprovalRecord] = {}
+
+    async def create(self, records: Sequence[ApprovalRecord]) -> None:
+        if any(record.request.approval_id in self._records for record in records):
+            raise StoreUnavailable("This approval is there already")
+        self._records.update((record.request.approval_id, record) for record in records)
+
+    async def get(self, approval_id: str) -> ApprovalRecord | None:
+        return self._records.get(approval_id)
+
+    async def find_by_token(self, token_hash: str) -> ApprovalRecord | None:
+        return next((record for record in self._records.values() if record.token_hash == token_hash), None)
+
+    async def list_pending(self, run_id: str | None = None) -> list[ApprovalRecord]:
+        return [one for one in self._counting(run_id) if one.request.status == "pending"]
+
+    async def list_expired(self, now: str, run_id: str | None = None) -> list[ApprovalRecord]:
+        return [one for one in self._counting(run_id) if one.used_at is None and _has_expired(one, now)]
+
+    async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
+        return [one for one in self._counting() if one.pause_id == pause_id]
+
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        pauses = [one.pause_id for one in self._records.values() if one.request.run_id == run_id]
+        return await self.list_of_pause(pauses[-1]) if pauses else []
+
+    async def decide(self, choice: ApprovalChoice) -> bool:
+        record = self._records.get(choice.approval_id)
+        if record is None or record.request.status != "pending" or record.replaced_by is not None:
+            return False
+        request = replace(record.request, status=choice.status, comment=choice.comment, decided_at=choice.decided_at)
+        self._put(
+            replace(
+                record,
+                request=request,
+                token_hash=choice.token_hash,
+                binding=choice.binding,
+                expires_at=choice.expires_at,
+            )
+        )
+        return True
+
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
+        pause = await self.list_of_pause(pause_id)
+        tokens = [one for one in pause if one.token_hash == token_hash and (one.expires_at or "") > now]
+        if token_hash is not None and not tokens:
+            return False
+        if any(one.used_at or one.request.status == "pending" or _has_expired(one, now) for one in pause):
+            return False
+        for one in pause:
+            self._put(replace(one, used_at=one.used_at or now))
+        return True
+
+    async def replace(self, approval_id: str, record: ApprovalRecord) -> bool:
+        old = self._records[approval_id]
+        if old.replaced_by is not None or old.used_at is not None:
+            return False
+        self._put(replace(old, replaced_by=record.request.approval_id))
+        self._put(record)
+        return True
+
+    async def respond(self, approval_id: str, human_response: str) -> None:
+        self._put(replace(self._records[approval_id], human_response=human_response))
+
+    def _counting(self, run_id: str | None = None) -> list[ApprovalRecord]:
+        records = [record for record in self._records.values() if record.replaced_by is None]
+        return [record for record in records if run_id in (None, record.request.run_id)]
+
+    def _put(self, record: ApprovalRecord) -> None:
+        self._records[record.request.approval_id] = record
+
+
+def _has_expired(record: ApprovalRecord, now: str) -> bool:
+    return record.request.status == "approved" and (record.expires_at or "") <= now
 
 
 class FakeExecutionLogStore(ExecutionLogStore):
@@ -36,3 +141,30 @@ class FakeExecutionLogStore(ExecutionLogStore):
 
 def _identity(log: ExecutionLog) -> tuple[str, str, str]:
     return log.run_id, log.tool_call_id, log.event
+
+
+class FakeHead(AuditHead):
+    """The last record, and whether it is known to be in the log."""
+
+    def __init__(self) -> None:
+        self._last: ExecutionLog | None = None
+        self._is_confirmed = False
+
+    def announce(self, record: ExecutionLog) -> None:
+        self._last, self._is_confirmed = record, False
+
+    def confirm(self, record: ExecutionLog) -> None:
+        if self._last is None or self._last.sequence <= record.sequence:
+            self._last, self._is_confirmed = record, True
+
+    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
+        end = len(logs)
+        if self._last is None:
+            return (1, "there is no head") if logs else None
+        if end == self._last.sequence - 1 and not self._is_confirmed:
+            return None
+        if end < self._last.sequence:
+            return end + 1, "the tail was cut"
+        if logs[self._last.sequence - 1].hash != self._last.hash:
+            return self._last.sequence, "the chain was made anew"
+        return None if end == self._last.sequence else (self._last.sequence + 1, "a record was inserted")

@@ -1,23 +1,23 @@
 """Doubles of the guarded half's ports, and the few objects that most tests need."""
 
 import asyncio
-import posixpath
-import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.clock import Clock
+from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
-from openai_responses_mcp.agents.policy.ports import Paths, Patterns, PolicySource
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
-from openai_responses_mcp.agents.policy.rules import Policy, Rule
+from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
+from openai_responses_mcp.agents.providers.ports import ProviderHandle
 
 WAIT_SECONDS = 5.0
 
@@ -55,15 +55,15 @@ class FakeClock(Clock):
 
 
 class FakeJudge(Judge):
-    """Says what was enqueued, else allows; remembers what it was asked."""
+    """Says or raises what was enqueued, else allows; remembers what it was asked."""
 
-    def __init__(self, *verdicts: GateDecision) -> None:
+    def __init__(self, *verdicts: GateDecision | Exception) -> None:
         self.requests: list[ToolCallRequest] = []
         self.agents: list[Any] = []
         self._verdicts = deque(verdicts)
         self._by_tool: dict[str, GateDecision] = {}
 
-    def enqueue(self, *verdicts: GateDecision) -> None:
+    def enqueue(self, *verdicts: GateDecision | Exception) -> None:
         self._verdicts.extend(verdicts)
 
     def on(self, tool_name: str, verdict: GateDecision) -> None:
@@ -74,7 +74,85 @@ class FakeJudge(Judge):
         self.agents.append(agent)
         if request.tool_name in self._by_tool:
             return self._by_tool[request.tool_name]
-        return self._verdicts.popleft() if self._verdicts else GateDecision("allow", 1, "fine")
+        verdict = self._verdicts.popleft() if self._verdicts else GateDecision("allow", 1, "fine")
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict
+
+
+class FakeGuard(TurnGuard):
+    """Lets calls through, but those of the tools that it `asks` a human for or `denies`. `events` tells what it was told."""
+
+    def __init__(self, *, asks: Collection[str] = (), denies: Collection[str] = ()) -> None:
+        self.events: list[str] = []
+        self.judged: list[tuple[Any, list[PlannedCall], list[ToolDescription]]] = []
+        self.offered: list[ToolDescription] = []
+        self._asks = asks
+        self._denies = denies
+        self._waiting: dict[str, PlannedCall] = {}
+        self._permitted: dict[str, PlannedCall] = {}
+        self._running: dict[str, PlannedCall] = {}
+        self._suspended: set[str] = set()
+        self._results: dict[str, ToolCallResult] = {}
+        self._refusal: AgentsError | None = None
+
+    def resumed(self) -> "FakeGuard":
+        """The guard of the same run after every call that waited was approved."""
+        guard = FakeGuard(asks=self._asks, denies=self._denies)
+        suspended = {call_id: call for call_id, call in self._running.items() if call_id in self._suspended}
+        guard._permitted = {**self._waiting, **suspended}
+        return guard
+
+    @property
+    def refusal(self) -> AgentsError | None:
+        return self._refusal
+
+    def refuse(self, error: AgentsError) -> AgentsError:
+        self._refusal = self._refusal or error
+        return error
+
+    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+        fresh = [call for call in calls if call.call_id not in self._permitted]
+        if not fresh:
+            return
+        names = [call.tool.name for call in fresh]
+        self.judged.append((agent, fresh, list(catalog)))
+        self.events.append(f"judged {', '.join(names)}")
+        if set(names) & set(self._denies):
+            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "denied"))
+        place = self._waiting if set(names) & set(self._asks) else self._permitted
+        place.update((call.call_id, call) for call in fresh)
+
+    def is_waiting(self, call_id: str) -> bool:
+        return call_id not in self._permitted and call_id not in self._running
+
+    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+        call = self._permitted.pop(call_id, None)
+        if call is None or call.tool.definition_hash != tool.definition_hash or dict(call.args) != dict(args):
+            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "not let through"))
+        self._running[call_id] = call
+        self.events.append(f"started {call_id}")
+
+    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+        if call_id in self._suspended:
+            return
+        call = self._running.pop(call_id)
+        self._results[call_id] = self.shown(call, output if error is None else error)
+        self.events.append(f"finished {call_id}" if error is None else f"failed {call_id}")
+
+    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+        return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, call.args, output)
+
+    def result_of(self, call_id: str) -> ToolCallResult | None:
+        return self._results.get(call_id)
+
+    async def suspend(self, call_id: str) -> None:
+        self._suspended.add(call_id)
+
+    async def offer_hosted(self, tool: ToolDescription) -> None:
+        if tool.name in self._denies:
+            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "out of scope"))
+        self.offered.append(tool)
 
 
 class BreakableLogStore(ExecutionLogStore):
@@ -128,75 +206,40 @@ class FakeMcpClient(McpClient):
         self.is_closed = True
 
 
-class FakePaths(Paths):
-    """A file system of links alone: everything else is as it is written."""
+class FakeMcpProbe(McpProbe):
+    """Lists what it was given, or fails with it."""
 
-    def __init__(
-        self,
-        links: Mapping[str, str] | None = None,
-        *,
-        home: str = "/home/me",
-        here: str = "/srv",
-        ignores_case: bool = False,
-    ) -> None:
-        self.links = dict(links or {})
-        self._home = home
-        self._here = here
-        self._ignores_case = ignores_case
-        self._anchors: dict[str, str | None] = {}
+    def __init__(self, name: str, outcome: Any) -> None:
+        self._name = name
+        self._outcome = outcome
 
     @property
-    def ignores_case(self) -> bool:
-        return self._ignores_case
+    def name(self) -> str:
+        return self._name
 
-    def readings(self, path: str, directory: str) -> frozenset[str]:
-        whole = self._whole(path, directory)
-        found = {self._resolved(form) for form in (whole, posixpath.normpath(whole))}
-        return frozenset(one for one in found if one is not None) if None not in found else frozenset()
-
-    def anchor(self, folder: str, directory: str) -> str | None:
-        whole = self._whole(folder, directory)
-        return self._anchors.setdefault(whole, self._resolved(whole))
-
-    def _whole(self, path: str, directory: str) -> str:
-        expanded = self._home + path[1:] if path == "~" or path.startswith("~/") else path
-        return posixpath.join(directory or self._here, expanded)
-
-    def _resolved(self, path: str) -> str | None:
-        if "\0" in path:
-            return None
-        names, at, followed = deque(path.split("/")), "", 0
-        while names:
-            name = names.popleft()
-            if name == "..":
-                at = at.rpartition("/")[0]
-            elif name not in ("", "."):
-                at = f"{at}/{name}"
-            if at in self.links:
-                followed += 1
-                if followed > len(self.links):
-                    return None
-                names.extendleft(reversed(self.links[at].split("/")))
-                at = "" if self.links[at].startswith("/") else at.rpartition("/")[0]
-        return at or "/"
+    async def list_tools(self) -> list[object]:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return list(self._outcome)
 
 
-class FakePatterns(Patterns):
-    """Python's own engine, which is good enough for patterns that no attacker wrote."""
+class FakeProvider(ProviderHandle):
+    """Has the models that it was given; a model is its name."""
 
-    def compile(self, pattern: str) -> Callable[[str], bool]:
-        try:
-            compiled = re.compile(pattern)
-        except re.error as exc:
-            raise ValueError(f"is no pattern that can be used: {exc}") from exc
-        return lambda text: compiled.fullmatch(text) is not None
+    def __init__(self, models: ModelList, name: ProviderName = "openai") -> None:
+        self._models = models
+        self._name = name
+        self.asked: list[str | None] = []
 
+    @property
+    def name(self) -> ProviderName:
+        return self._name
 
-class FakePolicySource(PolicySource):
-    """Has the policy that it was given last."""
+    def get_model(self, model: str | None = None) -> str:
+        self.asked.append(model)
+        if model == "":
+            raise AgentsError("AGENTS-E-PROVIDER-CONFIG", "A model's name is not empty")
+        return model or self._models[0]
 
-    def __init__(self, *rules: Rule, **said: Any) -> None:
-        self.policy = Policy(rules=rules, **said)
-
-    def current(self) -> Policy:
-        return self.policy
+    async def list_models(self) -> ModelList:
+        return self._models

@@ -1,41 +1,48 @@
-"""What runs of the guarded half are tried on: an agent with a harmless tool and a risky one, its judge, its runner."""
+"""What runs are tried on, without the SDK: an agent with a harmless tool and a risky one, its judge, its runner."""
 
+import asyncio
+import os
+from dataclasses import replace
 from typing import Any
 
-from openai_responses_mcp.agents import (
-    Agent,
-    Extensions,
-    RunOptions,
-    create_runner,
-    tool,
-)
-from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import FakeJudge, within
+from openai_responses_mcp.agents.approvals.notices import OnRequested
+from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.agents.audit.log import AuditMode
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.clock import Clock
+from openai_responses_mcp.agents.composition import open_stores, runner_on
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
+from openai_responses_mcp.agents.runs.watching import Sleep
+from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
+from tests.agents.fake_stores import fake_stores
+from tests.agents.fakes import FakeClock, FakeJudge, within
 
 
 class Scene:
-    """Two tools that note what they were called with, an agent, a judge and a runner."""
+    """Two tools that note what they were called with, an agent, a judge and a runner on the fake engine."""
 
-    def __init__(self, *turns: Any, **options: Any) -> None:
+    def __init__(self, *turns: Any, judge: Judge | None = None, **options: Any) -> None:
         self.ran: list[str] = []
         self.judge = FakeJudge()
-        self.model = ScriptedModel(*turns)
+        self.engine = FakeEngine(*turns)
+        self.look = FakeTool("look", self._look, "Look at something.")
+        self.pay = FakeTool("pay", self._pay, "Pay somebody.", risk_level=3)
+        self.agent = FakeAgent("Clerk", [self.look, self.pay])
+        self.sleeping: Sleep = asyncio.sleep
+        self.runner = fake_runner(self.engine, judge or self.judge, sleep=self._sleep, **options)
 
-        @tool
-        def look(what: str = "around") -> str:
-            """Look at something."""
-            self.ran.append(f"look {what}")
-            return f"saw {what}"
+    async def _sleep(self, seconds: float) -> None:
+        await self.sleeping(seconds)
 
-        @tool(risk_level=3)
-        def pay(amount: int) -> str:
-            """Pay somebody."""
-            self.ran.append(f"pay {amount}")
-            return f"paid {amount}"
+    def _look(self, what: str = "around") -> str:
+        self.ran.append(f"look {what}")
+        return f"saw {what}"
 
-        self.look, self.pay = look, pay
-        self.agent = Agent(name="Clerk", model=self.model, tools=[look, pay])
-        self.runner = create_runner(safety_agent=self.judge, **options)
+    def _pay(self, amount: int) -> str:
+        self.ran.append(f"pay {amount}")
+        return f"paid {amount}"
 
     async def go(self, extensions: Extensions | None = None) -> Any:
         return await within(self.runner.run(self.agent, "go", RunOptions(extensions=extensions)))
@@ -49,5 +56,26 @@ class Scene:
         return [(log.event, log.decision) for log in await self.runner.get_execution_logs()]
 
 
-LOOK = ScriptedCall("look", {"what": "here"}, "l-1")
-PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
+def fake_runner(
+    engine: FakeEngine,
+    judge: Judge,
+    *,
+    store: str | None = None,
+    log_store: ExecutionLogStore | None = None,
+    clock: Clock | None = None,
+    resume_token_ttl_sec: int | None = None,
+    audit: AuditMode = "best_effort",
+    on_approval_requested: OnRequested | None = None,
+    sleep: Sleep = asyncio.sleep,
+) -> AgentRunner:
+    """With the URL of a store the stores are real; without, they are fakes too."""
+    stores = fake_stores(FakeClock()) if store is None else open_stores(store)
+    stores = replace(stores, logs=log_store or stores.logs, clock=clock or stores.clock)
+    if log_store is not None:
+        stores = replace(stores, head=None)
+    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
+    return runner_on(engine, judge, stores, lifetime, audit, on_approval_requested=on_approval_requested, sleep=sleep)
+
+
+LOOK = FakeCall("look", {"what": "here"}, "l-1")
+PAY = FakeCall("pay", {"amount": 5}, "p-1")

@@ -77,3 +77,17 @@ def test_types_need_no_extra() -> None:
         "from openai_responses_mcp.agents import AgentsError, GateDecision, RunOptions, SafetyAgent; print('fine')"
     )
     assert run(code) == "fine"
+
+
+def test_the_runners_own_tests_do_without_the_sdk() -> None:
+    code = (
+        "import asyncio, sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
+        "from tests.agents.scenes import PAY, Scene\n"
+        "async def main():\n"
+        "    scene = Scene(PAY, 'all good')\n"
+        "    paused = await scene.paused()\n"
+        "    approval_id = paused.interruptions[0].approval_id\n"
+        "    print((await scene.runner.approve_and_resume(paused.run_id, approval_id)).output_text)\n"
+        "asyncio.run(main())"
+    )
+    assert run(code) == "all good"

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openai_responses_mcp.domain.masking import MASK, SHORTEST_SECRET, SecretMask, secrets_in
+from openai_responses_mcp.domain.masking import (
+    MASK,
+    SHORTEST_SECRET,
+    Found,
+    KnownSecret,
+    SecretFinder,
+    SecretMask,
+    known_secrets,
+    label_of,
+    secrets_in,
+)
 
 KEY = "Xq7/+w'z\"9\\Lm%&é"
 
@@ -66,7 +76,21 @@ def test_a_likely_secret_is_known_by_its_look(text: str, masked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a-" * 200_000, "://" * 100_000, "sk-" * 100_000, "secret " * 100_000, "basic " * 100_000]
+    "text",
+    [
+        "a-" * 200_000,
+        "://" * 100_000,
+        "://a:" * 100_000,
+        "sk-" * 100_000,
+        "secret " * 100_000,
+        "secret=" * 100_000,
+        "basic " * 100_000,
+        "-eyJ" * 100_000,
+        "eyJabcdefgh." * 50_000,
+        "-----BEGIN PRIVATE KEY-----\n" * 20_000,
+        "-----BEGIN PRIVATE KEY-----" + " A" * 200_000,
+        "-----BEGIN PRIVATE KEY-----\n" + "A" * 400_000,
+    ],
 )
 def test_a_long_text_is_masked_in_linear_time(text: str) -> None:
     started = time.monotonic()
@@ -174,3 +198,161 @@ def test_a_password_that_no_url_allows_is_masked_too(url: str) -> None:
 
 def test_a_name_in_a_path_is_no_password() -> None:
     assert SecretMask()("https://medium.example/@name/post") == "https://medium.example/@name/post"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is found, and what it is called
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJ0123456789abcd.abcd0123456789-_abcd"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nq8h3Zk==\n-----END RSA PRIVATE KEY-----"
+LOCKED_PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\nMIIE9\n"
+    "-----END RSA PRIVATE KEY-----"
+)
+SHAPES = {
+    "AIza" + "Sy0123456789abcdefghijklmnopqrstuvw": "‹AIza…, 39 characters›",
+    "sk-proj-0123456789abcdefgh": "‹sk-…, 26 characters›",
+    "sk_live_0123456789abcdefgh": "‹sk_live_…, 26 characters›",
+    "ghp_0123456789abcdefghijABCDEFGHIJ012345": "‹ghp_…, 40 characters›",
+    "github_pat_0123456789abcdefghijAB": "‹github_pat_…, 33 characters›",
+    "glpat-0123456789abcdefghij": "‹glpat-…, 26 characters›",
+    "xoxb-0123456789-abcdefghij": "‹xoxb-…, 26 characters›",
+    "AKIA0123456789ABCDEF": "‹AKIA…, 20 characters›",
+    "SG.0123456789abcdefghij.0123456789abcdefghij": "‹SG.…, 44 characters›",
+    JWT: f"‹JWT, {len(JWT)} characters›",
+    PEM: f"‹private key, {len(PEM)} characters›",
+    json.dumps(PEM)[1:-1]: f"‹private key, {len(PEM) + 3} characters›",
+    PEM.replace("\n", " "): f"‹private key, {len(PEM)} characters›",
+    LOCKED_PEM: f"‹private key, {len(LOCKED_PEM)} characters›",
+}
+
+
+def shown(finder: SecretFinder, text: str) -> str:
+    for one in reversed(finder.find(text)):
+        text = text[: one.start] + one.label + text[one.end :]
+    return text
+
+
+@pytest.mark.parametrize("token", SHAPES)
+@pytest.mark.parametrize("around", ["{}", "key={}, and more", '"{}"', "({})", r"\n{}", "https://{}@git.example/x"])
+def test_a_token_of_a_known_shape_is_found_and_called_what_it_is(token: str, around: str) -> None:
+    assert shown(SecretFinder(), around.format(token)) == around.format(SHAPES[token])
+    assert token not in SecretMask()(around.format(token))
+
+
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("postgresql://me:hunter2@db.example/x", "postgresql://me:‹password, 7 characters›@db.example/x"),
+        ("https://:x@[::1]/", "https://:‹password, 1 character›@[::1]/"),
+        ("redis://me:p@ss@db.example", "redis://me:‹password, 4 characters›@db.example"),
+    ],
+)
+def test_a_password_in_a_url_is_found(url: str, label: str) -> None:
+    assert shown(SecretFinder(), url) == label
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls --password=$(touch x)",
+        "sk-$(reboot)0123456789",
+        "rm sk-example-of-a-package",
+        "https://me:$(reboot)@host.example/",
+        "https://me:a b@host.example/",
+        "https://host.example:8080/@name",
+        "https://git@host.example/x",
+        "eyJhbGci.x",
+        "-----BEGIN PRIVATE KEY-----\nrm -rf /\n-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nreboot\n-----END PRIVATE KEY-----",
+        "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqh0\n-----END PUBLIC KEY-----",
+        "token_amount=9000000, secretary, Bearer abcdefghijkl",
+    ],
+)
+def test_nothing_that_could_do_something_is_hidden_by_its_look(text: str) -> None:
+    assert SecretFinder().find(text) == []
+
+
+def test_a_log_shows_what_a_shell_would_run_after_a_word_for_a_secret() -> None:
+    for text in (
+        "ls --password=$(touch x)",
+        "ls --password=abc`touch` x",
+        'secret: "x$(touch y)"',
+        "https://me:$(reboot)@host.example/",
+        "https://`reboot`@host.example/",
+    ):
+        assert SecretMask()(text) == text
+    assert SecretMask()("ls --password=hunter2 $(touch x)") == "ls --password=*** $(touch x)"
+
+
+def test_a_known_secret_is_called_by_its_name_in_every_form() -> None:
+    finder = SecretFinder([KnownSecret("MY_KEY", KEY), KnownSecret("SHORT_KEY", "abc")])
+    for encode in (str, lambda text: quote(text, safe=""), lambda text: json.dumps(text)[1:-1]):
+        written = encode(KEY)
+        (found,) = finder.find(f"say {written}, abc")
+        assert (found.start, found.end, found.label) == (4, 4 + len(written), "‹MY_KEY›")
+        assert finder.value_of(found.name, found.form) == written
+    assert finder.value_of("MY_KEY", "no such form") is None
+
+
+def test_of_two_names_for_one_value_the_first_is_told() -> None:
+    assert (
+        shown(SecretFinder([KnownSecret("A_KEY", "hunter22"), KnownSecret("B_KEY", "hunter22")]), "hunter22")
+        == "‹A_KEY›"
+    )
+
+
+def test_a_known_token_is_called_by_its_name_and_not_by_its_shape() -> None:
+    token = "AIza" + "Sy0123456789abcdefghijklmnopqrstuvw"
+    assert shown(SecretFinder([KnownSecret("the key", token)]), f"x {token}") == "x ‹the key›"
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("sk-0123456789abcdef", "sk-0123456789abcdef-and-more"),
+        ("0123456789abcdef", "sk-0123456789abcdef"),
+        ("0123456789abcdef0123 xyz", "sk-0123456789abcdef0123 xyz"),
+    ],
+)
+def test_secrets_that_overlap_are_one(secret: str, text: str) -> None:
+    (found,) = SecretFinder([KnownSecret("X", secret)]).find(f"a {text} b")
+    assert (found.start, found.end) == (2, 2 + len(text))
+    assert (found.name, found.form) == ("", "")
+
+
+def test_several_secrets_are_found_in_order() -> None:
+    found = SecretFinder([KnownSecret("A", "hunter22")]).find("hunter22hunter22 and https://a:bc@d")
+    assert found == [
+        Found(0, 8, "‹A›", "A", "plain"),
+        Found(8, 16, "‹A›", "A", "plain"),
+        Found(31, 33, "‹password, 2 characters›"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["DATABASE_URL", "MONGO_URI", "PG_DSN", "AGENTS_STORE", "AMQP_CONNECTION", "https_proxy"]
+)
+def test_a_password_inside_an_address_is_called_by_its_variable(name: str) -> None:
+    found = known_secrets({name: "postgresql://me:hun%21ter22@db.example/x"})
+    assert found == [(f"password in {name}", "hun%21ter22"), (f"password in {name}", "hun!ter22")]
+    finder = SecretFinder(found)
+    for password in ("hun%21ter22", "hun!ter22"):
+        (one,) = finder.find(f"say {password}")
+        assert one.label == f"‹password in {name}›"
+        assert finder.value_of(one.name, one.form) == password
+
+
+def test_a_variable_is_known_by_its_own_name_and_the_base_url_too() -> None:
+    environ = {"MY_VENDOR": "the-key-itself", "GITHUB_TOKEN": "a-token-here", "HOME": "/home/someone"}
+    found = known_secrets(environ, key_variable="MY_VENDOR", base_url="https://u:base-pass@api.example/v1")
+    assert found == [
+        ("MY_VENDOR", "the-key-itself"),
+        ("GITHUB_TOKEN", "a-token-here"),
+        ("password in the base URL", "base-pass"),
+    ]
+
+
+def test_a_label_counts_characters() -> None:
+    assert label_of("x", 1) == "‹x, 1 character›"
+    assert label_of("x", 0) == "‹x, 0 characters›"

@@ -1,6 +1,15 @@
+import json
+
 import pytest
 
-from openai_responses_mcp.domain.texts import harmless, one_line, visible, without_surrogates
+from openai_responses_mcp.domain.texts import (
+    harmless,
+    one_line,
+    revealed,
+    revealed_json,
+    visible,
+    without_surrogates,
+)
 
 UNTOUCHED = [
     "東京\u3000大阪",
@@ -43,3 +52,33 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
 
 def test_a_message_stays_on_its_line() -> None:
     assert one_line("a\nb\tc\x1b[0m\u2028d\r\n東京\u3000") == "a b c [0m d  東京\u3000"
+
+
+@pytest.mark.parametrize("text", ["", "plain", "line\nline", "東京\u3000大阪、ﾃｽﾄ", "é e\u0301 ‹x› 😀", "a\\b"])
+def test_what_can_be_seen_is_shown_to_who_decides_as_it_is(text: str) -> None:
+    assert revealed(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("a\rb\tc\x00", "a\\x0db\\x09c\\x00"),
+        ("a\u202eb\u2066c\u200fd", "a\\u202eb\\u2066c\\u200fd"),
+        ("a\u200bb\u200dc\u2060d\ufeffe\u00adf", "a\\u200bb\\u200dc\\u2060d\\ufeffe\\xadf"),
+        ("a\u00a0b\u2003c\u2028d", "a\\xa0b\\u2003c\\u2028d"),
+        ("a\u3164b\u2800c\ufe0fd\u115fe\u034ff", "a\\u3164b\\u2800c\\ufe0fd\\u115fe\\u034ff"),
+        ("a\U000e0041b\U000e0100c", "a\\U000e0041b\\U000e0100c"),
+        ("a\ud83d b\ue000", "a\\ud83d b\\ue000"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown_to_who_decides_as_an_escape(text: str, seen: str) -> None:
+    assert revealed(text) == seen
+    written = revealed_json(json.dumps(text, ensure_ascii=False))
+    assert written.isprintable()
+    assert json.loads(written) == text
+
+
+def test_json_stays_readable_where_everything_can_be_seen() -> None:
+    text = json.dumps({"東京": ["é\u202e", 1]}, ensure_ascii=False, indent=1)
+    assert revealed_json(text) == text.replace("\u202e", "\\u202e")

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names for those who read types instead of running the code
     from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider as CompatModelProvider
+    from openai_responses_mcp.agents.adapters.sdk.demo_loop import run_demo_loop as run_demo_loop
     from openai_responses_mcp.agents.adapters.sdk.facade import Agent as Agent
     from openai_responses_mcp.agents.adapters.sdk.facade import Runner as Runner
     from openai_responses_mcp.agents.adapters.sdk.facade import tool as tool
     from openai_responses_mcp.agents.adapters.sdk.model_safety_agent import ModelSafetyAgent as ModelSafetyAgent
+    from openai_responses_mcp.agents.adapters.sdk.websocket_sessions import (
+        ResponsesWebSocketSession as ResponsesWebSocketSession,
+    )
+    from openai_responses_mcp.agents.adapters.sdk.websocket_sessions import (
+        responses_websocket_session as responses_websocket_session,
+    )
     from openai_responses_mcp.agents.approvals.controller import ApprovalController as ApprovalController
     from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest as HumanApprovalRequest
     from openai_responses_mcp.agents.approvals.models import ResumeToken as ResumeToken
@@ -60,6 +67,7 @@ if TYPE_CHECKING:  # the same names for those who read types instead of running 
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
     from openai_responses_mcp.agents.runs.models import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.models import RunOptions as RunOptions
+    from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
     from openai_responses_mcp.agents.runs.ports import RunStateStore as RunStateStore
     from openai_responses_mcp.agents.runs.results import RunResult as RunResult
@@ -77,12 +85,17 @@ _HERE = "openai_responses_mcp.agents"
 
 _PLACES = {
     "adapters.models.compat_providers": ("CompatModelProvider",),
+    "adapters.sdk.demo_loop": ("run_demo_loop",),
     "adapters.sdk.facade": (
         "Agent",
         "Runner",
         "tool",
     ),
     "adapters.sdk.model_safety_agent": ("ModelSafetyAgent",),
+    "adapters.sdk.websocket_sessions": (
+        "ResponsesWebSocketSession",
+        "responses_websocket_session",
+    ),
     "approvals.controller": ("ApprovalController",),
     "approvals.models": (
         "HumanApprovalRequest",
@@ -147,6 +160,7 @@ _PLACES = {
         "ResumeOptions",
         "RunEvent",
         "RunOptions",
+        "RunSummary",
         "UsageStats",
     ),
     "runs.ports": ("RunStateStore",),
@@ -173,7 +187,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = _resolve(name)
     except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] in ("agents", "jsonschema", "mcp", "sqlalchemy", "psycopg"):
+        if (exc.name or "").partition(".")[0] in ("agents", "mcp", "sqlalchemy", "psycopg"):
             raise ImportError(f"{_HERE}.{name} needs the extra 'agents': {_INSTALL}") from exc
         raise
     globals()[name] = value

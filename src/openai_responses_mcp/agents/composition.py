@@ -4,6 +4,7 @@ Adapters are imported inside the functions that need them. The SDK takes seconds
 approvals does without it.
 """
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.notices import OnRequested
 from openai_responses_mcp.agents.approvals.ports import ApprovalStore
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
@@ -38,12 +40,13 @@ from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.agents.runs.pausing import PauseRun
-from openai_responses_mcp.agents.runs.ports import RunStateStore
+from openai_responses_mcp.agents.runs.ports import AgentEngine, RunStateStore
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
 from openai_responses_mcp.agents.runs.results import RunResult
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.runs.starting import StartRun
+from openai_responses_mcp.agents.runs.watching import Sleep, WatchRuns
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 from openai_responses_mcp.agents.skills.models import Skill, SkillList, SkillManifest, SkillMode, SkillSummary
@@ -70,15 +73,19 @@ def create_runner(
     audit: AuditMode = "best_effort",
     audit_head: str | os.PathLike[str] | None = None,
     policy_file: str | os.PathLike[str] | None = None,
+    on_approval_requested: OnRequested | None = None,
 ) -> AgentRunner:
     """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory; single stores can be given.
 
     A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
+    `on_approval_requested` is called with every request that a human has to decide, sync or async.
     """
     if safety_agent is None or not callable(getattr(safety_agent, "evaluate", None)):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
+    if on_approval_requested is not None and not callable(on_approval_requested):
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "on_approval_requested is a callable that takes a request")
     from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
 
@@ -86,27 +93,53 @@ def create_runner(
     rules = None if policy_file is None else open_rules(policy_file)
     if rules and rules.policy.audit == "required":
         audit = "required"
-    lifetime, stores = lifetime_seconds(resume_token_ttl_sec, os.environ), open_stores(store, audit_head)
-    masking, time, policies = Masking(), clock or stores.clock, policy_store or stores.policies
-    # A head tells about our own log only; a store that was given keeps its own.
-    head = stores.head if log_store is None else None
-    log = AuditLog(log_store or stores.logs, time, masking, audit, head)
-    approvals = ApprovalController(approval_store or stores.approvals, log, time, masking, lifetime)
-    engine, book = OpenAIAgentsEngine(guarded_mcp_tools), RunBook(run_state_store or stores.runs, time)
-    guards = Guards(SafetyGate(safety_agent, policies, rules=rules), log, masking)
-    states = SavedStates(Withholding(masking))
+    opened = open_stores(store, audit_head)
+    stores = Stores(
+        policies=policy_store or opened.policies,
+        approvals=approval_store or opened.approvals,
+        runs=run_state_store or opened.runs,
+        logs=log_store or opened.logs,
+        # A head tells about our own log only; a store that was given keeps its own.
+        head=opened.head if log_store is None else None,
+        clock=clock or opened.clock,
+    )
+    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
+    engine = OpenAIAgentsEngine(guarded_mcp_tools)
+    return runner_on(
+        engine, safety_agent, stores, lifetime, audit, rules=rules, on_approval_requested=on_approval_requested
+    )
+
+
+def runner_on(
+    engine: AgentEngine,
+    judge: Judge,
+    stores: "Stores",
+    token_ttl_seconds: int,
+    audit: AuditMode = "best_effort",
+    *,
+    rules: PolicyRules | None = None,
+    on_approval_requested: OnRequested | None = None,
+    sleep: Sleep = asyncio.sleep,
+) -> AgentRunner:
+    """The use cases of a runner around any engine and any stores."""
+    masking, clock, policies = Masking(), stores.clock, stores.policies
+    log = AuditLog(stores.logs, clock, masking, audit, stores.head)
+    approvals = ApprovalController(stores.approvals, log, clock, masking, token_ttl_seconds, on_approval_requested)
+    book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
+    guards = Guards(SafetyGate(judge, policies, masking, rules=rules), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
             start=StartRun(engine, book, guards, finish),
             resume=ResumeRun(read_back, approvals, log, book, finish),
+            watch=WatchRuns(book, approvals, sleep),
             approvals=approvals,
             audit=log,
             policies=policies,
             book=book,
             engine=engine,
-            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, log=log),
+            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
         )
     )
 
@@ -210,8 +243,8 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
     """For a look without a runner; the log is checked where a store is named."""
-    log = open_desk(store, audit_head)[1] if store else None
-    return Diagnosis(os.environ, get_provider, load_skills, log=log)
+    verify_log = open_desk(store, audit_head)[1].verify if store else None
+    return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -221,12 +254,11 @@ def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] 
 @cache
 def skill_registry() -> SkillRegistry:
     from openai_responses_mcp.agents.adapters.skills.front_matter import YamlFrontMatter
-    from openai_responses_mcp.agents.adapters.skills.json_schemas import JsonSchemas
     from openai_responses_mcp.agents.adapters.skills.skill_files import SkillFiles
     from openai_responses_mcp.agents.adapters.skills.skill_tools import SdkSkillTools
 
-    folder, schemas = SkillFiles(), JsonSchemas()
-    return SkillRegistry(folder, YamlFrontMatter(), schemas, SdkSkillTools(folder, schemas))
+    folder = SkillFiles()
+    return SkillRegistry(folder, YamlFrontMatter(), SdkSkillTools(folder))
 
 
 async def load_skills(dir: str | os.PathLike[str], mode: SkillMode = "function_tool") -> SkillList:

@@ -1,6 +1,7 @@
 """The runner that users hold: one method for each thing that they can ask for. The work is done in `runs`."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +18,12 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.runs.book import RunBook
-from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.models import Extensions, Resumption, RunEvent, RunOptions, RunStatus, RunSummary
 from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.results import RunResult
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.starting import StartRun
+from openai_responses_mcp.agents.runs.watching import WatchRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class RunnerParts:
 
     start: StartRun
     resume: ResumeRun
+    watch: WatchRuns
     approvals: ApprovalController
     audit: AuditLog
     policies: PolicyStore
@@ -46,10 +49,20 @@ class AgentRunner:
     # Running
 
     async def run(self, agent: Any, input: Any, options: RunOptions | None = None) -> RunResult:
+        if _checked(options).stream:
+            return await _result_of(self.stream_with_raw(agent, input, options))
         extensions = _extensions_of(agent, options)
-        if (resume := extensions.resume) is not None:
-            return await self._parts.resume.run(None, resume.token, agent, resume.human_response)
+        if (resumption := _resumption_in(extensions, agent, options)) is not None:
+            return await self._parts.resume.run(resumption)
         return await self._parts.start.run(agent, input, options, extensions)
+
+    def run_sync(self, agent: Any, input: Any, options: RunOptions | None = None) -> RunResult:
+        """`run` where no event loop is running."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(agent, input, options))
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "run_sync is for code without an event loop; await run instead")
 
     async def run_stream(self, agent: Any, input: Any, options: RunOptions | None = None) -> AsyncIterator[RunEvent]:
         """Broken stream: `AGENTS-E-STREAM`. The last event carries the `RunResult`."""
@@ -62,9 +75,10 @@ class AgentRunner:
         self, agent: Any, input: Any, options: RunOptions | None = None
     ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
         """The same, with the SDK's own event next to each; one that callers of `run_stream` do not see is `raw`."""
+        _checked(options)
         extensions = _extensions_of(agent, options)
-        if (resume := extensions.resume) is not None:
-            return self._parts.resume.stream(None, resume.token, agent, resume.human_response)
+        if (resumption := _resumption_in(extensions, agent, options)) is not None:
+            return self._parts.resume.stream(resumption)
         return self._parts.start.stream(agent, input, options, extensions)
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -80,8 +94,14 @@ class AgentRunner:
     ) -> ResumeToken:
         return await self._parts.approvals.submit_decision(approval_id, decision, comment)
 
-    async def resume_run(self, run_id: str, token: str, *, agent: Any = None) -> RunResult:
-        return await self._parts.resume.run(run_id, token, agent)
+    async def resume_run(
+        self, run_id: str, token: str | None = None, *, agent: Any = None, options: RunOptions | None = None
+    ) -> RunResult:
+        """`agent` and `options` are needed only in another process than the one that started the run.
+
+        Without a token the decisions are used up by the runner itself: who can write the store can decide anyway.
+        """
+        return await self._resumed(Resumption(run_id, token, agent, _sdk_of(options)), options)
 
     async def approve_and_resume(
         self,
@@ -91,11 +111,37 @@ class AgentRunner:
         decision: HumanDecision = "approve",
         comment: str | None = None,
         agent: Any = None,
+        options: RunOptions | None = None,
     ) -> RunResult:
-        return await self._parts.resume.approve(run_id, approval_id, decision, comment, agent)
+        """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
+        wanted = Resumption(run_id, None, agent, _sdk_of(options))
+        decided, waiting = await self._parts.resume.decide(wanted, approval_id, decision, comment)
+        if waiting:
+            return RunResult(run_id=run_id, interruptions=waiting)
+        return await self._resumed(decided, options)
+
+    async def _resumed(self, wanted: Resumption, options: RunOptions | None) -> RunResult:
+        if options is not None and options.stream:
+            return await _result_of(self._parts.resume.stream(wanted))
+        return await self._parts.resume.run(wanted)
+
+    async def wait_for_decision(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
+        """Until everything that the run waits for is decided, here or in another process; then `resume_run`.
+
+        Not decided in time: `AGENTS-E-APPROVAL-INVALID`.
+        """
+        return await self._parts.watch.wait(run_id, timeout_seconds)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Looking
+
+    async def get_run(self, run_id: str) -> RunSummary:
+        """Unknown: `AGENTS-E-APPROVAL-NOT-FOUND`."""
+        return await self._parts.watch.get(run_id)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunSummary]:
+        """Oldest first."""
+        return await self._parts.watch.list_runs(status)
 
     async def get_execution_logs(
         self, run_id: str | None = None, since: str | datetime | None = None
@@ -119,6 +165,38 @@ class AgentRunner:
         if not isinstance(profile, PolicyProfile):
             raise AgentsError("AGENTS-E-POLICY-INVALID", "set_policy_profile takes a PolicyProfile")
         await self._parts.policies.set_profile(profile)
+
+
+def _checked(options: RunOptions | None) -> RunOptions:
+    given: object = options
+    if given is not None and not isinstance(given, RunOptions):
+        message = f"options is RunOptions(...), not a {type(given).__name__}"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return options or RunOptions()
+
+
+def _sdk_of(options: RunOptions | None) -> Mapping[str, Any]:
+    """What a run that goes on is given again."""
+    if _checked(options).extensions is not None:
+        message = "A run goes on under the rules that it was started with: give options without extensions"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return _checked(options).sdk
+
+
+def _resumption_in(extensions: Extensions, agent: Any, options: RunOptions | None) -> Resumption | None:
+    resume = extensions.resume
+    if resume is None:
+        return None
+    return Resumption(None, resume.token, agent, _checked(options).sdk, resume.human_response)
+
+
+async def _result_of(events: AsyncGenerator[tuple[Any, RunEvent], None]) -> RunResult:
+    result: RunResult | None = None
+    async with aclosing(events):
+        async for _, event in events:
+            result = event.result or result
+    assert result is not None  # noqa: S101 - a stream's last event carries it
+    return result
 
 
 def _extensions_of(agent: Any, options: RunOptions | None) -> Extensions:

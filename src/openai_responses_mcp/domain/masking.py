@@ -1,9 +1,15 @@
-"""Keeps secrets out of everything that is written or shown: known values first, likely ones by their look second."""
+"""Keeps secrets out of everything that is written or shown. Both halves find them here and nowhere else.
+
+`SecretFinder` finds what is certainly secret: known values, however they are written, and tokens whose shape says what
+they are. `SecretMask` stars these out, and also what only looks like a secret, such as the text after `password=`.
+"""
 
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 MASK = "***"
@@ -12,11 +18,33 @@ MASK = "***"
 SHORTEST_SECRET = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_URL_NAME = re.compile(r"PROXY|URL", re.IGNORECASE)
+_URL_NAME = re.compile(r"PROXY|URL|URI|DSN|STORE|CONNECTION", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"://[^/@:]*:(.+)@")
 
 # Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
 _WORD = r"(?:\b|(?<=\\[bfnrt]))"
+
+# Nothing that a shell would act on may be part of a token: what is hidden by its shape must not be able to do anything.
+_SHAPE_STARTS = (
+    r"(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|gsk_|xai-"  # model providers, payments
+    r"|AIza|GOCSPX-|ya29\.|AKIA|ASIA|dop_v1_"  # clouds
+    r"|gh[opsur]_|github_pat_|glpat-|npm_|pypi-|hf_"  # code and packages
+    r"|xox[abceoprs]-|SG\."  # messages
+)
+_LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
+_SHAPES = re.compile(
+    _WORD
+    + rf"(?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]{{10,}})*"
+    + r"|(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))(?P<jwt>eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{6,}){1,4})"
+    + r"|(?P<pem>-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    + rf"(?:{_LINE_END}(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}})?"
+    + r"(?:(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]+)?)+"
+    + r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
+    # Bounded, so that a text full of such beginnings takes no longer than any other.
+    + r"|(?<=://)[^\s/:@\"'<>]{0,64}:(?P<password>[A-Za-z0-9._~%+=!,:@-]{1,256})@(?=[A-Za-z0-9\[])"
+)
+_SHAPE_NAMES = {"jwt": "JWT", "pem": "private key", "password": "password"}
+
 _LIKELY_SECRETS = (
     (re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
     (re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE), rf"\1 {MASK}"),
@@ -27,66 +55,185 @@ _LIKELY_SECRETS = (
         ),
         rf"\1\2{MASK}",
     ),
-    # A password may have a slash in it, which no URL allows; what has no colon is a path such as /@name. Bounded, so that
-    # a text full of such beginnings takes no longer than any other.
+    # A password may have a slash in it, which no URL allows; what has no colon is a path such as /@name. Bounded as above.
     (re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
     (re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
 )
 
 
+# What a shell would run is no password, and a log has to show it.
+_COMMAND = re.compile(r"\$\(|`")
+
+
+class KnownSecret(NamedTuple):
+    """`name` says where the value comes from: a variable, or the address that it is the password of."""
+
+    name: str
+    value: str
+
+
+class Found(NamedTuple):
+    """A secret in a text. `name` and `form` are those of a known secret, written in one of the forms it can take."""
+
+    start: int
+    end: int
+    label: str
+    name: str = ""
+    form: str = ""
+
+
+def known_secrets(environ: Mapping[str, str], *, key_variable: str = "", base_url: str = "") -> list[KnownSecret]:
+    """Every value that must not be shown: keys by the name of their variable, passwords inside URLs."""
+    found = [KnownSecret(*item) for item in environ.items() if item[0] == key_variable or _SECRET_NAME.search(item[0])]
+    urls = [("the base URL", base_url), *(item for item in environ.items() if _URL_NAME.search(item[0]))]
+    for name, url in urls:
+        found += [KnownSecret(f"password in {name}", password) for password in _passwords_in(url)]
+    return found
+
+
+def secrets_in(environ: Mapping[str, str], *, key_variable: str, base_url: str) -> list[str]:
+    """The values of `known_secrets` alone."""
+    return [secret.value for secret in known_secrets(environ, key_variable=key_variable, base_url=base_url)]
+
+
+class SecretFinder:
+    """Finds what is certainly secret, and says what it is."""
+
+    def __init__(self, secrets: Iterable[KnownSecret] = ()) -> None:
+        self._forms: dict[tuple[str, str], str] = {}
+        for name, value in secrets:
+            for form, text in _long_forms(value):
+                # Two values of one name, such as a password and what is meant by it, are told apart by their order.
+                self._forms[name, _unused(form, name, self._forms)] = text
+        # The first of several names for one value is the one that is told.
+        self._sources = {text: source for source, text in reversed(self._forms.items())}
+        self._known = _any_of(self._sources)
+
+    def find(self, text: str) -> list[Found]:
+        """In order, none touching another."""
+        return joined([*self._known_in(text), *shapes_in(text)])
+
+    def value_of(self, name: str, form: str) -> str | None:
+        """A known secret, written as it was when it was found."""
+        return self._forms.get((name, form))
+
+    def _known_in(self, text: str) -> Iterator[Found]:
+        for match in self._known.finditer(text) if self._known else ():
+            name, form = self._sources[match[0]]
+            yield Found(match.start(), match.end(), f"‹{name}›", name, form)
+
+
+def joined(found: Iterable[Found]) -> list[Found]:
+    """In order. What overlaps is one secret, of which no half may be left."""
+    whole: list[Found] = []
+    for one in sorted(found, key=lambda one: (one.start, not one.name)):
+        if not whole or one.start >= whole[-1].end:
+            whole.append(one)
+        elif one.end > whole[-1].end:
+            whole[-1] = Found(whole[-1].start, one.end, whole[-1].label)
+    return whole
+
+
+def shapes_in(text: str) -> Iterator[Found]:
+    """Tokens, private keys and passwords in URLs, known by their shape alone."""
+    for match in _SHAPES.finditer(text):
+        group = "start" if match["start"] else str(match.lastgroup)
+        if group == "start":
+            yield Found(match.start(), match.end(), label_of(f"{match['start']}…", match.end() - match.start()))
+        else:
+            start, end = match.span(group)
+            yield Found(start, end, label_of(_SHAPE_NAMES[group], end - start))
+
+
+def replaced(text: str, found: Iterable[Found]) -> str:
+    """The text with a label in the place of each secret; they are given in order and do not overlap."""
+    pieces, end = [], 0
+    for one in found:
+        pieces += [text[end : one.start], one.label]
+        end = one.end
+    return "".join([*pieces, text[end:]])
+
+
+def label_of(what: str, length: int) -> str:
+    """What stands in the place of a secret where somebody has to know what is there."""
+    return f"‹{what}, {length} character{'' if length == 1 else 's'}›"
+
+
 class SecretMask:
-    """Call it with a text to get the text without secrets."""
+    """Call it with a text to get the text without secrets, and without what looks like one."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form for secret in secrets for form in _forms(secret.strip()) if len(form) >= SHORTEST_SECRET}
-        longest_first = sorted(forms, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        self._known = _any_of({text for secret in secrets for text in _all_forms(secret)})
 
     def __call__(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(MASK, text)
+        text = replaced(text, (one._replace(label=MASK) for one in shapes_in(text)))
         for pattern, replacement in _LIKELY_SECRETS:
-            text = pattern.sub(replacement, text)
+            text = pattern.sub(partial(_masked, replacement), text)
         return text
 
 
-def secrets_in(environ: Mapping[str, str], *, key_variable: str, base_url: str) -> list[str]:
-    """Every value that must not be shown: keys by the name of their variable, passwords inside URLs."""
-    keys = [value for name, value in environ.items() if name == key_variable or _SECRET_NAME.search(name)]
-    urls = [base_url, *(value for name, value in environ.items() if _URL_NAME.search(name))]
-    passwords = [password for url in urls for password in _passwords_in(url)]
-    return keys + passwords + [unquote(password) for password in passwords]
+def _masked(replacement: str, match: re.Match[str]) -> str:
+    return match[0] if _COMMAND.search(match[0]) else match.expand(replacement)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Known values and the forms they take
+
+
+def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _unused(form: str, name: str, taken: Mapping[tuple[str, str], str]) -> str:
+    return form if (name, form) not in taken else _unused(f"{form}'", name, taken)
 
 
 def _passwords_in(url: str) -> list[str]:
-    """As URLs are read, and as they are meant: up to the last @, whatever stands before it."""
+    """As URLs are read, and as they are meant: up to the last @, whatever stands before it. Each as written and as sent."""
     meant = _CREDENTIALS.search(url)
     try:
         read = urlsplit(url).password
     except ValueError:
         read = None
-    return [password for password in dict.fromkeys((read, meant and meant[1])) if password]
+    written = [password for password in (read, meant and meant[1]) if password]
+    return list(dict.fromkeys([*written, *map(unquote, written)]))
 
 
-def _forms(secret: str) -> Iterable[str]:
-    """The secret as it is, and as URLs, JSON, `repr` and base64 would write it; a broken one also in its pieces."""
-    yield secret
+def _long_forms(secret: str) -> Iterator[tuple[str, str]]:
+    return ((form, text) for form, text in _forms(secret.strip()) if len(text) >= SHORTEST_SECRET)
+
+
+def _all_forms(secret: str) -> Iterator[str]:
+    """Those of the whole, and a broken secret also in its pieces."""
+    yield from (text for _, text in _long_forms(secret))
+    pieces = re.split(r"[\s\x00-\x1f\x7f-\uffff]+", secret)
+    yield from (piece for piece in pieces if len(piece) >= SHORTEST_SECRET)
+
+
+def _forms(secret: str) -> Iterator[tuple[str, str]]:
+    """The secret as it is, and as URLs, JSON, `repr` and base64 would write it."""
+    yield "plain", secret
     # A variable may hold bytes that are no text.
-    yield quote(secret, safe="", errors="replace")
-    yield quote(secret, errors="replace")
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield repr(secret)[1:-1]
-    yield repr(secret + '"')[1:-2]  # As inside a longer text: its other quotes decide which ones are escaped.
-    yield from re.split(r"[\s\x00-\x1f\x7f-\uffff]+", secret)
+    yield "url", quote(secret, safe="", errors="replace")
+    yield "path", quote(secret, errors="replace")
+    yield "json", json.dumps(secret)[1:-1]
+    yield "json utf-8", json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield "repr", repr(secret)[1:-1]
+    yield (
+        "repr in quotes",
+        repr(secret + '"')[1:-2],
+    )  # As inside a longer text: its other quotes decide which are escaped.
     yield from _base64_forms(secret.encode("utf-8", "replace"))
 
 
-def _base64_forms(secret: bytes) -> Iterable[str]:
+def _base64_forms(secret: bytes) -> Iterator[tuple[str, str]]:
     """What of the base64 text stays the same wherever in the encoded bytes the secret stands."""
     for shift in range(3):
         encoded = base64.b64encode(bytes(shift) + secret).decode()
         first = -(-shift * 8 // 6)
         last = (shift + len(secret)) * 8 // 6
-        yield encoded[first:last]
-        yield encoded[first:last].translate(str.maketrans("+/", "-_"))
+        yield f"base64 {shift}", encoded[first:last]
+        yield f"base64 url {shift}", encoded[first:last].translate(str.maketrans("+/", "-_"))

@@ -1,8 +1,10 @@
 """What a text may hold, depending on where it goes: to a wire, to a terminal, to a file, onto one line.
 
 Only what does harm is touched. Blanks of other scripts, joiners of emoji and marks of direction are part of a text.
+Somebody who has to decide on a text is the exception: nothing in it may be invisible, whatever it is good for.
 """
 
+import json
 import re
 
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
@@ -10,6 +12,9 @@ _LONE_SURROGATE = "[\ud800-\udfff]"
 # Controls but for tab and newline, and what turns the direction of a text around.
 _STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _BREAKING = "[\t\n\u2028\u2029]"
+# Letters and marks that show nothing, although Unicode calls them printable: fillers, blanks, selectors of variants.
+_BLANK = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+_JAPANESE_BLANK = "\u3000"
 
 
 def without_surrogates(text: str) -> str:
@@ -37,10 +42,32 @@ def one_line(text: str) -> str:
     return re.sub(_BREAKING, " ", re.sub(_STEERING, " ", without_surrogates(text)))
 
 
+def revealed(text: str) -> str:
+    """For somebody who decides on it: every character but a newline is either seen or written as an escape."""
+    return "".join(map(_seen, text))
+
+
+def revealed_json(text: str) -> str:
+    """The same for a text that is JSON, which it stays."""
+    return "".join(letter if _seen(letter) == letter else json.dumps(letter)[1:-1] for letter in text)
+
+
+def _seen(letter: str) -> str:
+    if letter.isprintable() or letter in ("\n", _JAPANESE_BLANK):
+        return letter if letter.isascii() or not re.match(_BLANK, letter) else _escape(letter)
+    return _escape(letter)
+
+
 def _plain_line_ends(text: str) -> str:
     return without_surrogates(text).replace("\r\n", "\n")
 
 
 def _escaped(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return _escape(match[0])
+
+
+def _escape(letter: str) -> str:
+    code = ord(letter)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

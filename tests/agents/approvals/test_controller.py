@@ -18,7 +18,9 @@ from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import ASK, FakeClock, code_of
 
-CALL = PlannedCall("c1", ToolDescription("pay", "function", definition_hash="d1"), {"amount": 5, "api_key": "abc"})
+SCHEMA = {"properties": {"amount": {"type": "integer"}, "api_key": {"type": "string"}}}
+PAY = ToolDescription("pay", "function", "Pay somebody.", SCHEMA, definition_hash="d1")
+CALL = PlannedCall("c1", PAY, {"amount": 5, "api_key": "abc"})
 
 
 class Desk:
@@ -53,7 +55,8 @@ async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
     assert request.status == "pending"
     assert request.required_action == "Approve or deny function pay"
     assert request.prompt == "May function pay run? ask somebody"
-    assert request.arguments == {"amount": 5, "api_key": "***"}
+    assert request.arguments == {"amount": 5, "api_key": "‹api_key, 3 characters›"}
+    assert (request.reason, request.tool_description) == ("ask somebody", "Pay somebody.")
     assert await desk.controller.pending() == [request]
     assert await desk.controller.pending("r1") == [request]
     assert await desk.controller.pending("r2") == []
@@ -82,7 +85,14 @@ async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decisi
 
 async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
     request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
-    assert request.prompt == "Pay five with ***?"
+    assert request.prompt == "Pay five with ‹sk-…, 13 characters›?"
+    assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_a_request_says_what_changed_in_a_definition(desk: Desk) -> None:
+    call = replace(CALL, tool=replace(PAY, definition_change='description: "a" is now "sk-0123456789abcdef"'))
+    request = await desk.controller.create_approval_request("r1", ASK, call=call)
+    assert request.definition_change == 'description: "a" is now "‹sk-…, 19 characters›"'
     assert (await desk.controller.get(request.approval_id)).request == request
 
 
@@ -103,7 +113,7 @@ async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sql
     assert len(token.token) >= 43
     assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
     record = await desk.controller.get(request.approval_id)
-    assert (record.request.status, record.request.comment) == ("approved", "fine, ***")
+    assert (record.request.status, record.request.comment) == ("approved", "fine, ‹sk-…, 13 characters›")
 
 
 async def test_two_tokens_are_never_the_same(desk: Desk) -> None:
@@ -215,6 +225,46 @@ async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: Fak
     await desk.controller.consume(fresh, await desk.controller.check_token(fresh, "r1"))
 
 
+async def test_a_decision_can_be_used_without_its_token_once(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "approve")).token
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await desk.controller.check_decisions("r1")
+    assert caught.value.details["approval_ids"] == [second.approval_id]
+    await desk.controller.submit_decision(second.approval_id, "approve")
+    record = await desk.controller.check_decisions("r1")
+    await desk.controller.consume(None, record)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as used:
+        await desk.controller.check_decisions("r1")
+    assert used.value.details["reason"] == "used"
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(desk.controller.consume(None, record)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_an_expired_decision_is_asked_about_again_without_its_token_too(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    clock.move(900)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_decisions("r1")
+    (renewed,) = await desk.controller.pending("r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+
+
+async def test_a_denial_is_used_without_its_token_however_old_it_is(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "deny")
+    clock.move(9000)
+    record = await desk.controller.check_decisions("r1")
+    assert record.request.status == "denied"
+    await desk.controller.consume(None, record)
+
+
+@pytest.mark.parametrize("run_id", ["", "nobody", None])
+async def test_a_run_that_never_waited_has_no_decision(desk: Desk, run_id: str) -> None:
+    assert await code_of(desk.controller.check_decisions(run_id)) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
 @pytest.mark.parametrize("is_other_process", [False, True])
 async def test_what_expired_stays_expired_when_the_clock_is_set_back(
     desk: Desk, clock: FakeClock, is_other_process: bool
@@ -283,4 +333,4 @@ async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: De
 async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
     (request,) = await desk.ask()
     await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")
-    assert (await desk.controller.get(request.approval_id)).human_response == "use ***"
+    assert (await desk.controller.get(request.approval_id)).human_response == "use ‹sk-…, 13 characters›"

@@ -62,8 +62,10 @@ async def test_a_record_is_masked_before_it_is_stored(clock: FakeClock) -> None:
     await audit.record(entry)
     (log,) = await audit.query()
     assert key not in str(log)
-    assert log.arguments == {"password": "***", "a": "***"}
-    assert (log.reason, log.comment, log.timestamp) == ("because ***", "***", "2026-11-16T09:00:00.000000+00:00")
+    label = "‹sk-…, 19 characters›"
+    assert log.arguments == {"password": "‹password, 1 character›", "a": label}
+    assert (log.reason, log.comment) == (f"because {label}", label)
+    assert log.timestamp == "2026-11-16T09:00:00.000000+00:00"
 
 
 async def test_a_second_record_of_the_same_event_is_refused(clock: FakeClock) -> None:

@@ -1,14 +1,13 @@
-"""What every `ApprovalStore` must do."""
+"""What every `ApprovalStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.composition import Stores
 from tests.agents.fakes import within
 
 NOW = "2026-11-16T09:00:00.000000+00:00"
@@ -17,8 +16,8 @@ MUCH_LATER = "2026-11-16T10:00:00.000000+00:00"
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> ApprovalStore:
-    return SqlApprovalStore(database)
+def store(stores: Stores) -> ApprovalStore:
+    return stores.approvals
 
 
 def a_record(approval_id: str = "a1", *, run: str = "r1", pause: str = "p1") -> ApprovalRecord:
@@ -128,6 +127,34 @@ async def test_an_expired_denial_holds_nothing_back(store: ApprovalStore) -> Non
     await store.decide(replace(a_choice("a1"), status="denied"))
     await store.decide(a_choice("a2", expires_at=MUCH_LATER))
     assert await store.consume("p1", "hash-a2", LATER) is True
+
+
+async def test_decisions_are_used_up_without_a_token_once_and_only_when_all_are_there(store: ApprovalStore) -> None:
+    await store.create([a_record("a1"), a_record("a2")])
+    await store.decide(a_choice("a1"))
+    assert await store.consume("p1", None, NOW) is False
+    await store.decide(a_choice("a2"))
+    assert await store.consume("p1", None, LATER) is False
+    assert await store.consume("p1", None, NOW) is True
+    assert await store.consume("p1", None, NOW) is False
+    assert await store.consume("p1", "hash-a1", NOW) is False
+
+
+async def test_of_many_with_and_without_a_token_one_uses_the_decisions_up(store: ApprovalStore) -> None:
+    await store.create([a_record()])
+    await store.decide(a_choice())
+    consumed = await within(asyncio.gather(*(store.consume("p1", token, NOW) for token in [None, "hash-a1"] * 8)))
+    assert consumed.count(True) == 1
+
+
+async def test_the_newest_pause_of_a_run_is_found(store: ApprovalStore) -> None:
+    assert await store.list_newest_pause("r1") == []
+    await store.create([a_record("a1"), a_record("a2")])
+    await store.create([a_record("b1", pause="p2"), a_record("b2", pause="p2")])
+    await store.create([a_record("c1", run="r2", pause="p3")])
+    assert [record.request.approval_id for record in await store.list_newest_pause("r1")] == ["b1", "b2"]
+    await store.replace("b1", replace(a_record("b3", pause="p2"), attempt=2))
+    assert [record.request.approval_id for record in await store.list_newest_pause("r1")] == ["b2", "b3"]
 
 
 async def test_approvals_that_nobody_used_in_time_are_listed(store: ApprovalStore) -> None:

@@ -1,21 +1,20 @@
-"""What every `ExecutionLogStore` must do."""
+"""What every `ExecutionLogStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 import asyncio
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
 from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
+from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord
 from tests.agents.fakes import within
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> ExecutionLogStore:
-    return SqlExecutionLogStore(database)
+def store(stores: Stores) -> ExecutionLogStore:
+    return stores.logs
 
 
 def a_log(call: str = "c1", *, run: str = "r1", event: str = "decision", hour: int = 9) -> ExecutionLog:

@@ -8,7 +8,7 @@ import pytest
 
 from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
 from openai_responses_mcp.agents.policy.ports import Paths
-from tests.agents.fakes import FakePaths
+from tests.agents.fake_policy import FakePaths
 
 Make = Callable[[Mapping[str, str]], Paths]
 

@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
 from openai_responses_mcp.agents.policy.ports import Patterns
-from tests.agents.fakes import FakePatterns
+from tests.agents.fake_policy import FakePatterns
 
 
 @pytest.fixture(params=[FakePatterns, LinearPatterns], ids=["fake", "linear"])

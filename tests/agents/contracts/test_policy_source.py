@@ -9,7 +9,7 @@ from openai_responses_mcp.agents.adapters.policy_file import PolicyFile
 from openai_responses_mcp.agents.policy.ports import PolicySource
 from openai_responses_mcp.agents.policy.profiles import ProfileName
 from openai_responses_mcp.agents.policy.rules import Policy
-from tests.agents.fakes import FakePatterns, FakePolicySource
+from tests.agents.fake_policy import FakePatterns, FakePolicySource
 
 
 class Stage(Protocol):

@@ -1,17 +1,16 @@
-"""What every `PolicyStore` must do."""
+"""What every `PolicyStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
+from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> PolicyStore:
-    return SqlPolicyStore(database)
+def store(stores: Stores) -> PolicyStore:
+    return stores.policies
 
 
 @pytest.mark.parametrize("name", ["strict", "balanced", "fast"])

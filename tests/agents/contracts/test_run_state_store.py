@@ -1,19 +1,18 @@
-"""What every `RunStateStore` must do."""
+"""What every `RunStateStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlRunStateStore
+from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
 
 
 @pytest.fixture
-def store(database: SqlDatabase) -> RunStateStore:
-    return SqlRunStateStore(database)
+def store(stores: Stores) -> RunStateStore:
+    return stores.runs
 
 
 async def test_a_run_that_was_never_saved_is_not_there(store: RunStateStore) -> None:
@@ -30,3 +29,12 @@ async def test_saving_again_replaces_all_but_the_beginning(store: RunStateStore)
     later = replace(RUN, status="paused", payload="{}", updated_at="2026-11-16T10:00:00", created_at="never")
     await store.save(later)
     assert await store.get("run_1") == replace(later, created_at=RUN.created_at)
+
+
+async def test_runs_are_listed_oldest_first_and_by_status(store: RunStateStore) -> None:
+    for number, status in enumerate(("done", "paused", "done")):
+        moment = f"2026-11-16T09:0{number}:00"
+        await store.save(RunRecord(f"run_{9 - number}", status, "Agent", moment, moment))  # type: ignore[arg-type]
+    assert [run.run_id for run in await store.list_runs()] == ["run_9", "run_8", "run_7"]
+    assert [run.run_id for run in await store.list_runs("done")] == ["run_9", "run_7"]
+    assert await store.list_runs("failed") == []

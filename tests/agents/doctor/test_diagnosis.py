@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,52 +25,30 @@ from openai_responses_mcp.agents.providers.models import ModelList
 from openai_responses_mcp.agents.terminal import doctor as doctor_command
 from tests.agents.adapters.mcp.conftest import wild
 from tests.agents.adapters.models.stand_in import KEY, ChatStandIn
-from tests.agents.fakes import code_of, within
+from tests.agents.fakes import FakeMcpProbe, FakeProvider, code_of, within
 from tests.agents.skills.places import BAD, GOOD
 
 OLLAMA = {"AGENTS_MODEL_PROVIDER": "ollama", "AGENTS_OLLAMA_MODEL": "llama"}
 
 
-class FakeProvider:
-    name: Any = "ollama"
+def verifying(outcome: LogVerification | Exception) -> Callable[[], Awaitable[LogVerification]]:
+    """A check of the log that comes out like this."""
 
-    def __init__(self, models: ModelList) -> None:
-        self.models = models
+    async def verify() -> LogVerification:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def get_model(self, model: str | None = None) -> Any:
-        raise AssertionError("a doctor asks for lists only")
-
-    async def list_models(self) -> ModelList:
-        return self.models
-
-
-class FakeServer:
-    def __init__(self, name: str, outcome: Any) -> None:
-        self.name = name
-        self._outcome = outcome
-
-    async def list_tools(self) -> list[Any]:
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return list(self._outcome)
-
-
-class FakeLog:
-    def __init__(self, outcome: Any) -> None:
-        self._outcome = outcome
-
-    async def verify(self) -> LogVerification:
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        assert isinstance(self._outcome, LogVerification)
-        return self._outcome
+    return verify
 
 
 LIVE = ModelList(["llama", "qwen"])
 
 
 def diagnosis(environ: dict[str, str] | None = None, models: ModelList = LIVE, **parts: Any) -> Diagnosis:
-    return Diagnosis(OLLAMA if environ is None else environ, lambda name: FakeProvider(models), load_skills, **parts)
+    return Diagnosis(
+        OLLAMA if environ is None else environ, lambda name: FakeProvider(models, "ollama"), load_skills, **parts
+    )
 
 
 async def lines(report: Any) -> list[str]:
@@ -78,8 +57,8 @@ async def lines(report: Any) -> list[str]:
 
 
 async def test_all_is_well() -> None:
-    log = FakeLog(LogVerification(True, 7))
-    doctor = diagnosis(log=log).doctor(servers=[FakeServer("notes", [1, 2])], skills=[str(GOOD)])
+    verify = verifying(LogVerification(True, 7))
+    doctor = diagnosis(verify_log=verify).doctor(servers=[FakeMcpProbe("notes", [1, 2])], skills=[str(GOOD)])
     report = await within(doctor)
     assert report.is_healthy
     assert str(report).splitlines() == [
@@ -122,7 +101,7 @@ async def test_what_is_wrong_with_a_provider_says_what_to_do(
     ],
 )
 async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, expected: str) -> None:
-    report = await within(diagnosis().doctor(servers=[FakeServer("notes", outcome)]))
+    report = await within(diagnosis().doctor(servers=[FakeMcpProbe("notes", outcome)]))
     assert not report.is_healthy
     assert f"FAIL  MCP server notes: {expected}" in str(report)
 
@@ -136,7 +115,7 @@ async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, e
     ],
 )
 async def test_what_is_wrong_with_the_store_says_what_to_do(outcome: Any, level: str, expected: str) -> None:
-    (line,) = [line for line in await lines(diagnosis(log=FakeLog(outcome)).doctor()) if " store: " in line]
+    (line,) = [line for line in await lines(diagnosis(verify_log=verifying(outcome)).doctor()) if " store: " in line]
     assert line.startswith(level)
     assert expected in line
 
@@ -151,7 +130,7 @@ async def test_what_is_wrong_with_skills_says_what_to_do(tmp_path: Path) -> None
 
 
 async def test_findings_hold_no_secrets_and_no_second_line() -> None:
-    server = FakeServer("a\nb", AgentsError("AGENTS-E-MCP-UNREACHABLE", f"no {KEY}"))
+    server = FakeMcpProbe("a\nb", AgentsError("AGENTS-E-MCP-UNREACHABLE", f"no {KEY}"))
     (line,) = [
         line
         for line in await lines(diagnosis({**OLLAMA, "AGENTS_OLLAMA_API_KEY": KEY}).doctor(servers=[server]))

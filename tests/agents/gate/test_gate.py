@@ -19,6 +19,7 @@ from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
+from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import DENY, FakeJudge, code_of, within
 
 FUNCTION = ToolDescription("add", "function")
@@ -199,6 +200,58 @@ async def test_whatever_is_no_verdict_is_a_refusal(policies: PolicyStore, name: 
     assert "sk-very" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+async def failing(*_: Any) -> GateDecision:
+    raise LookupError("no such rule:\n\x1b[2J 5, my key is sk-0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("judge", "failure"),
+    [
+        (SafetyAgent(failing), "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
+        (SafetyAgent(lambda *_: [][0]), "IndexError: list index out of range"),
+        (SafetyAgent(lambda *_: PROFILES["x" * 600]), f"KeyError: '{'x' * 498}…"),
+        (SafetyAgent(lambda *_: next(iter(()))), "StopIteration"),
+        (
+            SafetyAgent(lambda *_: PolicyProfile("lenient", 1, 2, ())),  # type: ignore[arg-type]
+            "AgentsError: AGENTS-E-POLICY-INVALID: a profile is called one of ('strict', 'balanced', 'fast')",
+        ),
+    ],
+)
+async def test_a_judge_that_fails_says_how(
+    policies: PolicyStore, caplog: pytest.LogCaptureFixture, judge: SafetyAgent, failure: str
+) -> None:
+    with caplog.at_level("DEBUG", "openai_responses_mcp"), pytest.raises(AgentsError) as caught:
+        await SafetyGate(judge, policies, Masking({})).evaluate(None, a_request(), GateContext("fast"))
+    assert caught.value.message == f"The judge failed with {failure}"
+    assert "Traceback (most recent call last)" in caplog.text
+    assert "test_gate.py" in caplog.text
+    assert "sk-0123" not in caplog.text
+
+
+async def test_a_verdict_that_is_none_says_what_is_wrong_with_it(policies: PolicyStore) -> None:
+    with pytest.raises(AgentsError, match="The verdict lacks risk_level, reason"):
+        await SafetyGate(SafetyAgent(lambda *_: {"decision": "allow"}), policies).evaluate(
+            None, a_request(), GateContext("fast")
+        )
+
+
+async def test_the_judge_is_shown_real_secrets_as_what_they_are_and_rules_the_texts_themselves(
+    policies: PolicyStore,
+) -> None:
+    judge, seen = FakeJudge(), list[Any]()
+    schema = {"properties": {"password": {"type": "string"}}}
+    request = replace(
+        a_request(replace(FUNCTION, parameters=schema), password="hunter2", command="ls --password=$(touch x)"),
+        user_intent="use very-private-value",
+    )
+    rules = create_guardrails_template(tool_rules=[lambda call: seen.append(call.args)])
+    gate = SafetyGate(judge, policies, Masking({"MY_KEY": "very-private-value"}))
+    await gate.evaluate(None, request, GateContext("fast", guardrails=rules))
+    assert judge.requests[0].args == {"password": "‹password, 7 characters›", "command": "ls --password=$(touch x)"}
+    assert judge.requests[0].user_intent == "use ‹MY_KEY›"
+    assert seen[0]["password"] == "hunter2"
 
 
 async def test_judges_that_never_return_do_not_keep_others_waiting(policies: PolicyStore) -> None:

@@ -15,7 +15,8 @@ from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Choice
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
-from tests.agents.fakes import FakeJudge, FakePaths, FakePolicySource
+from tests.agents.fake_policy import FakePaths, FakePolicySource
+from tests.agents.fakes import FakeJudge
 from tests.agents.policy.reading import a_policy
 
 TOOL = ToolDescription("files/write", "mcp")

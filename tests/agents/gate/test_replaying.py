@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.gate.models import Decision, GateDecision
 from openai_responses_mcp.agents.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 from openai_responses_mcp.agents.policy.ruling import Ruling
-from tests.agents.fakes import FakePaths
+from tests.agents.fake_policy import FakePaths
 from tests.agents.policy.reading import a_policy
 
 THRESHOLD = "risk 3 needs a human under the profile balanced"

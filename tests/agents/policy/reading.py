@@ -4,7 +4,7 @@ from typing import Any
 
 from openai_responses_mcp.agents.policy.checking import policy_from
 from openai_responses_mcp.agents.policy.rules import Policy, Rule
-from tests.agents.fakes import FakePatterns
+from tests.agents.fake_policy import FakePatterns
 
 
 def a_policy(**said: Any) -> Policy:

@@ -16,7 +16,7 @@ from openai_responses_mcp.agents.policy.rules import (
     TextGlob,
     When,
 )
-from tests.agents.fakes import FakePatterns
+from tests.agents.fake_policy import FakePatterns
 from tests.agents.policy.reading import a_policy
 
 

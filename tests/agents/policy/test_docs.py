@@ -9,7 +9,7 @@ from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
 from openai_responses_mcp.agents.adapters.policy_file import parse_policy
 from openai_responses_mcp.agents.policy.checking import BUDGET_KEYS, CONDITION_KEYS, RULE_KEYS, TOP_KEYS
 from openai_responses_mcp.agents.policy.fitting import RuledCall, fits
-from tests.agents.fakes import FakePaths
+from tests.agents.fake_policy import FakePaths
 from tests.agents.policy.reading import a_rule
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.policy.fitting import RuledCall, fits, policy_name, same_json
 from openai_responses_mcp.agents.policy.rules import Choice
-from tests.agents.fakes import FakePaths
+from tests.agents.fake_policy import FakePaths
 from tests.agents.policy.reading import a_rule
 
 

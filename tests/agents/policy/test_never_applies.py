@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.policy.glob_cover import is_covered
 from openai_responses_mcp.agents.policy.never_applies import rules_that_never_apply
-from tests.agents.fakes import FakePaths
+from tests.agents.fake_policy import FakePaths
 from tests.agents.policy.reading import a_policy
 
 

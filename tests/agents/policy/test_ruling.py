@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
-from tests.agents.fakes import FakePaths, FakePolicySource
+from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.policy.reading import a_policy
 
 WRITE = ToolDescription("files/write", "mcp", directory="/opt")

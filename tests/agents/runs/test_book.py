@@ -1,13 +1,12 @@
 """What this process remembers of its runs."""
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlRunStateStore
 from openai_responses_mcp.agents.runs.book import MOST_REMEMBERED, Remembered, RunBook
+from tests.agents.fake_stores import FakeRunStateStore
 from tests.agents.fakes import FakeClock
 
 
 async def test_only_so_many_runs_are_remembered(clock: FakeClock) -> None:
-    book = RunBook(SqlRunStateStore(SqlDatabase()), clock)
+    book = RunBook(FakeRunStateStore(), clock)
     first = await book.begin("an agent", {"context": 1})
     assert book.remembered(first.run_id) == Remembered("an agent", {"context": 1})
     for number in range(MOST_REMEMBERED):

@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, code_of
 from tests.agents.scenes import LOOK, Scene
 
@@ -21,7 +20,7 @@ async def test_the_log_is_found_by_run_and_by_time(clock: FakeClock) -> None:
 
 
 async def test_best_effort_runs_on_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    store = BreakableLogStore(SqlExecutionLogStore(SqlDatabase()))
+    store = BreakableLogStore(FakeExecutionLogStore())
     store.is_broken = True
     scene = Scene(LOOK, "one", LOOK, "two", log_store=store)
     with caplog.at_level(logging.WARNING):
@@ -36,7 +35,7 @@ async def test_best_effort_runs_on_and_says_so(caplog: pytest.LogCaptureFixture)
 
 @pytest.mark.parametrize("event", ["decision", "started"])
 async def test_required_does_not_run_the_tool(event: str) -> None:
-    store = BreakableLogStore(SqlExecutionLogStore(SqlDatabase()))
+    store = BreakableLogStore(FakeExecutionLogStore())
     store.breaks_at = lambda log: log.event == event
     scene = Scene(LOOK, "one", log_store=store, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
@@ -44,7 +43,7 @@ async def test_required_does_not_run_the_tool(event: str) -> None:
 
 
 async def test_required_reports_an_outcome_that_could_not_be_recorded() -> None:
-    store = BreakableLogStore(SqlExecutionLogStore(SqlDatabase()))
+    store = BreakableLogStore(FakeExecutionLogStore())
     store.breaks_at = lambda log: log.event == "outcome"
     scene = Scene(LOOK, "one", log_store=store, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"

@@ -1,14 +1,12 @@
 """Runs that are watched while they go on."""
 
-import asyncio
-import json
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunEvent, RunOptions
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from tests.agents.fake_engine import FakeAgent, FakeCall
 from tests.agents.fakes import ASK, DENY, collected, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
@@ -36,8 +34,9 @@ async def test_a_streamed_call_waits_for_a_human_and_is_resumed() -> None:
 
 
 async def test_a_streamed_handoff_waits_for_a_human() -> None:
-    scene = Scene(ScriptedCall("transfer_to_second"))
-    second = Agent(name="Second", model=ScriptedModel("second here"))
+    scene = Scene(FakeCall("Second"))
+    second = FakeAgent("Second")
+    scene.engine.enqueue("second here")
     scene.agent.handoffs = [second]
     scene.judge.on("Second", ASK)
     events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
@@ -60,12 +59,12 @@ async def test_a_stream_resumes_a_paused_run() -> None:
     assert [event.type for event in events] == ["tool_output", "text_delta", "final_output"]
     assert (events[-1].result.run_id, events[-1].final_output) == (paused.run_id, "all good")
     assert scene.ran == ["pay 5"]
-    assert "but not again this month" in json.dumps(scene.model.calls[-1].input, default=str)
+    assert "but not again this month" in str(scene.engine.heard[-1])
     assert events[-1].result.usage.requests == 2
 
 
 async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
-    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"))
+    scene = Scene(PAY, FakeCall("pay", {"amount": 6}, "p-2"))
     events = await resumed(scene, await scene.paused())
     assert events[-1].type == "interrupted"
     assert [one.tool_call_id for one in events[-1].result.interruptions] == ["p-2"]
@@ -73,8 +72,9 @@ async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
 
 
 async def test_a_stream_resumes_a_run_that_waited_at_a_handoff() -> None:
-    scene = Scene(ScriptedCall("transfer_to_second"))
-    second = Agent(name="Second", model=ScriptedModel("second here"))
+    scene = Scene(FakeCall("Second"))
+    second = FakeAgent("Second")
+    scene.engine.enqueue("second here")
     scene.agent.handoffs = [second]
     scene.judge.on("Second", ASK)
     events = await resumed(scene, await scene.paused(), "go ahead")
@@ -113,21 +113,5 @@ async def test_a_stream_that_is_left_early_ends_the_run() -> None:
     async for _ in stream:
         break
     await within(stream.aclose())  # type: ignore[attr-defined]
-    scene.model.enqueue("again")
+    scene.engine.enqueue("again")
     assert (await scene.go()).output_text == "again"
-
-
-async def test_many_runs_of_one_agent_at_once_do_not_see_each_other() -> None:
-    class Echo(ScriptedModel):
-        async def get_response(self, system_instructions: Any, input: Any, *args: Any, **options: Any) -> Any:
-            asked = input[0]["content"]
-            done = any(item.get("type") == "function_call_output" for item in input if isinstance(item, dict))
-            turn = f"done {asked}" if done else ScriptedCall("look", {"what": asked}, f"call-{asked}")
-            return await ScriptedModel(turn).get_response(system_instructions, input, *args, **options)
-
-    scene = Scene()
-    agent = Agent(name="Echo", model=Echo(), tools=[scene.look])
-    results = await within(asyncio.gather(*(scene.runner.run(agent, str(number)) for number in range(20))))
-    assert [result.output_text for result in results] == [f"done {number}" for number in range(20)]
-    assert [result.tool_calls[0].output for result in results] == [f"saw {number}" for number in range(20)]
-    assert (await scene.runner.verify_execution_logs()).is_intact

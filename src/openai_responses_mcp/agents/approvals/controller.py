@@ -21,6 +21,7 @@ from openai_responses_mcp.agents.approvals.models import (
     HumanDecision,
     ResumeToken,
 )
+from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
@@ -39,7 +40,13 @@ _STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny"
 
 class ApprovalController:
     def __init__(
-        self, store: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking, token_ttl_seconds: int
+        self,
+        store: ApprovalStore,
+        audit: AuditLog,
+        clock: Clock,
+        masking: Masking,
+        token_ttl_seconds: int,
+        on_requested: OnRequested | None = None,
     ) -> None:
         self._store = store
         self._audit = audit
@@ -47,6 +54,7 @@ class ApprovalController:
         self._masking = masking
         self._ttl = timedelta(seconds=token_ttl_seconds)
         self._latest: datetime | None = None
+        self._on_requested = on_requested
 
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
@@ -85,6 +93,8 @@ class ApprovalController:
         for record in pause.records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
             await self._record(record, "approval_requested", "pending")
+        for record in pause.records:
+            await tell(self._on_requested, record.request)
         return [record.request for record in pause.records]
 
     def _request(
@@ -94,8 +104,8 @@ class ApprovalController:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
         if not 1 <= len(run_id) <= LONGEST_ID:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"run_id has 1 to {LONGEST_ID} characters")
-        reason = self._masking.text(decision.reason)
-        asked = _prompt(call, reason) if prompt is None else self._masking.text(prompt)
+        reason = self._masking.shown_text(decision.reason)
+        asked = _prompt(call, reason) if prompt is None else self._masking.shown_text(prompt)
         if not 1 <= len(asked) <= LONGEST_TEXT:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"prompt has 1 to {LONGEST_TEXT} characters")
         return HumanApprovalRequest(
@@ -107,10 +117,12 @@ class ApprovalController:
             tool_call_id=call.call_id,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            arguments=self._masking.value(dict(call.args)),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
             risk_level=decision.risk_level,
             reason=reason,
             created_at=timestamp(self._now()),
+            tool_description=self._masking.shown_text(call.tool.description),
+            definition_change=self._masking.shown_text(call.tool.definition_change),
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
@@ -127,6 +139,9 @@ class ApprovalController:
 
     async def of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return await self._store.list_of_pause(pause_id)
+
+    async def of_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        return await self._store.list_newest_pause(run_id)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Deciding
@@ -181,18 +196,26 @@ class ApprovalController:
             raise bad_token("The token has expired", "expired", approval_id=renewed)
         if not compare_digest(record.binding or "", seal(token, record, record.request.status, record.expires_at)):
             raise bad_token("What was approved has been changed since", "changed")
-        waiting = await self.pending_of_pause(record.pause_id)
-        if waiting:
-            raise AgentsError(
-                "AGENTS-E-APPROVAL-INVALID",
-                "Other calls of this turn are not decided yet",
-                details={"approval_ids": [request.approval_id for request in waiting]},
-            )
+        await self._check_all_decided(record.pause_id)
         return record
 
-    async def consume(self, token: str, record: ApprovalRecord) -> None:
-        """Use the pause's tokens up, for good. Raises unless this caller is the one who did."""
-        if not await self._store.consume(record.pause_id, token_hash(token), timestamp(self._now())):
+    async def check_decisions(self, run_id: str) -> ApprovalRecord:
+        """The same without a token: an approval of the pause that the run waits in, with all of it decided and unused."""
+        records = await self._store.list_newest_pause(run_id) if is_text(run_id) else []
+        if not records:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run, or it never waited for a human")
+        if any(record.used_at is not None for record in records):
+            raise bad_token("The decision has been used", "used")
+        for record in records:
+            if record.request.status == "approved" and self._is_expired(record):
+                raise bad_token("The decision has expired", "expired", approval_id=await self._reopen(record))
+        await self._check_all_decided(records[0].pause_id)
+        return records[0]
+
+    async def consume(self, token: str | None, record: ApprovalRecord) -> None:
+        """Use the pause's decisions up, for good. Raises unless this caller is the one who did."""
+        hashed = None if token is None else token_hash(token)
+        if not await self._store.consume(record.pause_id, hashed, timestamp(self._now())):
             raise bad_token("The token has been used", "used")
 
     async def respond(self, record: ApprovalRecord, human_response: str) -> None:
@@ -208,6 +231,15 @@ class ApprovalController:
 
     def _is_expired(self, record: ApprovalRecord) -> bool:
         return record.expires_at is not None and record.expires_at <= timestamp(self._now())
+
+    async def _check_all_decided(self, pause_id: str) -> None:
+        waiting = await self.pending_of_pause(pause_id)
+        if waiting:
+            raise AgentsError(
+                "AGENTS-E-APPROVAL-INVALID",
+                "Not all calls of this turn are decided yet",
+                details={"approval_ids": [request.approval_id for request in waiting]},
+            )
 
     async def _reopen_expired(self, pause_id: str) -> None:
         for record in await self._store.list_of_pause(pause_id):
@@ -236,6 +268,7 @@ class ApprovalController:
         if not await self._store.replace(record.request.approval_id, opened):
             return None
         await self._record(opened, "approval_requested", "pending", "the token expired")
+        await tell(self._on_requested, renewed)
         return renewed.approval_id
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:

@@ -13,7 +13,11 @@ TokenStatus = Literal["active", "used", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class HumanApprovalRequest:
-    """What a person is asked; `arguments` are masked."""
+    """What a person is asked: what runs, why somebody has to decide on it, and what the tool is for.
+
+    `arguments` are those that will be used, with each real secret as what it is. `definition_change` tells what is not
+    as it was when the tool was last approved.
+    """
 
     approval_id: str
     run_id: str
@@ -29,6 +33,8 @@ class HumanApprovalRequest:
     comment: str | None = None
     created_at: str = ""
     decided_at: str | None = None
+    tool_description: str = ""
+    definition_change: str = ""
 
 
 @dataclass(frozen=True, slots=True)

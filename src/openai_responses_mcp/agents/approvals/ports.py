@@ -62,14 +62,19 @@ class ApprovalStore(Protocol):
         """The records that count: those not replaced by a newer one, oldest first."""
         ...
 
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        """The records that count of the pause which the run came to last; empty when it never paused."""
+        ...
+
     async def decide(self, choice: ApprovalChoice) -> bool:
         """One atomic step from pending to decided; False when somebody else was first."""
         ...
 
-    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
-        """Use up the tokens of a whole pause in one atomic statement; True for exactly one caller, ever.
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
+        """Use up the decisions of a whole pause in one atomic statement; True for exactly one caller, ever.
 
         False when the token is none of this pause, or any of the pause is undecided, approved too long ago or used.
+        Without a token the decisions themselves are enough: who can write the store can decide anyway.
         """
         ...
 

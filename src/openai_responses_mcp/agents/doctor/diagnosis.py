@@ -9,9 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from openai_responses_mcp.agents.audit.models import LogVerification
 from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.doctor.findings import AgentsStatus, DoctorReport, Finding
-from openai_responses_mcp.agents.doctor.ports import LogProbe, McpProbe
+from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PROFILES
@@ -25,7 +26,8 @@ _LOCAL = ("ollama", "lmstudio")
 
 
 class Diagnosis:
-    """`open_provider` sets a provider up from the environment; `load_skills` reads a folder of skills."""
+    """`open_provider` sets a provider up from the environment, `load_skills` reads a folder of skills, and `verify_log`
+    tells whether the log of a store is intact."""
 
     def __init__(
         self,
@@ -34,13 +36,13 @@ class Diagnosis:
         load_skills: Callable[[str], Awaitable[SkillList]],
         *,
         policies: PolicyStore | None = None,
-        log: LogProbe | None = None,
+        verify_log: Callable[[], Awaitable[LogVerification]] | None = None,
     ) -> None:
         self._environ = environ
         self._open_provider = open_provider
         self._load_skills = load_skills
         self._policies = policies
-        self._log = log
+        self._verify_log = verify_log
         self._masking = Masking(environ)
 
     async def status(self, tools: Sequence[ToolDescription] = ()) -> AgentsStatus:
@@ -59,7 +61,7 @@ class Diagnosis:
     ) -> DoctorReport:
         checks: list[Awaitable[list[Finding]]] = [self._provider(provider)]
         checks += [_server(server) for server in servers]
-        checks += [self._store()] if self._log is not None else []
+        checks += [self._store()] if self._verify_log is not None else []
         checks += [self._skills(folder) for folder in skills]
         findings = [finding for group in await asyncio.gather(*checks) for finding in group]
         return DoctorReport(tuple(self._shown(finding) for finding in findings))
@@ -83,9 +85,9 @@ class Diagnosis:
         return findings
 
     async def _store(self) -> list[Finding]:
-        assert self._log is not None  # noqa: S101 - asked for only where there is one
+        assert self._verify_log is not None  # noqa: S101 - asked for only where there is one
         try:
-            found = await self._log.verify()
+            found = await self._verify_log()
         except AgentsError as exc:
             return [Finding("FAIL", "store", exc.message, "check the address and the rights of the store")]
         if not found.is_intact:

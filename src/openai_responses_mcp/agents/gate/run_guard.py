@@ -26,7 +26,7 @@ from openai_responses_mcp.agents.gate.models import (
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.policy.profiles import stricter
-from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -49,6 +49,7 @@ class RunGuard(TurnGuard):
         self._masking = masking
         self._calls = CallTable()
         self._offered: set[str] = set()
+        self._secret_texts: list[str] = []
         self._refusal: AgentsError | None = None
 
     @property
@@ -58,6 +59,11 @@ class RunGuard(TurnGuard):
     @property
     def profile_name(self) -> str:
         return self._gate.profile_name(self.context.policy_profile)
+
+    @property
+    def secret_texts(self) -> list[str]:
+        """What stood in fields that a tool's own schema names after a secret."""
+        return self._secret_texts
 
     @property
     def results(self) -> list[ToolCallResult]:
@@ -77,6 +83,7 @@ class RunGuard(TurnGuard):
         fresh = [call for call in calls if self._calls[call.call_id].state not in MAY_START]
         for call in fresh:
             (await self._move(call, CallEvent.PLAN)).permit = Permit.of(call)
+            self._secret_texts += secret_texts(call.tool.parameters, call.args)
         requests = [self._request_for(agent, call, tuple(catalog)) for call in fresh]
         verdicts = await asyncio.gather(*(self._evaluate(agent, request) for request in requests))
         for request, (decision, _) in zip(requests, verdicts, strict=True):
@@ -173,7 +180,8 @@ class RunGuard(TurnGuard):
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
 
     def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
-        args, visible = self._masking.value(dict(call.args)), self._masking.value(output)
+        args = self._masking.shown(call.args, call.tool.parameters)
+        visible = self._masking.value(output, self._secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
 
     def result_of(self, call_id: str) -> ToolCallResult | None:
@@ -209,7 +217,8 @@ class RunGuard(TurnGuard):
     # Recording
 
     async def _record_decision(self, request: ToolCallRequest, decision: GateDecision) -> None:
-        facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(request.args)}
+        names = [self._masking.text(str(name)) for name in request.args]
+        facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(names)}
         said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level, facts)
         _logger.debug("gate: %s %s -> %s, risk %s %s", *said)
         entry = AuditEntry(
@@ -221,7 +230,7 @@ class RunGuard(TurnGuard):
             tool_kind=request.tool_kind,
             risk_level=decision.risk_level,
             reason=decision.reason,
-            arguments=request.args,
+            arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
         )
         await self._record(entry)
 
@@ -233,8 +242,8 @@ class RunGuard(TurnGuard):
             decision=decision,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            reason=reason,
-            arguments=call.args,
+            reason=self._masking.text(reason, self._secret_texts),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
         )
 
     async def _record(self, entry: AuditEntry) -> None:
@@ -249,12 +258,17 @@ class RunGuard(TurnGuard):
 
     def saved(self) -> dict[str, Any]:
         """What has to outlive a pause besides the run itself, as JSON."""
-        return {"calls": self._calls.saved(), "offered": sorted(self._offered)}
+        return {
+            "calls": self._calls.saved(),
+            "offered": sorted(self._offered),
+            "secret_texts": self._secret_texts,
+        }
 
     def restore(self, saved: Mapping[str, Any], approved: Sequence[Permit]) -> None:
         """Read back what was saved, and let the calls of the pause through if all that were asked about are approved."""
         self._calls.restore(saved["calls"], approved)
         self._offered = set(saved["offered"])
+        self._secret_texts = list(saved["secret_texts"])
 
 
 def _about_to_run(call: PlannedCall) -> str:

@@ -16,6 +16,10 @@ from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
+class JudgeFailed(Exception):
+    """A judge raised something; its cause is what. Not everything that a thread raises can be raised again as it is."""
+
+
 class SafetyAgent(Judge):
     """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
     `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
@@ -61,8 +65,9 @@ async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
         result, failure = None, None
         try:
             result = judge(*args)
-        except BaseException as exc:  # foreign code; what it raised is told by its name alone
-            failure = RuntimeError(type(exc).__name__)
+        except BaseException as exc:  # foreign code
+            failure = JudgeFailed()
+            failure.__cause__ = exc
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(give, result, failure)
 

@@ -1,6 +1,11 @@
-"""The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed."""
+"""The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed.
+
+The judge is shown what a human would be shown: the call as it will run, with each real secret as what it is.
+"""
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,13 +17,18 @@ from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellat
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
-from openai_responses_mcp.agents.gate.safety_agent import verdict_from
+from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Policy
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
+from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.domain.texts import one_line
 
 JUDGE_LIMIT_SECONDS = 120.0
+LONGEST_FAILURE = 500
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +47,14 @@ class SafetyGate:
         self,
         safety_agent: Judge,
         policy_store: PolicyStore,
+        masking: Masking | None = None,
         *,
         rules: PolicyRules | None = None,
         limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
+        self._masking = masking or Masking()
         self._rules = rules
         self._limit_seconds = limit_seconds
 
@@ -57,7 +69,7 @@ class SafetyGate:
         if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, GateDecision("deny", tool.own_risk, ""), profile, ruling=ruling)
-        verdict = await self._verdict(agent, request, profile)
+        verdict = await self._verdict(agent, self._shown(request, tool), profile)
         return decide(tool, verdict, profile, ruling=ruling, require_human_approval=context.require_human_approval)
 
     async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
@@ -99,13 +111,28 @@ class SafetyGate:
         try:
             async with asyncio.timeout(self._limit_seconds):
                 return verdict_from(await self._judge.evaluate(agent, request, profile))
-        except AgentsError as exc:
-            failure = exc.message
         except TimeoutError:
             failure = "The judge took too long"
         except FAILURES as exc:
             if is_cancellation(exc):
                 raise
-            failure = f"The judge failed with {type(exc).__name__}"
-        # Raised out here so that the text of the judge's own error, which may hold arguments, does not travel along.
+            failure = self._told(exc)
+        # Raised out here, so that what the judge raised does not travel along unmasked.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)
+
+    def _shown(self, request: ToolCallRequest, tool: ToolDescription) -> ToolCallRequest:
+        mask = self._masking
+        return replace(
+            request, args=mask.shown(request.args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
+        )
+
+    def _told(self, failure: BaseException) -> str:
+        """How the judge failed: for the debug log all of it, for everybody else its type and its message."""
+        raised = failure.__cause__ if isinstance(failure, JudgeFailed) and failure.__cause__ else failure
+        _logger.debug("the judge failed: %s", self._masking.text("".join(traceback.format_exception(raised))))
+        if isinstance(raised, AgentsError) and raised.code == "AGENTS-E-GATE-EVAL":
+            return self._masking.text(raised.message)
+        said = one_line(self._masking.text(str(raised))).strip()
+        if len(said) > LONGEST_FAILURE:
+            said = f"{said[: LONGEST_FAILURE - 1]}…"
+        return f"The judge failed with {type(raised).__name__}{f': {said}' if said else ''}"

@@ -6,8 +6,8 @@ from typing import Any
 
 from openai_responses_mcp.agents.calls import is_risk_level
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.mcp.definitions import pin_of
 from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS
-from openai_responses_mcp.agents.secrets.hashing import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class McpServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpCapability:
-    """One tool of a server; `entry` is all that the server says about it, `pin` the hash of that."""
+    """One tool of a server; `entry` is all that the server says about it, `pin` what is kept of that."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class McpCapability:
 
     @property
     def pin(self) -> str:
-        return digest("mcp-tool", self.entry)
+        return pin_of(self.entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class McpRules:
         levels: Any = self.risk_levels
         repeatable: Any = self.repeatable
         if type(self.require_approval) is not bool:
-            raise schema_error("require_approval is true or false")
+            raise schema_error("require_approval must be True or False")
         if not isinstance(levels, Mapping) or not all(map(is_risk_level, levels.values())):
-            raise schema_error("risk_levels gives each tool a whole number from 1 to 5")
+            raise schema_error("risk_levels must give each tool a whole number from 1 to 5")
         if isinstance(repeatable, str) or not all(isinstance(name, str) for name in repeatable):
-            raise schema_error("repeatable is a list of the names of tools")
+            raise schema_error("repeatable must be a list of names of tools")
         object.__setattr__(self, "repeatable", frozenset(repeatable))
 
     def risk_of(self, tool: str) -> int | None:

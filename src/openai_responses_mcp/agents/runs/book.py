@@ -12,7 +12,7 @@ from typing import Any
 
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
-from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.runs.models import Extensions, RunStatus
 from openai_responses_mcp.agents.runs.ports import EngineOptions, RunRecord, RunStateStore
 
 MOST_REMEMBERED = 1000
@@ -59,7 +59,10 @@ class RunBook:
     async def get(self, run_id: str) -> RunRecord | None:
         return await self._store.get(run_id)
 
-    async def save(self, record: RunRecord, status: str, payload: str = "") -> None:
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        return await self._store.list_runs(status)
+
+    async def save(self, record: RunRecord, status: RunStatus, payload: str = "") -> None:
         now = timestamp(self._clock.now())
         await self._store.save(replace(record, status=status, payload=payload, updated_at=now))
 

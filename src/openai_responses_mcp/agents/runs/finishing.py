@@ -68,7 +68,7 @@ class FinishRun:
         self._book.forget(run.run_id)
         with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
-        return self._masking.error(failure, run_id=run.run_id)
+        return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     def _result(
         self, run: Run, outcome: EngineOutcome, interruptions: Sequence[HumanApprovalRequest] = ()

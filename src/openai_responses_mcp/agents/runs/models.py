@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from openai_responses_mcp.agents.calls import ToolCallResult
 from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
@@ -71,11 +71,45 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`sdk` holds keyword arguments of the SDK's own `Runner.run`: context, hooks, run_config, session and so on."""
+    """`sdk` holds keyword arguments of the SDK's own `Runner.run`: context, hooks, run_config, session and so on.
+
+    With `stream` the model is asked for a stream also by `run`, which gives the result all the same.
+    """
 
     extensions: Extensions | None = None
     stream: bool = False
     sdk: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        are_extensions = self.extensions is None or isinstance(self.extensions, Extensions)
+        require(are_extensions, "AGENTS-E-RUNNER-CONFIG", "extensions is Extensions(...)")
+        require(isinstance(self.stream, bool), "AGENTS-E-RUNNER-CONFIG", "stream is true or false")
+        require(isinstance(self.sdk, Mapping), "AGENTS-E-RUNNER-CONFIG", "sdk is a mapping of the SDK's own options")
+
+
+RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as it stands in the store."""
+
+    run_id: str
+    status: RunStatus
+    agent_name: str
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up."""
+
+    run_id: str | None
+    token: str | None = None
+    agent: Any = None
+    sdk: Mapping[str, Any] = field(default_factory=dict)
+    human_response: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

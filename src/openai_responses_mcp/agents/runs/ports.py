@@ -6,15 +6,15 @@ from typing import Any, Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.gate.ports import TurnGuard
-from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
+from openai_responses_mcp.agents.runs.models import RunEvent, RunStatus, UsageStats
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """`status` is running, paused, resuming, done, denied or failed; `payload` is JSON and holds a paused run."""
+    """`payload` is JSON and holds a paused run."""
 
     run_id: str
-    status: str
+    status: RunStatus
     agent_name: str
     created_at: str
     updated_at: str
@@ -27,6 +27,10 @@ class RunStateStore(Protocol):
         ...
 
     async def get(self, run_id: str) -> RunRecord | None: ...
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        """Oldest first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Reading a paused run back from its store, with its guard. Changes nothing that is stored."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
@@ -24,10 +25,11 @@ class ReadRunBack:
         self._guards = guards
         self._states = states
 
-    async def read(self, approval: ApprovalRecord, agent: Any) -> tuple[Run, PausedRun]:
+    async def read(self, approval: ApprovalRecord, agent: Any, sdk: Mapping[str, Any]) -> tuple[Run, PausedRun]:
         """The run that waits for this approval; once its whole pause is approved, its calls are let through.
 
-        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` without an agent.
+        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
+        the run was started with is not known here and was not given again.
         """
         run_id = approval.request.run_id
         record = await self._book.get(run_id)
@@ -47,9 +49,19 @@ class ReadRunBack:
         guard = self._guards.guard_for(run_id, agent, extensions, state["user_intent"])
         records = await self._approvals.of_pause(approval.pause_id)
         guard.restore(state["guard"], [permit_of(one) for one in records if one.request.status == "approved"])
-        options = EngineOptions(max_turns=extensions.max_turns, sdk=known.sdk)
+        given = {**state["sdk"], **known.sdk, **sdk}
+        _check_complete(given, state["sdk_objects"])
+        options = EngineOptions(max_turns=extensions.max_turns, sdk=given)
         paused = await self._engine.restore(agent, state["engine"], guard, options)
         return Run(record, agent, guard, extensions, options), paused
+
+
+def _check_complete(sdk: Mapping[str, Any], needed: Sequence[str]) -> None:
+    missing = [name for name in needed if sdk.get(name) is None]
+    if missing:
+        names = ", ".join(missing)
+        message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
 
 
 def permit_of(approval: ApprovalRecord) -> Permit:

@@ -1,11 +1,12 @@
 """Resuming a run, in this process or in another one.
 
-In this order: check the token, read the run back, compare what was approved with what is there, use the token up, run.
-Everything before the token is used up changes nothing.
+In this order: check the token or the decisions, read the run back, compare what was approved with what is there, use the
+decisions up, run. Everything before that is used up changes nothing.
 """
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
@@ -17,7 +18,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.models import RunEvent
+from openai_responses_mcp.agents.runs.models import Resumption, RunEvent
 from openai_responses_mcp.agents.runs.ports import PausedRun
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.results import RunResult
@@ -33,62 +34,56 @@ class ResumeRun:
         self._book = book
         self._finish = finish
 
-    async def run(
-        self, run_id: str | None, token: str, agent: Any = None, human_response: str | None = None
-    ) -> RunResult:
-        run, paused = await self._taken_up(run_id, token, agent, human_response)
-        return await self._finish.run(run, paused.resume(human_response))
+    async def run(self, wanted: Resumption) -> RunResult:
+        run, paused = await self._taken_up(wanted)
+        return await self._finish.run(run, paused.resume(wanted.human_response))
 
-    async def stream(
-        self, run_id: str | None, token: str, agent: Any = None, human_response: str | None = None
-    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
-        run, paused = await self._taken_up(run_id, token, agent, human_response)
-        async with aclosing(self._finish.stream(run, paused.stream(human_response))) as events:
+    async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        run, paused = await self._taken_up(wanted)
+        async with aclosing(self._finish.stream(run, paused.stream(wanted.human_response))) as events:
             async for event in events:
                 yield event
 
-    async def approve(
-        self, run_id: str, approval_id: str, decision: HumanDecision, comment: str | None, agent: Any
-    ) -> RunResult:
-        """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
+    async def decide(
+        self, wanted: Resumption, approval_id: str, decision: HumanDecision, comment: str | None
+    ) -> tuple[Resumption, list[HumanApprovalRequest]]:
+        """Decide one call of the run. What can be resumed then, and what of the turn is not decided yet."""
         approval = await self._approvals.get(approval_id)
-        if approval.request.run_id != run_id:
+        if approval.request.run_id != wanted.run_id:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "This run has no such approval")
         if approval.request.status == "pending" and decision == "approve":
             # A run that cannot be read back is better known before somebody's decision is spent on it.
-            await self._read_back.read(approval, agent)
+            await self._read_back.read(approval, wanted.agent, wanted.sdk)
         token = await self._approvals.submit_decision(approval_id, decision, comment)
         waiting = await self._approvals.pending_of_pause(approval.pause_id)
-        if waiting:
-            return RunResult(run_id=run_id, interruptions=waiting)
-        return await self.run(run_id, token.token, agent)
+        return replace(wanted, token=token.token), waiting
 
-    async def _taken_up(
-        self, run_id: str | None, token: str, agent: Any, human_response: str | None
-    ) -> tuple[Run, PausedRun]:
-        approval = await self._checked(token, run_id)
+    async def _taken_up(self, wanted: Resumption) -> tuple[Run, PausedRun]:
+        approval = await self._checked(wanted)
         siblings = await self._approvals.of_pause(approval.pause_id)
         denied = [one.request for one in siblings if one.request.status == "denied"]
         if denied:
-            raise await self._turned_down(token, approval, denied[0])
-        run, paused = await self._read_back.read(approval, agent)
+            raise await self._turned_down(wanted.token, approval, denied[0])
+        run, paused = await self._read_back.read(approval, wanted.agent, wanted.sdk)
         for sibling in siblings:
             _check_unchanged(paused.calls, permit_of(sibling))
         for call in paused.calls.values():
             if not run.guard.may_start(call):
                 raise _changed(call.call_id)
-        if human_response is not None:
-            await self._approvals.respond(approval, human_response)
-        await self._approvals.consume(token, approval)
+        if wanted.human_response is not None:
+            await self._approvals.respond(approval, wanted.human_response)
+        await self._approvals.consume(wanted.token, approval)
         await self._book.save(run.record, "resuming")
         return run, paused
 
-    async def _checked(self, token: str, run_id: str | None) -> ApprovalRecord:
+    async def _checked(self, wanted: Resumption) -> ApprovalRecord:
         try:
-            return await self._approvals.check_token(token, run_id)
+            if wanted.token is None and wanted.run_id is not None:
+                return await self._approvals.check_decisions(wanted.run_id)
+            return await self._approvals.check_token(wanted.token or "", wanted.run_id)
         except AgentsError as exc:
-            if exc.details.get("reason") == "used" and run_id is not None:
-                exc.details.update(await self._unknown_outcomes(run_id))
+            if exc.details.get("reason") == "used" and wanted.run_id is not None:
+                exc.details.update(await self._unknown_outcomes(wanted.run_id))
             raise
 
     async def _unknown_outcomes(self, run_id: str) -> dict[str, object]:
@@ -99,7 +94,9 @@ class ResumeRun:
             return {}
         return {"outcome": "unknown", "tool_call_ids": [log.tool_call_id for log in started]}
 
-    async def _turned_down(self, token: str, approval: ApprovalRecord, denied: HumanApprovalRequest) -> AgentsError:
+    async def _turned_down(
+        self, token: str | None, approval: ApprovalRecord, denied: HumanApprovalRequest
+    ) -> AgentsError:
         await self._approvals.consume(token, approval)
         record = await self._book.get(denied.run_id)
         if record is not None:

@@ -8,7 +8,9 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
-_FORMAT = 2
+_FORMAT = 3
+# Never the context, not even one that is a text: it is the caller's own.
+_KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 
 class SavedStates:
@@ -17,15 +19,16 @@ class SavedStates:
 
     def written(self, run: Run, engine_state: Mapping[str, Any]) -> str:
         state = {
-            "format": _FORMAT,
             "engine": engine_state,
             "guard": run.guard.saved(),
             "user_intent": run.guard.user_intent,
             "policy_profile": run.guard.context.policy_profile,
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
+            "sdk": _kept(run.options.sdk),
+            "sdk_objects": _objects(run.options.sdk),
         }
-        return json.dumps(self._withholding.take_out(state))
+        return json.dumps({"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)})
 
     def read(self, payload: str) -> dict[str, Any]:
         """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
@@ -34,7 +37,24 @@ class SavedStates:
         except ValueError:
             state = None
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
-            message = "The saved run is of a kind that this version cannot read"
-            raise AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
-        read: dict[str, Any] = self._withholding.put_back(state)
+            raise _unreadable()
+        try:
+            read: dict[str, Any] = self._withholding.put_back(state)
+        except (KeyError, IndexError, TypeError):
+            raise _unreadable() from None
         return read
+
+
+def _kept(sdk: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the SDK that are as good in another process as here."""
+    return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
+
+
+def _objects(sdk: Mapping[str, Any]) -> list[str]:
+    """The names of those that somebody has to give again there: a context, a session, hooks and so on."""
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
+
+
+def _unreadable() -> AgentsError:
+    message = "The saved run is of a kind that this version cannot read"
+    return AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})

@@ -39,7 +39,10 @@ class StartRun:
 
     async def _begin(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> Run:
         if not extensions.tool_calls and (not isinstance(input, str | list) or not input):
-            raise AgentsError("AGENTS-E-RUNNER", "input is a text or a list with at least one item")
+            message = f"input is a text or a list with at least one item, not {type(input).__name__}"
+            if type(input).__name__ == "RunState":
+                message = "A RunState is not run again here: go on with approve_and_resume(run_id, approval_id)"
+            raise AgentsError("AGENTS-E-RUNNER", message)
         sdk = dict(options.sdk) if options else {}
         record = await self._book.begin(agent, sdk)
         guard = self._guards.guard_for(record.run_id, agent, extensions, words_of(input))

@@ -1,70 +1,125 @@
-"""Secrets out of everything that the guarded half keeps or shows, for good.
+"""Secrets out of everything that the guarded half keeps or shows, for good, in two views.
 
-Where they must come back when a run goes on, `withholding` does it.
+Who decides on a call (a human, a judge) sees it exactly: each real secret as what it is (`‹OPENAI_API_KEY›`), and
+everything else whole, because the model chose the keys and the texts. The log may hide more: also what only looks like
+a secret. Where secrets must come back when a run goes on, `withholding` does it.
 """
 
+import json
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.domain.masking import MASK, SHORTEST_SECRET, SecretMask
-
-_SECRET_FIELD = re.compile(
-    r"(?i)(pass(word|wd|phrase)|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|authorization|credential|cookie)"
+from openai_responses_mcp.agents.secrets.fields import Path, is_secret_name, secret_fields
+from openai_responses_mcp.domain.masking import (
+    SHORTEST_SECRET,
+    SecretFinder,
+    SecretMask,
+    known_secrets,
+    label_of,
+    replaced,
 )
-_SECRET_VARIABLE = re.compile(r"(?i)KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL")
-_COUNTS = re.compile(r"(?i)tokens$")
+
+_COMMAND = re.compile(r"\s|`|\$\(")
 
 
 class Masking:
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        found = dict(_secret_variables(os.environ if environ is None else environ))
-        self.variables: Mapping[str, str] = found
-        self._mask = SecretMask(found.values())
+        known = known_secrets(os.environ if environ is None else environ)
+        self.finder = SecretFinder(known)
+        self._mask = SecretMask(secret.value for secret in known)
 
-    def text(self, text: str) -> str:
-        return self._mask(text)
+    # -----------------------------------------------------------------------------------------------------------------
+    # For who decides
 
-    def has_secret(self, text: str) -> bool:
-        return self._mask(text) != text
+    def shown_text(self, text: str) -> str:
+        """The text with each real secret in it as what it is."""
+        return replaced(text, self.finder.find(text))
 
-    def value(self, value: Any) -> Any:
-        """The same JSON value without secrets: likely ones in texts, and whole fields whose name says so."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(str(key)): self._field(str(key), inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(inner) for inner in value]
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self.text(str(value))
+    def shown(self, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call. `schema` is the tool's own, and says which of its fields hold a secret."""
+        fields = secret_fields(schema, args)
+        view: dict[str, Any] = _mapped(dict(args), self.shown_text, lambda path, text: fields.get(path, ""))
+        return view
 
-    def error(self, failure: AgentsError, **details: object) -> AgentsError:
+    # -----------------------------------------------------------------------------------------------------------------
+    # For the log
+
+    def text(self, text: str, also: Sequence[str] = ()) -> str:
+        """The text without secrets and without what looks like one. `also` are texts of secret fields."""
+        for secret in also:
+            if len(secret) >= SHORTEST_SECRET:
+                text = text.replace(secret, label_of("secret", len(secret)))
+        return self._mask(self.shown_text(text))
+
+    def value(self, value: Any, also: Sequence[str] = ()) -> Any:
+        """The same JSON value without secrets: likely ones in texts, and texts of fields whose name says so."""
+        return _mapped(value, lambda text: self.text(text, also), _likely_field)
+
+    def error(self, failure: AgentsError, also: Sequence[str] = (), **details: object) -> AgentsError:
         """The error as it may be shown: masked, and without a cause that has a secret in its text."""
-        details = self.value({**details, **failure.details})
-        shown = AgentsError(failure.code, self.text(failure.message), failure.category, details)
-        shown.__cause__ = failure.__cause__ if self._is_clean(failure.__cause__) else None
+        details = self.value({**details, **failure.details}, also)
+        shown = AgentsError(failure.code, self.text(failure.message, also), failure.category, details)
+        shown.__cause__ = failure.__cause__ if self._is_clean(failure.__cause__, also) else None
         return shown
 
-    def _is_clean(self, error: BaseException | None) -> bool:
+    def _is_clean(self, error: BaseException | None, also: Sequence[str]) -> bool:
         seen: list[BaseException] = []
         while error is not None and error not in seen:
             seen.append(error)
-            if self.has_secret(str(error)) or self.has_secret(repr(error)):
+            if any(self.text(text, also) != text for text in (str(error), repr(error))):
                 return False
             error = error.__cause__ or error.__context__
         return True
 
-    def _field(self, name: str, value: Any) -> Any:
-        if _SECRET_FIELD.search(name) and not _COUNTS.search(name) and value not in (None, "", False, True):
-            return MASK
-        return self.value(value)
+
+def secret_texts(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+    """The texts in the fields that the tool's own schema names after a secret."""
+    return [_at(args, path) for path in secret_fields(schema, args)]
 
 
-def _secret_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, value in environ.items():
-        if _SECRET_VARIABLE.search(name) and len(value.strip()) >= SHORTEST_SECRET:
-            yield name, value.strip()
+def _at(value: Any, path: Path) -> str:
+    for step in path:
+        value = value[step]
+    return str(value)
+
+
+def _likely_field(path: Path, text: str) -> str:
+    """The name of a field that says that it holds a secret, whoever chose it. What a shell would run is none."""
+    name = path[-1] if path else None
+    is_likely = isinstance(name, str) and is_secret_name(name) and not _COMMAND.search(text)
+    return str(name) if is_likely else ""
+
+
+def _mapped(value: Any, change: Callable[[str], str], field: Callable[[Path, str], str], path: Path = ()) -> Any:
+    """The value as JSON can say it, every text changed. A text that is a secret field gives way to a label."""
+    if isinstance(value, str):
+        name = field(path, value)
+        return _labelled(name, value) if name and value else change(value)
+    if isinstance(value, Mapping):
+        mapped: dict[str, Any] = {}
+        for key, inner in value.items():
+            mapped[_unused(change(str(key)), mapped)] = _mapped(inner, change, field, (*path, key))
+        return mapped
+    if isinstance(value, list | tuple):
+        return [_mapped(inner, change, field, (*path, place)) for place, inner in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    return value if value is None or isinstance(value, bool | int | float) else change(str(value))
+
+
+def _labelled(name: str, text: str) -> str:
+    # A label is left as it is: what was shown may be shown again.
+    is_label = text.startswith("‹") and text.find("›") == len(text) - 1
+    return text if is_label else label_of(name, len(text))
+
+
+def _unused(key: str, taken: Mapping[str, Any], number: int = 2) -> str:
+    """Two keys that are shown alike are still two."""
+    if key not in taken:
+        return key
+    numbered = f"{key} ({number})"
+    return numbered if numbered not in taken else _unused(key, taken, number + 1)

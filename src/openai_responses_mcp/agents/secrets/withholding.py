@@ -1,52 +1,113 @@
 """Secrets out of a run that is saved, and back into it when it is resumed.
 
-Values of this process's environment are kept by the name of their variable, which works in any process with the same
-environment. Other likely secrets are kept by a number that only the process which saw them can resolve.
+What is cut out of a text is noted beside the saved run by its place: which text, at which character, and what. Only
+that is put back, and only there. The texts themselves are never looked at again, so nothing that a tool or a model
+wrote can call for a secret. Values of the environment are noted by the name of their variable, which works in any process
+with the same environment. Any other secret stays in the memory of the process that took it out.
 """
 
+import json
 import re
 import secrets
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.secrets.fields import Path
 from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined
 
-_WITHHELD = re.compile(r"\u27e6withheld:(?:env:([^\u27e7]+)|([0-9a-f]{32}))\u27e7")
+MOST_SAVES = 1000
+
+# A text inside JSON inside a text, as the arguments of a call are saved.
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Save:
+    """What one save took out: `gaps` is written down beside the run, `held` never is."""
+
+    number: str = field(default_factory=lambda: secrets.token_hex(16))
+    gaps: list[dict[str, Any]] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+
+    def note(self, path: Path, at: int, text: str, one: Found, *, is_key: bool = False) -> None:
+        known = {"name": one.name, "form": one.form} if one.name else {}
+        self.gaps.append({"path": list(path), "is_key": is_key, "at": at, "held": len(self.held), **known})
+        self.held.append(text[one.start : one.end])
 
 
 class Withholding:
-    """One per process; what it holds back it never writes anywhere."""
+    """One per process. It remembers what the last saves took out, and never writes it anywhere."""
 
     def __init__(self, masking: Masking) -> None:
-        self._masking = masking
-        self._held: dict[str, str] = {}
+        self._finder = masking.finder
+        self._held: OrderedDict[str, list[str]] = OrderedDict()
 
-    def take_out(self, value: Any) -> Any:
-        return _map_texts(value, self._take_out_of_text)
+    def take_out(self, value: Any, fields: Collection[str] = ()) -> dict[str, Any]:
+        """The value without secrets, and the places where there were some. `fields` are texts of secret fields."""
+        save = _Save()
+        kept = self._kept(value, frozenset(fields), (), save)
+        self._held[save.number] = save.held
+        while len(self._held) > MOST_SAVES:
+            self._held.popitem(last=False)
+        return {"kept": kept, "gaps": save.gaps, "save": save.number}
 
-    def put_back(self, value: Any) -> Any:
+    def put_back(self, taken: dict[str, Any]) -> Any:
         """Raises `AGENTS-E-RUNNER` where a secret was held back by a process that this one knows nothing of."""
-        return _map_texts(value, self._put_back_into_text)
+        gaps: dict[tuple[Path, bool], list[tuple[int, str]]] = {}
+        for gap in taken["gaps"]:
+            place = (tuple(gap["path"]), bool(gap["is_key"]))
+            gaps.setdefault(place, []).append((gap["at"], self._secret_for(gap, taken["save"])))
+        return _filled(taken["kept"], gaps, ())
 
-    def _take_out_of_text(self, text: str) -> str:
-        for name, secret in self._masking.variables.items():
-            text = text.replace(secret, f"\u27e6withheld:env:{name}\u27e7")
-        if not self._masking.has_secret(text):
-            return text
-        number = secrets.token_hex(16)
-        self._held[number] = text
-        return f"\u27e6withheld:{number}\u27e7"
+    # -----------------------------------------------------------------------------------------------------------------
 
-    def _put_back_into_text(self, text: str) -> str:
-        whole = _WITHHELD.sub(self._known, text)
-        return _WITHHELD.sub(self._known, whole)
+    def _kept(self, value: Any, fields: frozenset[str], path: Path, save: _Save) -> Any:
+        if isinstance(value, str):
+            return self._cut(value, fields, path, save)
+        if isinstance(value, list):
+            return [self._kept(inner, fields, (*path, place), save) for place, inner in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        kept: dict[str, Any] = {}
+        for key, inner in value.items():
+            name = self._kept_key(key, (value, kept), fields, path, save)
+            kept[name] = self._kept(inner, fields, (*path, name), save)
+        return kept
 
-    def _known(self, found: re.Match[str]) -> str:
-        variable, number = found.groups()
-        known = self._masking.variables.get(variable) if variable else self._held.get(number)
+    def _kept_key(
+        self, key: str, taken: Sequence[Collection[str]], fields: frozenset[str], path: Path, save: _Save
+    ) -> str:
+        """A key with a secret in it gives way to a name that no other key has."""
+        found = self._secrets_in(key, fields)
+        if not found:
+            return key
+        names = (f"withheld {number}" for number in count(1))
+        name = next(name for name in names if not any(name in keys for keys in taken))
+        whole = found[0] if len(found) == 1 and found[0].end - found[0].start == len(key) else Found(0, len(key), "")
+        save.note((*path, name), 0, key, whole, is_key=True)
+        return name
+
+    def _cut(self, text: str, fields: frozenset[str], path: Path, save: _Save) -> str:
+        kept, end = "", 0
+        for one in self._secrets_in(text, fields):
+            kept += text[end : one.start]
+            save.note(path, len(kept), text, one)
+            end = one.end
+        return kept + text[end:]
+
+    def _secret_for(self, gap: Mapping[str, Any], number: str) -> str:
+        if number in self._held:
+            held: str = self._held[number][gap["held"]]
+            return held
+        name = gap.get("name")
+        known: str | None = self._finder.value_of(name, gap["form"]) if name else None
         if known is None:
-            missing = f"the variable {variable}" if variable else "the process that paused the run"
+            missing = "the process that paused the run" if name is None else f"an environment with the {name}"
             raise AgentsError(
                 "AGENTS-E-RUNNER",
                 f"A secret was kept out of the saved run; only {missing} can give it back",
@@ -54,12 +115,64 @@ class Withholding:
             )
         return known
 
+    def _secrets_in(self, text: str, fields: frozenset[str]) -> Sequence[Found]:
+        found = self._finder.find(text)
+        found += [span for span in _written_fields(text, fields) if not _is_known(span, found)]
+        if "\\" in text:
+            found += [span for span in _literals(text) if self._hides_more(text, span, found)]
+        return joined(found)
 
-def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    def _hides_more(self, text: str, span: Found, found: Sequence[Found]) -> bool:
+        """Whether a text in JSON has a secret in it that is seen only once its escapes are read."""
+        rest = text[span.start : span.end]
+        for one in sorted(found, reverse=True):
+            if span.start <= one.start and one.end <= span.end:
+                rest = rest[: one.start - span.start] + rest[one.end - span.start :]
+        return bool(self._finder.find(_read(rest)))
+
+
+def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
+    """A secret field as a whole text, as a text inside JSON, or, where it is long enough to be told apart, anywhere."""
+    if not fields:
+        return
+    if text in fields:
+        yield Found(0, len(text), "")
+    yield from (span for span in _literals(text) if _read(text[span.start : span.end]) in fields)
+    for secret in fields:
+        if len(secret) >= SHORTEST_SECRET:
+            yield from (Found(*match.span(), "") for match in re.finditer(re.escape(secret), text))
+
+
+def _is_known(span: Found, found: Sequence[Found]) -> bool:
+    return any((one.start, one.end) == (span.start, span.end) for one in found)
+
+
+def _literals(text: str) -> Iterator[Found]:
+    return (Found(*match.span(1), "") for match in _LITERAL.finditer(text))
+
+
+def _read(inside: str) -> str:
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside
+
+
+def _filled(value: Any, gaps: dict[tuple[Path, bool], list[tuple[int, str]]], path: Path) -> Any:
     if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {_map_texts(key, change): _map_texts(inner, change) for key, inner in value.items()}
+        return _with(value, gaps.get((path, False), ()))
     if isinstance(value, list):
-        return [_map_texts(inner, change) for inner in value]
-    return value
+        return [_filled(inner, gaps, (*path, place)) for place, inner in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    filled: dict[str, Any] = {}
+    for name, inner in value.items():
+        withheld = gaps.get(((*path, name), True))
+        filled[withheld[0][1] if withheld else name] = _filled(inner, gaps, (*path, name))
+    return filled
+
+
+def _with(text: str, secrets_at: Sequence[tuple[int, str]]) -> str:
+    for at, secret in reversed(secrets_at):
+        text = text[:at] + secret + text[at:]
+    return text

@@ -13,7 +13,6 @@ The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -27,7 +26,9 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerificati
 from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.terminal import doctor, policy
-from openai_responses_mcp.agents.terminal.tables import table
+from openai_responses_mcp.agents.terminal.output import json_of, writable
+from openai_responses_mcp.agents.terminal.tables import sheet, table
+from openai_responses_mcp.domain.texts import visible
 
 _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
 
@@ -41,6 +42,7 @@ class Desk:
     write: Callable[[str], object]
     is_json: bool
     width: int
+    encoding: str = "utf-8"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,14 +64,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"openai-responses-mcp agents: {message}\n")
+    sys.stderr.write(f"openai-responses-mcp agents: {visible(message)}\n")
     return code
 
 
 def _desk(store: str, arguments: argparse.Namespace) -> Desk:
     approvals, audit = open_desk(store, arguments.audit_head)
     is_json = arguments.json or not sys.stdout.isatty()
-    return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns)
+    encoding = sys.stdout.encoding or "utf-8"
+    return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns, encoding)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -122,8 +125,10 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
 async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
     request: HumanApprovalRequest = (await desk.approvals.get(arguments.approval_id)).request
     facts = _plain(request)
-    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
-    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    # The arguments come last: however long they are, their end is what stands above the next prompt.
+    facts["arguments"] = facts.pop("arguments")
+    told = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
+    _write(desk, facts, sheet(told, desk.width))
     return 0
 
 
@@ -192,11 +197,12 @@ def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, Any]:
 
 
 def _show(desk: Desk, facts: Any, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if desk.is_json:
-        desk.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
-        return
-    desk.write(table(headings, rows, desk.width) if rows else "Nothing.\n")
+    _write(desk, facts, table(headings, rows, desk.width) if rows else "Nothing.\n")
+
+
+def _write(desk: Desk, facts: Any, for_people: str) -> None:
+    desk.write(f"{json_of(facts, desk.encoding)}\n" if desk.is_json else writable(for_people, desk.encoding))
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_of(value)

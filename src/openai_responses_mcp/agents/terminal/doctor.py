@@ -5,7 +5,6 @@ agents doctor [--provider NAME] [--store URL] [--audit-head FILE] [--mcp COMMAND
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ from dataclasses import asdict
 from openai_responses_mcp.agents.composition import hosted_mcp_tool, open_diagnosis
 from openai_responses_mcp.agents.doctor.findings import DoctorReport
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.terminal.output import json_of, writable
+from openai_responses_mcp.domain.texts import visible
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,17 +22,16 @@ def main(argv: Sequence[str]) -> int:
     try:
         report = asyncio.run(_report(arguments))
     except AgentsError as exc:
-        sys.stderr.write(f"openai-responses-mcp agents: {exc}\n")
+        sys.stderr.write(f"openai-responses-mcp agents: {visible(str(exc))}\n")
         return 2
     except ModuleNotFoundError as exc:
         install = 'pip install "openai-responses-mcp[agents]"'
         sys.stderr.write(f"openai-responses-mcp agents: {exc}; this needs the extra: {install}\n")
         return 2
-    _write(
-        json.dumps([asdict(one) for one in report.findings], ensure_ascii=False, indent=2)
-        if arguments.json
-        else str(report)
-    )
+    encoding = sys.stdout.encoding or "utf-8"
+    findings = [asdict(one) for one in report.findings]
+    text = json_of(findings, encoding) if arguments.json else writable(visible(str(report)), encoding)
+    sys.stdout.write(f"{text}\n")
     return 0 if report.is_healthy else 1
 
 
@@ -54,8 +54,3 @@ async def _report(arguments: argparse.Namespace) -> DoctorReport:
     finally:
         for server in servers:
             await server.close()
-
-
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -10,7 +10,6 @@ or a file or a store that cannot be used.
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -22,6 +21,7 @@ from openai_responses_mcp.agents.composition import check_policy, replay_policy
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.replaying import Replay, Replayed
 from openai_responses_mcp.agents.policy.checking import PolicyFindings
+from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import table
 
 _HEADINGS = ("NO", "TIME (UTC)", "RUN", "TOOL", "RECORDED", "WITH THE FILE", "WHY")
@@ -113,9 +113,12 @@ def _report(replay: Replay) -> str:
 
 
 def _json(facts: Any) -> str:
-    return json.dumps(facts, ensure_ascii=False, indent=2)
+    return json_of(facts, _encoding())
 
 
 def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    sys.stdout.write(writable(text, _encoding()) + "\n")
+
+
+def _encoding() -> str:
+    return sys.stdout.encoding or "utf-8"

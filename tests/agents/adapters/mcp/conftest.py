@@ -18,7 +18,7 @@ from tests.agents.adapters.mcp.sdk_server import build
 HERE = Path(__file__).parent
 
 # The official SDK takes seconds to import, and does so in a process of its own.
-SLOW_START_SECONDS = 15.0
+SLOW_START_SECONDS = 30.0
 
 Host = Callable[..., HostedMcpServer]
 

@@ -1,5 +1,6 @@
 """The tools of an agent's MCP servers as the model sees them, with all that the gate has to know about each."""
 
+import asyncio
 import copy
 import hashlib
 import json
@@ -30,7 +31,8 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
 )
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
+from openai_responses_mcp.agents.mcp.definitions import change_between, is_same
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
@@ -45,9 +47,13 @@ async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) 
     if twice:
         raise schema_error(f"Two MCP servers are called {', '.join(twice)}: give one of them another name")
     listed = [(server, await _listed(server, agent, context)) for server in agent.mcp_servers]
+    capabilities = [
+        await asyncio.to_thread(checked_capabilities, shown_name(server), [entry_of(tool) for tool in tools])
+        for server, tools in listed
+    ]
     wire_names = _wire_names(agent, listed)
     return [
-        _function_tool(agent, server, tool, wire_names[number, place], number)
+        _function_tool(agent, server, tool, capabilities[number][place], wire_names[number, place], number)
         for number, (server, tools) in enumerate(listed)
         for place, tool in enumerate(tools)
     ]
@@ -55,18 +61,16 @@ async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) 
 
 async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapper[Any]) -> list[McpTool]:
     try:
-        tools = await server.list_tools(context, agent)
+        return await server.list_tools(context, agent)
     except AgentsError:
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
+            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
-        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)})"
+        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"
         raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from None
-    checked_capabilities(shown_name(server), [entry_of(tool) for tool in tools])
-    return tools
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
@@ -91,16 +95,16 @@ def _fit(name: str) -> str:
     return f"{fitting[: LONGEST_TOOL_NAME - len(mark) - 1]}_{mark}"
 
 
-def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_name: str, number: int) -> FunctionTool:
-    entry = entry_of(tool)
-    capability = checked_capabilities(shown_name(server), [entry])[0]
+def _function_tool(
+    agent: Agent[Any], server: MCPServer, tool: McpTool, capability: McpCapability, wire_name: str, number: int
+) -> FunctionTool:
     if isinstance(server, HostedMcpServer):
         made, rules, pins = _hosted_tool(server, capability, wire_name), server.rules, server.pins
         put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
         made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
-        rules, pins = McpRules(require_approval=False), _pins_of_plain.setdefault(server, MemoryPins())
+        rules, pins = McpRules(require_approval=False), _pins_of_sdk_servers.setdefault(server, MemoryPins())
     put_mcp_binding(made, shown_name(server), tool.name, number)
     key = f"{shown_name(server)}/{tool.name}"
     traits = ToolTraits(
@@ -108,17 +112,19 @@ def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_nam
         name=key,
         risk_level=rules.risk_of(tool.name),
         require_approval=rules.require_approval,
-        definition=entry,
+        definition=capability.entry,
         directory=directory_of(server),
     )
-    if pins.get(key) not in (None, capability.pin):
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED)
-    return with_traits(_pinning(made, pins, key, capability.pin), traits)
+    known = pins.get(key)
+    if known is not None and not is_same(known, capability.pin):
+        change = change_between(known, capability.pin)
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
+    return with_traits(_pinning(_checking(made, shown_name(server), capability), pins, key, capability.pin), traits)
 
 
 _CHANGED = "what the server says about the tool has changed since it was approved"
 
-_pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
+_pins_of_sdk_servers: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
 def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> FunctionTool:
@@ -133,16 +139,31 @@ def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> Fu
     return tool
 
 
-def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
-    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -> FunctionTool:
+    """The tool, which tells the model about arguments that do not fit, and sends the server no such thing."""
+    invoke = tool.on_invoke_tool
+
+    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> Any:
         try:
             args = json.loads(arguments or "{}")
             if not isinstance(args, dict):
                 raise ValueError
-        except ValueError:
+        except (ValueError, RecursionError):
             return "The tool was not called, because its arguments are no JSON object"
         try:
-            return _output_of(await server.call_tool(capability.name, args))
+            await check_arguments(server_name, capability, args)
+        except AgentsError as exc:
+            return str(exc)
+        return await invoke(context, arguments)
+
+    tool.on_invoke_tool = invoke_if_it_fits
+    return tool
+
+
+def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            return _output_of(await server.call_tool(capability.name, json.loads(arguments or "{}")))
         except AgentsError as exc:
             if exc.details.get("reason") != "rejected":
                 raise

@@ -27,6 +27,7 @@ class ModelCall:
     instructions: str | None
     input: Any
     tool_names: tuple[str, ...]
+    output_schema: Any = None
 
 
 class ScriptedModel(Model):
@@ -42,24 +43,39 @@ class ScriptedModel(Model):
         self._turns.extend(turns)
 
     async def get_response(
-        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *args: Any, **options: Any
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: Any,
+        tools: Any,
+        output_schema: Any = None,
+        *args: Any,
+        **options: Any,
     ) -> ModelResponse:
-        output = self._next(system_instructions, input, tools)
+        output = self._next(system_instructions, input, tools, output_schema)
         usage = Usage(requests=1, input_tokens=1, output_tokens=1, total_tokens=2)
         return ModelResponse(output=output, usage=usage, response_id=None)
 
     async def stream_response(
-        self, system_instructions: str | None, input: Any, model_settings: Any, tools: Any, *args: Any, **options: Any
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: Any,
+        tools: Any,
+        output_schema: Any = None,
+        *args: Any,
+        **options: Any,
     ) -> AsyncIterator[Any]:
-        output = self._next(system_instructions, input, tools)
+        output = self._next(system_instructions, input, tools, output_schema)
         for item in output:
             if item.type == "message":
                 yield _delta(item)
         yield completed(output)
 
-    def _next(self, instructions: str | None, input: Any, tools: Any) -> list[Any]:
+    def _next(self, instructions: str | None, input: Any, tools: Any, output_schema: Any) -> list[Any]:
         names = tuple(tool.name for tool in tools or ())
-        self.calls.append(ModelCall(instructions, list(input) if isinstance(input, list) else input, names))
+        said = list(input) if isinstance(input, list) else input
+        self.calls.append(ModelCall(instructions, said, names, output_schema))
         turn = self._turns.popleft()
         if isinstance(turn, BaseException):
             raise turn

@@ -3,10 +3,12 @@
 import dataclasses
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any
 
-from agents import RunConfig, RunContextWrapper
+from agents import RunContextWrapper
+from agents.run import RunOptions
 
 from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
@@ -14,6 +16,7 @@ from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session
 from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
+from openai_responses_mcp.agents.adapters.sdk.tracing import config_of_run
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
@@ -68,18 +71,25 @@ class OpenAIAgentsEngine(AgentEngine):
     async def _session(self, agent: Any, guard: TurnGuard, options: EngineOptions) -> Session:
         takeover = Takeover(guard, self._mcp_tools)
         start = takeover.double_of(agent)
-        given = dict(options.sdk)
-        config: Any = given.get("run_config")
-        if config is None:
-            config = RunConfig(tracing_disabled=True)
-        given["run_config"] = RunConfig(**config) if isinstance(config, dict) else config
-        given["hooks"] = GuardHooks(takeover, given.get("hooks"))
+        given = _known_options(options.sdk)
+        given["run_config"] = config = config_of_run(given.get("run_config"))
+        given["hooks"] = GuardHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns
         session = Session(takeover, start, given, is_requested=bool(options.requested_calls))
         if options.requested_calls:
             await _make_requested_calls(session, options.requested_calls)
         return session
+
+
+def _known_options(sdk: Mapping[str, Any]) -> dict[str, Any]:
+    """The SDK passes over names that it does not know. A context that was misspelt would be missed much later."""
+    known = list(RunOptions.__annotations__)
+    for name in sdk:
+        if name not in known:
+            meant = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"The SDK has no option {name}; did you mean {meant[0]}?")
+    return dict(sdk)
 
 
 async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:

@@ -28,6 +28,11 @@ class Agent(sdk.Agent[TContext]):
     extensions: Extensions | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in (("guardrails", AgentGuardrails), ("extensions", Extensions)):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, kind):
+                message = f"{name} of an agent is {kind.__name__}, not a {type(given).__name__}"
+                raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
         servers: list[Any] = [tool for tool in self.tools if isinstance(tool, MCPServer)]
         if servers:
             # What hosted_mcp_tool returns may be given where other tools are.

@@ -11,6 +11,7 @@ from typing import Any
 from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool
 
 from openai_responses_mcp.agents.adapters.sdk.outcomes import text_from
+from openai_responses_mcp.agents.adapters.sdk.request_settings import check_request
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover, running_calls
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
@@ -18,8 +19,9 @@ from openai_responses_mcp.agents.gate.texts import words_of
 
 
 class GuardHooks(RunHooks[Any]):
-    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None) -> None:
-        self._takeover = takeover
+    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: Any = None) -> None:
+        self.takeover = takeover
+        self._run_config = run_config
         self._users: RunHooks[Any] = users or RunHooks()
         self._of = takeover.original_of
         self._first: Any = None
@@ -27,13 +29,14 @@ class GuardHooks(RunHooks[Any]):
     async def on_llm_start(
         self, context: RunContextWrapper[Any], agent: Agent[Any], system_prompt: str | None, input_items: list[Any]
     ) -> None:
-        if self._takeover.guard.refusal is not None:
-            raise self._takeover.guard.refusal
-        self._takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
+        if self.takeover.guard.refusal is not None:
+            raise self.takeover.guard.refusal
+        await check_request(agent, self._run_config, self.takeover.guard)
+        self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
-        await self._takeover.judge(agent, response, context)
+        await self.takeover.judge(agent, response, context)
         await self._users.on_llm_end(context, self._of(agent), response)
 
     async def on_agent_start(self, context: AgentHookContext[Any], agent: Agent[Any]) -> None:
@@ -58,7 +61,7 @@ class GuardHooks(RunHooks[Any]):
         try:
             await rules
         except AgentsError as exc:
-            raise self._takeover.guard.refuse(exc) from None
+            raise self.takeover.guard.refuse(exc) from None
 
     async def on_handoff(self, context: RunContextWrapper[Any], from_agent: Agent[Any], to_agent: Agent[Any]) -> None:
         await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))

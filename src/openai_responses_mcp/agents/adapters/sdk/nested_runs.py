@@ -1,46 +1,56 @@
-"""Runs inside runs: an agent as a tool, or a tool that calls the SDK's `Runner` itself.
+"""Runs inside runs: an agent as a tool, or a tool that starts a run of the SDK by itself.
 
-Both end at the SDK's default runner. Ours stands in front of it for the whole process and does nothing at all unless
-the call comes from inside a guarded run; then the agent is taken over by that run's guard.
+All of them end at the SDK's class `AgentRunner`, and anybody can make one of those. So our three methods stand in front
+of the class's own, for the whole process. They do nothing at all unless the call comes from inside a guarded run; then
+the agent is taken over by that run's guard.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from agents import Agent, RunResult, RunResultStreaming
-from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
+from agents import Agent, RunResult
+from agents.run import AgentRunner, get_default_agent_runner
 
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
+from openai_responses_mcp.agents.adapters.sdk.side_threads import hand_on_to_threads
 from openai_responses_mcp.agents.adapters.sdk.takeover import current_takeover
+from openai_responses_mcp.agents.adapters.sdk.tracing import without_texts
+
+_plain_run = AgentRunner.run
 
 
-class NestedRunner(AgentRunner):
-    def __init__(self, plain: AgentRunner) -> None:
-        self.plain = plain
-
-    async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        agent, options = _taken_over(starting_agent, options)
-        return await self.plain.run(agent, input, **options)
-
-    def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        agent, options = _taken_over(starting_agent, options)
-        return self.plain.run_sync(agent, input, **options)
-
-    def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResultStreaming:
-        agent, options = _taken_over(starting_agent, options)
-        return self.plain.run_streamed(agent, input, **options)
+def guarding_runner() -> AgentRunner:
+    """The SDK's default runner, with every run inside the ones that it makes taken over."""
+    for name in ("run", "run_sync", "run_streamed"):
+        method = getattr(AgentRunner, name)
+        if not hasattr(method, "takes_over"):
+            setattr(AgentRunner, name, _taking_over(method))
+    hand_on_to_threads()
+    return get_default_agent_runner()
 
 
-def plain_runner() -> AgentRunner:
-    """The runner below ours; puts ours in place if it is not, or no longer."""
-    found = get_default_agent_runner()
-    if isinstance(found, NestedRunner):
-        return found.plain
-    set_default_agent_runner(NestedRunner(found))
-    return found
+async def run_unguarded(agent: Agent[Any], input: Any, **options: Any) -> RunResult:
+    """For an agent without tools that belongs to the guard itself."""
+    return await _plain_run(AgentRunner(), agent, input, **options)
 
 
-def _taken_over(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], dict[str, Any]]:
-    takeover = current_takeover.get()
+def _taking_over(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def taken_over(self: AgentRunner, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        agent, options = _double_of(starting_agent, options)
+        return method(self, agent, input, **options)
+
+    taken_over.takes_over = True  # type: ignore[attr-defined]
+    return taken_over
+
+
+def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], dict[str, Any]]:
+    takeover, hooks = current_takeover.get(), options.get("hooks")
     if takeover is None:
         return agent, options
-    return takeover.double_of(agent), {**options, "hooks": GuardHooks(takeover, options.get("hooks"))}
+    double = takeover.double_of(agent)
+    if double is agent and isinstance(hooks, GuardHooks) and hooks.takeover is takeover:
+        return agent, options  # one of our own runs, or one method of the SDK that calls another
+    config = without_texts(options.get("run_config"))
+    return double, {**options, "hooks": GuardHooks(takeover, hooks, config), "run_config": config}

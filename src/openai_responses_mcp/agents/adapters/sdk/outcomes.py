@@ -25,7 +25,7 @@ def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: 
             "kind": "tools",
             "sdk": version("openai-agents"),
             "requested": is_requested,
-            "state": result.to_state().to_json(),
+            "state": _without_context(result.to_state().to_json(context_serializer=lambda context: {})),
         }
     else:
         for item in result.new_items:
@@ -55,6 +55,16 @@ def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> E
     }
     agent = takeover.original_of(pause.double)
     return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
+
+
+def _without_context(state: Any) -> Any:
+    """The SDK's state without the caller's context, also in the states of nested runs. It is theirs, and not stored."""
+    if isinstance(state, list):
+        return [_without_context(inner) for inner in state]
+    if not isinstance(state, dict):
+        return state
+    kept = {key: _without_context(inner) for key, inner in state.items()}
+    return kept | {"context": None, "context_meta": None} if "context_meta" in state else kept
 
 
 def text_from(final_output: Any) -> str:

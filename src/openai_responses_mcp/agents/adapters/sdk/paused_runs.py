@@ -103,7 +103,8 @@ class PausedAtHandoff(PausedRun):
 
     def _told(self, human_response: str | None) -> list[Any]:
         told = [] if human_response is None else [{"role": "user", "content": human_response}]
-        return [*self._input, *told]
+        # A session has the input already, and says it before whatever it is given.
+        return told if self._session.options.get("session") is not None else [*self._input, *told]
 
 
 def _repeat(session: Session, reply: ModelResponse) -> None:

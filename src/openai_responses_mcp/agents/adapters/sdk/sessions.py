@@ -13,7 +13,7 @@ from typing import Any
 from agents import Agent, RunContextWrapper, RunState, Usage
 
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
-from openai_responses_mcp.agents.adapters.sdk.nested_runs import plain_runner
+from openai_responses_mcp.agents.adapters.sdk.nested_runs import guarding_runner
 from openai_responses_mcp.agents.adapters.sdk.outcomes import event_from, handoff_outcome, outcome_of
 from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
@@ -37,7 +37,7 @@ class Session:
                 while result is None or self._needs_nobody(result):
                     carry_on = input if result is None else await self._approved(result)
                     with _inside(self.takeover):
-                        result = await plain_runner().run(self.start, carry_on, **self.options)
+                        result = await guarding_runner().run(self.start, carry_on, **self.options)
         except HandoffPause as pause:
             return handoff_outcome(pause, self.takeover, self.usage_before)
         return self._outcome(result)
@@ -48,7 +48,7 @@ class Session:
         while result is None or self._needs_nobody(result):
             carry_on = input if result is None else await self._approved(result)
             with _inside(self.takeover):
-                result = plain_runner().run_streamed(self.start, carry_on, **self.options)
+                result = guarding_runner().run_streamed(self.start, carry_on, **self.options)
             try:
                 with translated(self.takeover.guard, "AGENTS-E-STREAM"):
                     async for raw in result.stream_events():

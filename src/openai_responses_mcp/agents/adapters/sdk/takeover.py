@@ -3,7 +3,7 @@
 A double is the user's agent with the same name, settings and model, whose tools ask the guard at the moment they are
 called, whose handoffs lead to doubles, and whose turns are judged as a whole when the model's reply is there and before
 anything of it runs. The user's own objects are never changed, so that runs do not see each other. A run that a tool
-starts by itself is found through the SDK's default runner (`nested_runs`) and taken over by the same guard.
+starts by itself is found at the SDK's own runner (`nested_runs`) and taken over by the same guard.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from agents import (
     handoff,
 )
 from agents.exceptions import AgentsException
+from agents.sandbox import SandboxAgent
 from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.internals import (
@@ -35,6 +36,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     put_handoff_target,
 )
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
+    check_is_tool,
     describe_function,
     describe_handoff,
     describe_hosted,
@@ -110,6 +112,12 @@ class Takeover:
         if not isinstance(agent, Agent):
             kind = type(agent).__name__
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is no agent that can be guarded")
+        if isinstance(agent, SandboxAgent):
+            # The SDK gives it tools of its own while it runs, behind the double's back.
+            message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
+        for tool in agent.tools:
+            check_is_tool(tool)
         if id(agent) not in self._doubles:
             double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
             double.__dict__.update(agent.__dict__, takeover=self)

@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from agents import (
     CodeInterpreterTool,
@@ -23,7 +23,10 @@ from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.hashing import digest
 
+_TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
+
+MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class ToolTraits:
     require_approval: bool = False
     definition: Any = None
     approval_reason: str = ASKS_FOR_APPROVAL
+    definition_change: str = ""
     directory: str = ""
 
 
@@ -79,8 +83,17 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         require_approval=traits.require_approval,
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
+        definition_change=traits.definition_change,
         directory=traits.directory,
     )
+
+
+def check_is_tool(tool: object) -> None:
+    if isinstance(tool, _TOOL_CLASSES):
+        return
+    name = getattr(tool, "__name__", type(tool).__name__)
+    message = f"{name} is no tool: put @tool over a function, or give an MCP server to mcp_servers"
+    raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
 def describe_handoff(handoff: Handoff[Any, Any]) -> ToolDescription:
@@ -131,12 +144,30 @@ async def with_sdk_approval(
 
 
 def parsed(arguments: str | None) -> Mapping[str, Any]:
-    """Arguments as the gate sees them; what is no JSON object is judged as it stands, and the tool will refuse it."""
+    """Arguments as the gate sees them. What readers could take for different things is judged as it stands.
+
+    That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
+    """
     try:
-        args = json.loads(arguments or "{}")
-    except ValueError:
+        args = json.loads(arguments or "{}", object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         args = None
-    return args if isinstance(args, dict) else {"<unreadable>": arguments}
+    return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError("a key is there twice")
+    return read
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for values in inner for one in values]
+    return bool(level)
 
 
 def field_of(item: Any, name: str) -> Any:

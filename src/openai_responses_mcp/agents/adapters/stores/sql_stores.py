@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
@@ -18,6 +18,7 @@ from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.errors import DuplicateRecord
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 
@@ -72,6 +73,13 @@ class SqlRunStateStore(RunStateStore):
         row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
         return None if row is None else RunRecord(**row._mapping)
 
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        query = select(runs).order_by(runs.c.created_at, runs.c.run_id)
+        if status is not None:
+            query = query.where(runs.c.status == status)
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        return [RunRecord(**row._mapping) for row in rows]
+
 
 class SqlApprovalStore(ApprovalStore):
     def __init__(self, database: SqlDatabase) -> None:
@@ -103,6 +111,13 @@ class SqlApprovalStore(ApprovalStore):
     async def list_of_pause(self, pause_id: str) -> list[ApprovalRecord]:
         return await self._all(and_(approvals.c.pause_id == pause_id, approvals.c.replaced_by.is_(None)))
 
+    async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        newest = select(approvals.c.pause_id).where(approvals.c.run_id == run_id)
+        newest = newest.order_by(approvals.c.number.desc()).limit(1)
+        return await self._all(
+            and_(approvals.c.pause_id == newest.scalar_subquery(), approvals.c.replaced_by.is_(None))
+        )
+
     async def decide(self, choice: ApprovalChoice) -> bool:
         statement = (
             update(approvals)
@@ -122,7 +137,7 @@ class SqlApprovalStore(ApprovalStore):
         )
         return await self._changed(statement) == 1
 
-    async def consume(self, pause_id: str, token_hash: str, now: str) -> bool:
+    async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         token, sibling = approvals.alias("token"), approvals.alias("sibling")
         is_token_good = exists().where(
             token.c.token_hash == token_hash,
@@ -145,7 +160,7 @@ class SqlApprovalStore(ApprovalStore):
                 approvals.c.pause_id == pause_id,
                 approvals.c.replaced_by.is_(None),
                 approvals.c.used_at.is_(None),
-                is_token_good,
+                true() if token_hash is None else is_token_good,
                 ~is_any_open,
             )
             .values(used_at=now)
@@ -244,6 +259,8 @@ def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
         "human_response": record.human_response,
         "created_at": request.created_at,
         "decided_at": request.decided_at,
+        "tool_description": request.tool_description,
+        "definition_change": request.definition_change,
         "arguments_hash": record.arguments_hash,
         "definition_hash": record.definition_hash,
         "state_hash": record.state_hash,

@@ -44,6 +44,8 @@ approvals = Table(
     Column("human_response", Text),
     Column("created_at", String(40), nullable=False),
     Column("decided_at", String(40)),
+    Column("tool_description", Text, nullable=False),
+    Column("definition_change", Text, nullable=False),
     Column("arguments_hash", String(64), nullable=False),
     Column("definition_hash", String(64), nullable=False),
     Column("state_hash", String(64), nullable=False),

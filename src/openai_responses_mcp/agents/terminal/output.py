@@ -1,0 +1,37 @@
+"""What is written to stdout: JSON that every program can read, and texts that every terminal can show."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from openai_responses_mcp.domain.texts import revealed_json
+
+
+def json_of(value: Any, encoding: str = "utf-8") -> str:
+    """Valid JSON in which nothing is invisible."""
+    plain = _plain(value)
+    text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
+    # The escapes of Python are none of JSON's: what cannot be written is escaped by JSON itself.
+    return text if _fits(text, encoding) else json.dumps(plain, indent=2, allow_nan=False)
+
+
+def writable(text: str, encoding: str) -> str:
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _fits(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON has no word for become texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,32 @@
+"""Every public name of the SDK is judged: those that can run an agent go through the runner, the others run nothing."""
+
+from pathlib import Path
+
+import agents as sdk
+import pytest
+
+import openai_responses_mcp.agents as guarded
+
+# Run agents, and are ours instead of the SDK's.
+TAKEN_OVER = {"Agent", "ResponsesWebSocketSession", "Runner", "responses_websocket_session", "run_demo_loop"}
+# A module. What it has that could run is an agent, and our runner refuses it.
+REFUSED_AT_THE_RUN = {"sandbox"}
+
+LINES = (Path(__file__).parent / "forwarded_names.txt").read_text().splitlines()
+FORWARDED = {name for line in LINES if not line.startswith("#") for name in line.split()} | {"__version__"}
+
+
+def test_every_public_name_of_the_sdk_is_judged() -> None:
+    unjudged = set(sdk.__all__) - TAKEN_OVER - REFUSED_AT_THE_RUN - FORWARDED
+    assert unjudged == set(), "Can it run an agent? Then it must go through the runner. Else forward it."
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN_OVER))
+def test_what_runs_agents_is_ours(name: str) -> None:
+    assert getattr(guarded, name) is not getattr(sdk, name)
+    assert getattr(guarded, name).__module__.startswith("openai_responses_mcp.")
+
+
+def test_everything_else_is_the_sdks_own() -> None:
+    ours = [name for name in FORWARDED & set(sdk.__all__) if name != "__version__" and name not in guarded.__all__]
+    assert [name for name in ours if getattr(guarded, name) is not getattr(sdk, name)] == []

@@ -1,0 +1,35 @@
+"""The stores that the contracts run on: the fakes, and the real ones on each database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_stores import (
+    SqlApprovalStore,
+    SqlExecutionLogStore,
+    SqlPolicyStore,
+    SqlRunStateStore,
+)
+from openai_responses_mcp.agents.composition import Stores
+from tests.agents.fake_stores import fake_stores
+from tests.agents.fakes import FakeClock
+
+
+@pytest.fixture(params=["fake", "memory", "sqlite-file", "postgres"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Stores]:
+    if request.param == "fake":
+        yield fake_stores(clock)
+        return
+    urls = {"memory": "sqlite://", "sqlite-file": f"sqlite:///{tmp_path}/agents.db"}
+    database = SqlDatabase(urls.get(request.param) or request.getfixturevalue("postgres")())
+    yield Stores(
+        policies=SqlPolicyStore(database),
+        approvals=SqlApprovalStore(database),
+        runs=SqlRunStateStore(database),
+        logs=SqlExecutionLogStore(database),
+        head=None,
+        clock=clock,
+    )
+    database.close()

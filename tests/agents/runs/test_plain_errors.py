@@ -1,0 +1,76 @@
+"""Mistakes in what a run is asked for are told in words, before anything runs."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
+from tests.agents.fakes import code_of, collected, within
+from tests.agents.scenes import LOOK, PAY, Scene
+
+
+async def told(work: Any) -> str:
+    with pytest.raises(AgentsError) as caught:
+        await within(work)
+    assert caught.value.code == "AGENTS-E-RUNNER-CONFIG"
+    return caught.value.message
+
+
+async def test_options_are_no_dict() -> None:
+    scene, options = Scene("never said"), {"extensions": Extensions(require_human_approval=True)}
+    assert "RunOptions" in await told(scene.runner.run(scene.agent, "go", options))  # type: ignore[arg-type]
+    stream = scene.runner.run_stream(scene.agent, "go", options)  # type: ignore[arg-type]
+    assert "RunOptions" in await told(collected(stream))
+    work = scene.runner.resume_run("run_x", options=options)  # type: ignore[arg-type]
+    assert "RunOptions" in await told(work)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RunOptions(extensions={"require_human_approval": True}),  # type: ignore[arg-type]
+        lambda: RunOptions(stream="yes"),  # type: ignore[arg-type]
+        lambda: RunOptions(sdk=[("context", 1)]),  # type: ignore[arg-type]
+    ],
+)
+def test_options_hold_what_they_should(make: Any) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        make()
+
+
+async def test_the_rules_of_a_run_are_not_given_again() -> None:
+    scene = Scene(PAY)
+    run = await scene.paused()
+    options = RunOptions(extensions=Extensions(policy_profile="fast"))
+    assert "started with" in await told(scene.runner.resume_run(run.run_id, options=options))
+
+
+async def test_an_input_that_is_none_says_what_one_is() -> None:
+    class RunState:
+        """As the SDK's, which code written for the SDK goes on with."""
+
+    scene = Scene()
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
+        await within(scene.runner.run(scene.agent, RunState()))
+    assert "approve_and_resume" in caught.value.message
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# RunOptions(stream=True)
+
+
+async def test_a_run_that_is_streamed_gives_its_result_all_the_same() -> None:
+    scene = Scene(LOOK, PAY, "all good")
+    options = RunOptions(stream=True)
+    paused = await within(scene.runner.run(scene.agent, "go", options))
+    assert [one.tool_name for one in paused.interruptions] == ["pay"]
+    approval_id = paused.interruptions[0].approval_id
+    result = await within(scene.runner.approve_and_resume(paused.run_id, approval_id, options=options))
+    assert (result.output_text, scene.ran) == ("all good", ["look here", "pay 5"])
+    assert scene.engine.streams == 2
+
+
+async def test_a_streamed_run_fails_as_a_stream_does() -> None:
+    scene = Scene(ConnectionError("cut"))
+    assert await code_of(scene.runner.run(scene.agent, "go", RunOptions(stream=True))) == "AGENTS-E-STREAM"

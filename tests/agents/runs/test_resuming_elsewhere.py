@@ -1,0 +1,137 @@
+"""A paused run in another process: what it has to be given again, and what it may go on without."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from tests.agents.fakes import FakeClock, code_of, collected, within
+from tests.agents.scenes import PAY, Scene
+
+
+@pytest.fixture
+def scenes(sqlite_url: str) -> tuple[Scene, Scene]:
+    """Two processes on one store."""
+    return Scene(PAY, store=sqlite_url), Scene("all good", store=sqlite_url)
+
+
+async def paused(scene: Scene, **sdk: Any) -> Any:
+    return await within(scene.runner.run(scene.agent, "go", RunOptions(sdk=sdk)))
+
+
+async def test_context_and_session_are_given_again(scenes: tuple[Scene, Scene]) -> None:
+    first, second = scenes
+    run = await paused(first, context="mine", session="the talk", max_turns=7)
+    options = RunOptions(sdk={"context": "mine again", "session": "the talk again"})
+    approval_id = run.interruptions[0].approval_id
+    work = second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options)
+    assert (await within(work)).output_text == "all good"
+    assert second.engine.calls[-1].options.sdk == {
+        "context": "mine again",
+        "session": "the talk again",
+        "max_turns": 7,
+    }
+
+
+@pytest.mark.parametrize("given", [{}, {"context": object()}, {"session": object()}, {"context": None}])
+async def test_what_is_missing_is_named_before_anything_is_used(
+    scenes: tuple[Scene, Scene], given: dict[str, Any]
+) -> None:
+    first, second = scenes
+    run = await paused(first, context=object(), session=object())
+    approval_id = run.interruptions[0].approval_id
+    options = RunOptions(sdk=given)
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+        await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options))
+    missing = [name for name in ("context", "session") if given.get(name) is None]
+    assert caught.value.details["missing"] == missing
+    token = await second.runner.submit_approval(approval_id, "approve")
+    work = second.runner.resume_run(run.run_id, token.token, agent=second.agent, options=options)
+    assert await code_of(work) == "AGENTS-E-RUNNER-CONFIG"
+    whole = RunOptions(sdk={"context": object(), "session": object()})
+    result = await within(second.runner.resume_run(run.run_id, token.token, agent=second.agent, options=whole))
+    assert (result.output_text, second.ran) == ("all good", ["pay 5"])
+
+
+def contents_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def test_a_context_is_never_stored(scenes: tuple[Scene, Scene], tmp_path: Path) -> None:
+    first, second = scenes
+    run = await paused(first, context="the caller's own business", conversation_id="conv_1")
+    stored = contents_of(tmp_path)
+    assert b"conv_1" in stored
+    assert b"own business" not in stored
+    options = RunOptions(sdk={"context": "another"})
+    approval_id = run.interruptions[0].approval_id
+    await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options))
+    assert second.engine.calls[-1].options.sdk == {"context": "another", "conversation_id": "conv_1"}
+
+
+async def test_where_the_run_was_started_nothing_has_to_be_given_again() -> None:
+    mine = object()
+    scene = Scene(PAY, "all good")
+    run = await paused(scene, context=mine)
+    await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
+    assert scene.engine.calls[-1].options.sdk == {"context": mine}
+
+
+async def test_what_is_given_again_counts_also_where_the_run_was_started() -> None:
+    scene = Scene(PAY, "all good")
+    run = await paused(scene, context="old", hooks="kept")
+    token = await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    resume = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)), sdk={"context": "new"})
+    await within(collected(scene.runner.run_stream(scene.agent, "", resume)))
+    assert scene.engine.calls[-1].options.sdk == {"context": "new", "hooks": "kept"}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Without a token
+
+
+async def test_a_decision_is_used_up_without_a_token(scenes: tuple[Scene, Scene]) -> None:
+    first, second = scenes
+    run = await paused(first)
+    await first.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    result = await within(second.runner.resume_run(run.run_id, agent=second.agent))
+    assert (result.output_text, first.ran, second.ran) == ("all good", [], ["pay 5"])
+    assert await code_of(second.runner.resume_run(run.run_id, agent=second.agent)) == "AGENTS-E-RESUME-TOKEN"
+    assert second.ran == ["pay 5"]
+
+
+async def test_a_token_is_worth_nothing_once_the_decision_was_used() -> None:
+    scene = Scene(PAY, "all good")
+    run = await scene.paused()
+    token = await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    await within(scene.runner.resume_run(run.run_id))
+    assert await code_of(scene.runner.resume_run(run.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
+    assert scene.ran == ["pay 5"]
+
+
+async def test_without_a_decision_nothing_goes_on() -> None:
+    scene = Scene(PAY, "never said")
+    run = await scene.paused()
+    assert await code_of(scene.runner.resume_run(run.run_id)) == "AGENTS-E-APPROVAL-INVALID"
+    assert await code_of(scene.runner.resume_run("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+    assert scene.ran == []
+
+
+async def test_a_denied_run_resumes_into_a_refusal_without_a_token() -> None:
+    scene = Scene(PAY, "never said")
+    run = await scene.paused()
+    await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny")
+    assert await code_of(scene.runner.resume_run(run.run_id)) == "AGENTS-E-GATE-DENIED"
+    assert scene.ran == []
+
+
+async def test_a_decision_expires_without_a_token_too(clock: FakeClock) -> None:
+    scene = Scene(PAY, "all good", clock=clock, resume_token_ttl_sec=60)
+    run = await scene.paused()
+    await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    clock.move(60)
+    assert await code_of(scene.runner.resume_run(run.run_id)) == "AGENTS-E-RESUME-TOKEN"
+    (renewed,) = await scene.runner.get_pending_approvals(run.run_id)
+    assert (await within(scene.runner.approve_and_resume(run.run_id, renewed.approval_id))).output_text == "all good"

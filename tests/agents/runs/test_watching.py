@@ -1,0 +1,133 @@
+"""For workers that wait for a human elsewhere: runs as they stand, waiting for decisions, and being told of requests."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.errors import AgentsError
+from tests.agents.fake_engine import FakeCall
+from tests.agents.fakes import DENY, FakeClock, code_of, within
+from tests.agents.scenes import LOOK, PAY, Scene
+
+
+async def test_a_run_is_shown_as_it_stands() -> None:
+    scene = Scene(PAY, "all good")
+    run = await scene.paused()
+    shown = await scene.runner.get_run(run.run_id)
+    assert (shown.run_id, shown.status, shown.agent_name) == (run.run_id, "paused", "Clerk")
+    await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
+    assert (await scene.runner.get_run(run.run_id)).status == "done"
+    assert not hasattr(shown, "payload")
+
+
+async def test_a_run_that_is_not_there_is_named() -> None:
+    assert await code_of(Scene().runner.get_run("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_runs_are_listed_by_their_status(store_url: str) -> None:
+    scene = Scene(PAY, "all good", LOOK, PAY, store=store_url)
+    waiting = await scene.paused()
+    done = await scene.go()
+    scene.judge.on("look", DENY)
+    assert await code_of(scene.go()) == "AGENTS-E-GATE-DENIED"
+    statuses = [run.status for run in await scene.runner.list_runs()]
+    assert statuses == ["paused", "done", "denied"]
+    assert [run.run_id for run in await scene.runner.list_runs("paused")] == [waiting.run_id]
+    assert [run.run_id for run in await scene.runner.list_runs("done")] == [done.run_id]
+    assert await scene.runner.list_runs("failed") == []
+    assert await code_of(scene.runner.list_runs("sleeping")) == "AGENTS-E-RUNNER-CONFIG"  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Waiting
+
+
+async def test_waiting_ends_when_the_whole_turn_is_decided() -> None:
+    scene = Scene([PAY, FakeCall("pay", {"amount": 6}, "p-2")], "all good")
+    run = await scene.paused()
+    first, second = run.interruptions
+    turns = iter([(first.approval_id, "approve"), (second.approval_id, "deny")])
+
+    async def somebody_decides(seconds: float) -> None:
+        approval_id, decision = next(turns)
+        await scene.runner.submit_approval(approval_id, decision, "seen")  # type: ignore[arg-type]
+
+    scene.sleeping = somebody_decides
+    decided = await within(scene.runner.wait_for_decision(run.run_id))
+    assert [(one.status, one.comment) for one in decided] == [("approved", "seen"), ("denied", "seen")]
+
+
+async def test_a_worker_waits_and_then_resumes(sqlite_url: str) -> None:
+    worker, approver = Scene(PAY, "all good", store=sqlite_url), Scene(store=sqlite_url)
+    run = await worker.paused()
+    waiting = asyncio.create_task(worker.runner.wait_for_decision(run.run_id, 30))
+    await approver.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    await within(waiting)
+    assert (await within(worker.runner.resume_run(run.run_id))).output_text == "all good"
+
+
+async def test_waiting_has_an_end() -> None:
+    scene = Scene(PAY)
+    run = await scene.paused()
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await within(scene.runner.wait_for_decision(run.run_id, 0))
+    approval_id = run.interruptions[0].approval_id
+    assert caught.value.details == {"reason": "timeout", "approval_ids": [approval_id]}
+
+
+async def test_a_decision_that_is_there_is_not_waited_for() -> None:
+    scene = Scene(PAY, "all good", "nothing to wait for")
+    run = await scene.paused()
+    await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    assert [one.status for one in await within(scene.runner.wait_for_decision(run.run_id, 0))] == ["approved"]
+    await within(scene.runner.resume_run(run.run_id))
+    done = await scene.go()
+    assert await within(scene.runner.wait_for_decision(done.run_id, 0)) == []
+    assert await code_of(scene.runner.wait_for_decision("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+@pytest.mark.parametrize("seconds", [-1, "5", True])
+async def test_a_time_that_is_none_is_refused(seconds: Any) -> None:
+    assert await code_of(Scene().runner.wait_for_decision("run_x", seconds)) == "AGENTS-E-RUNNER-CONFIG"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Being told
+
+
+async def test_whoever_wants_to_know_is_told_of_each_request(clock: FakeClock) -> None:
+    told: list[HumanApprovalRequest] = []
+    scene = Scene(
+        [PAY, FakeCall("pay", {"amount": 6}, "p-2")],
+        on_approval_requested=told.append,
+        clock=clock,
+        resume_token_ttl_sec=60,
+    )
+    run = await scene.paused()
+    assert told == run.interruptions
+    await scene.runner.submit_approval(told[0].approval_id, "approve")
+    clock.move(60)
+    pending = await scene.runner.get_pending_approvals(run.run_id)
+    assert told[2:] == [one for one in pending if one.approval_id != told[1].approval_id]
+
+
+async def test_whoever_is_told_may_decide_at_once() -> None:
+    async def decide(request: HumanApprovalRequest) -> None:
+        await scene.runner.submit_approval(request.approval_id, "approve")
+
+    scene = Scene(PAY, "all good", on_approval_requested=decide)
+    run = await scene.paused()
+    assert (await within(scene.runner.resume_run(run.run_id))).output_text == "all good"
+
+
+async def test_a_failure_to_tell_does_not_lose_the_pause(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(request: HumanApprovalRequest) -> None:
+        raise ConnectionError("secret text")
+
+    scene = Scene(PAY, on_approval_requested=fail)
+    run = await scene.paused()
+    assert await scene.runner.get_pending_approvals(run.run_id) == run.interruptions
+    assert "ConnectionError" in caplog.text
+    assert "secret text" not in caplog.text

@@ -1,0 +1,108 @@
+"""Which fields hold a secret: the tool's own schema says so, the arguments do not."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.secrets.fields import is_secret_name, secret_fields
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "Password", "db_password", "dbPassword", "PASSWORD", "passwd", "user-pwd", "passphrase", "pass_word",
+        "secret", "clientSecret", "token", "access_token", "authToken", "X-Auth-Token", "Authorization", "credentials",
+        "api_key", "apiKey", "X-API-Key", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "パスワード",
+    ],
+)  # fmt: skip
+def test_a_name_of_a_secret(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "secretary", "token_amount", "max_tokens", "tokens", "tokenizer", "password_hint_shown", "passwordless",
+        "key", "keyboard", "primary_key", "author", "monkey", "cookie_consent", "body", "パスワードの長さ", "42",
+    ],
+)  # fmt: skip
+def test_a_name_of_something_else(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def schema(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+TEXT = {"type": "string"}
+
+
+def test_only_texts_that_the_schema_names_are_secret_fields() -> None:
+    args = {"password": "a b; c", "token": 5, "secret": ["x"], "credentials": {"a": "b"}, "api_key": "", "user": "me"}
+    known = schema(password=TEXT, token=TEXT, secret=TEXT, credentials=TEXT, api_key=TEXT, user=TEXT)
+    assert secret_fields(known, args) == {("password",): "password"}
+
+
+def test_a_key_that_the_model_made_up_is_no_field() -> None:
+    args = {"body": {"password": "rm -rf /", "token": "x"}, "token": "y", "inner": {"token": "z"}}
+    assert secret_fields(schema(body={"type": "object"}, password=TEXT), args) == {}
+    assert secret_fields({}, args) == {}
+    assert secret_fields({"anyOf": [schema(body=TEXT)]}, args) == {}
+    assert secret_fields(schema(inner=schema(token=TEXT)), args) == {("inner", "token"): "token"}
+
+
+def test_fields_are_found_wherever_the_schema_has_them() -> None:
+    headers = schema(Authorization=TEXT)
+    known = {
+        **schema(
+            login={"$ref": "#/$defs/Login"},
+            many={"type": "array", "items": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Login"}]}},
+            pair={"prefixItems": [TEXT, {"allOf": [headers]}]},
+            free={"additionalProperties": headers},
+            either={"if": {}, "then": headers, "else": {"oneOf": [schema(token=TEXT)]}},
+            odd={"$ref": "#/$defs/a~1b~0c"},
+        ),
+        "$defs": {"Login": schema(password=TEXT), "a/b~c": schema(secret=TEXT)},
+    }
+    args = {
+        "login": {"password": "1"},
+        "many": [None, {"password": "2"}],
+        "pair": ["Authorization", {"Authorization": "3"}, {"Authorization": "not described"}],
+        "free": {"anything": {"Authorization": "4"}},
+        "either": {"Authorization": "5", "token": "6"},
+        "odd": {"secret": "7"},
+    }
+    assert secret_fields(known, args) == {
+        ("login", "password"): "password",
+        ("many", 1, "password"): "password",
+        ("pair", 1, "Authorization"): "Authorization",
+        ("free", "anything", "Authorization"): "Authorization",
+        ("either", "Authorization"): "Authorization",
+        ("either", "token"): "token",
+        ("odd", "secret"): "secret",
+    }
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"$ref": "#"},
+        {"$ref": "#/properties/a"},
+        {"$ref": "#/nowhere/at/all"},
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": 5},
+        {"anyOf": 5, "properties": [], "prefixItems": {}, "items": True},
+        True,
+        None,
+    ],
+)
+def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names(part: Any) -> None:
+    args = {"a": {"a": {"token": "y"}, "list": [{"token": "z"}]}, "token": "x"}
+    assert secret_fields(schema(a=part, token=TEXT), args)["token",] == "token"
+
+
+def test_a_schema_made_to_take_forever_does_not() -> None:
+    known: dict[str, Any] = schema(token=TEXT)
+    for _ in range(60):
+        known = {"anyOf": [known] * 3, **schema(token=TEXT)}
+    assert secret_fields(known, {"token": "x"}) == {("token",): "token"}

@@ -1,0 +1,52 @@
+"""How runners are made: what is refused, and where the head of the log is kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.agents import create_runner
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.runner import AgentRunner
+from tests.agents.adapters.sdk.scenes import LOOK, Scene
+from tests.agents.fakes import FakeJudge
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: create_runner(),
+        lambda: create_runner(safety_agent="me"),  # type: ignore[arg-type]
+        lambda: create_runner(safety_agent=FakeJudge(), store="mysql://x/y"),
+        lambda: create_runner(safety_agent=FakeJudge(), store="nonsense"),
+        lambda: create_runner(safety_agent=FakeJudge(), store="what://x"),
+        lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=0),
+        lambda: create_runner(safety_agent=FakeJudge(), resume_token_ttl_sec=True),
+        lambda: create_runner(safety_agent=FakeJudge(), audit="sometimes"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_runner_that_cannot_be_made_says_why(make: Callable[[], AgentRunner]) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        make()
+
+
+@pytest.mark.parametrize("value", ["", "abc", "-5", "0", "1.5", "９"])
+def test_a_ttl_in_the_environment_must_make_sense(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTS_RESUME_TOKEN_TTL_SEC", value)
+    with pytest.raises(AgentsError, match="AGENTS_RESUME_TOKEN_TTL_SEC"):
+        create_runner(safety_agent=FakeJudge())
+
+
+async def test_a_head_may_be_kept_anywhere(tmp_path: Path) -> None:
+    scene = Scene(LOOK, "all good", audit_head=tmp_path / "head")
+    await scene.go()
+    verification = await scene.runner.verify_execution_logs()
+    assert (verification.is_intact, verification.uncovered) == (True, "")
+    assert (tmp_path / "head").exists()
+
+
+async def test_a_sqlite_file_has_its_head_beside_it(tmp_path: Path, sqlite_url: str) -> None:
+    scene = Scene(LOOK, "all good", store=sqlite_url)
+    await scene.go()
+    assert (tmp_path / "agents.db.head").exists()
+    assert (await scene.runner.verify_execution_logs()).uncovered == ""
