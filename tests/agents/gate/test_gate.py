@@ -134,6 +134,7 @@ async def test_nobody_is_shown_the_arguments_of_a_call_outside_the_scopes(polici
     request = a_request(ToolDescription("github/read", "mcp"))
     decision = await SafetyGate(judge, policies).evaluate(None, request, GateContext("strict"))
     assert (decision.decision, judge.requests) == ("deny", [])
+    assert decision.reason == "mcp:github/read is outside the scopes of the profile strict"
 
 
 async def test_a_tool_rule_refuses_before_the_judge_is_asked(policies: PolicyStore) -> None:
@@ -202,6 +203,23 @@ async def test_whatever_is_no_verdict_is_a_refusal(policies: PolicyStore, name: 
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raises", "The judge failed with RuntimeError"),
+        ("hangs", "The judge took too long"),
+        ("junk", "The judge returned str, not a verdict"),
+        ("no reason", "The verdict lacks reason"),
+        ("empty", "The verdict lacks decision, risk_level, reason"),
+    ],
+)
+async def test_a_refusal_says_how_the_judge_failed(policies: PolicyStore, name: str, said: str) -> None:
+    judge = SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05 if name == "hangs" else None)
+    with pytest.raises(AgentsError) as caught:
+        await SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
+    assert caught.value.message.startswith(said)
+
+
 async def failing(*_: Any) -> GateDecision:
     raise LookupError("no such rule:\n\x1b[2J 5, my key is sk-0123456789abcdef")
 
@@ -266,6 +284,17 @@ async def test_judges_that_never_return_do_not_keep_others_waiting(policies: Pol
     assert set(await asyncio.gather(*work)) == {"AGENTS-E-GATE-EVAL"}
     assert await asyncio.to_thread(lambda: "free") == "free"
     released.set()
+
+
+async def test_a_judge_that_never_returns_does_not_keep_the_process_alive(policies: PolicyStore) -> None:
+    threads: list[threading.Thread] = []
+
+    def judge(*_: Any) -> GateDecision:
+        threads.append(threading.current_thread())
+        return allowed()
+
+    await SafetyGate(SafetyAgent(judge), policies).evaluate(None, a_request(), GateContext("fast"))
+    assert [(thread.daemon, thread.name) for thread in threads] == [(True, "agents-judge")]
 
 
 async def test_a_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
@@ -338,7 +367,7 @@ async def test_verdicts_may_be_sync_async_and_mappings(policies: PolicyStore) ->
 
 async def test_allow_all_allows(policies: PolicyStore) -> None:
     decision = await SafetyGate(SafetyAgent.allow_all(), policies).evaluate(None, a_request(), GateContext("strict"))
-    assert decision.decision == "allow"
+    assert decision == GateDecision("allow", 1, "everything is allowed")
 
 
 def test_a_safety_agent_needs_a_callable() -> None:

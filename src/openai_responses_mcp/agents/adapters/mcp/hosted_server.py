@@ -31,7 +31,8 @@ class HostedMcpServer(MCPServer):
         super().__init__(require_approval=rules.require_approval, failure_error_function=None)
         self.client = client
         self.rules = rules
-        self.pins = pins or MemoryPins()
+        self.given_pins = pins
+        self.own_pins = MemoryPins()
         self.directory = directory
         self._name = checked_name(name)
         self._gateway = McpGateway(open_client)
