@@ -50,7 +50,7 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real 
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
 
-bench: $(VENV)/.runtime ## Measure this server and its peers side by side, write docs/benchmarks.md; ROUNDS=2 for a quick look
+bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one

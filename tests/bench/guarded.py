@@ -11,6 +11,7 @@ Every run has an agent of its own. Writes are counted where the database is told
 import argparse
 import asyncio
 import json
+import os
 import random
 import sqlite3
 import sys
@@ -27,11 +28,8 @@ from sqlalchemy import Connection, Engine, event
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner
 from openai_responses_mcp.agents.adapters.stores import sql_database
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.bench.figures import Summary, summary
+from tests.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, as_text
 
-PLAIN, MEMORY, FILE, WAL = "plain SDK", "guarded, in memory", "guarded, SQLite file", "guarded, SQLite file in WAL mode"
-LIMITS = {MEMORY: 1.5, FILE: 3.0}
-BEGIN, END = "<!-- bench:guarded:begin -->", "<!-- bench:guarded:end -->"
 _WARM_UP = 20
 
 Way = Callable[[], Awaitable[Any]]
@@ -105,39 +103,8 @@ async def measured(runs: int, folder: Path) -> dict[str, Any]:
                 wall[name].append(took * 1000)
                 cpu[name].append(took_cpu * 1000)
                 count[name] = writes.count - before
-    return {"runs": runs, "sqlite": sqlite3.sqlite_version, "wall": wall, "cpu": cpu, "writes": count}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What people read
-
-
-def as_text(found: dict[str, Any]) -> str:
-    wall = {name: summary(samples) for name, samples in found["wall"].items()}
-    cpu = {name: summary(samples) for name, samples in found["cpu"].items()}
-    rows = [_row(name, wall, cpu, found["writes"][name]) for name in wall]
-    about = f"Medians of {found['runs']} runs of each, one call and two model turns, SQLite {found['sqlite']}:"
-    head = ["| | time | × plain | wanted | quartiles | CPU | × plain | durable writes |", "| --- " * 8 + "|"]
-    return "\n".join([about, "", *head, *rows])
-
-
-def _row(name: str, wall: dict[str, Summary], cpu: dict[str, Summary], writes: int) -> str:
-    def ratio(of: dict[str, Summary]) -> float:
-        return of[name].median / of[PLAIN].median
-
-    limit = LIMITS.get(name)
-    wanted = "" if limit is None else f"at most {limit:g}: {'yes' if ratio(wall) <= limit else 'no'}"
-    cells = [
-        name,
-        f"{wall[name].median:.1f} ms",
-        f"{ratio(wall):.2f}",
-        wanted,
-        f"{wall[name].spread:.1f} ms apart",
-        f"{cpu[name].median:.1f} ms",
-        f"{ratio(cpu):.2f}",
-        str(writes),
-    ]
-    return f"| {' | '.join(cells)} |"
+    load = round(os.getloadavg()[0], 1)
+    return {"runs": runs, "sqlite": sqlite3.sqlite_version, "load": load, "wall": wall, "cpu": cpu, "writes": count}
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""`make bench`: every server in turn, in random order, round after round; then the growth, the framer, the report.
+"""`make bench`: every server in turn, in random order, round after round; then the growth, the framer, a guarded call,
+the report.
 
 Progress goes to stderr, the tables to stdout, everything measured to `.bench/results.json`, and the report to `docs`.
 Whatever a server does wrong ends its turn and is told in the table; the run goes on.
@@ -182,6 +183,15 @@ def measure_framer(progress: Progress) -> Any:
     return json.loads(done.stdout)
 
 
+def measure_guarded(progress: Progress) -> Any:
+    """One guarded call beside the plain SDK, in a process that has nothing else to do."""
+    progress.stage = "guarded call"
+    progress.say("plain, in memory, in a file")
+    command = [sys.executable, "-m", "tests.bench.guarded", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    return json.loads(done.stdout)
+
+
 @contextmanager
 def stand_in() -> Iterator[str]:
     """Its base URL."""
@@ -214,6 +224,8 @@ def main() -> None:
         run.measure(options.rounds, environ, base_url)
         run.measure_growth(min(GROWTH_ROUNDS, options.rounds), environ)
     results = run.results(measure_framer(run.progress))
+    if not options.only:
+        results["guarded"] = measure_guarded(run.progress)
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     run.progress.say("done\n" if sys.stderr.isatty() else "done")
     # What was just written is what is read: the report needs nothing but the file.

@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from tests.bench import report
+from tests.bench import guarded_report, report
 from tests.bench.figures import exponent, growth_in_words, percentile, summary
+from tests.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, put_into
 from tests.bench.results import MEASURES, Results
 from tests.bench.servers import O3, OURS
 from tests.bench.targets import targets
@@ -124,3 +125,15 @@ def test_exponent_tells_how_cost_grows(power: float, words: str) -> None:
     found = exponent(sizes, [size**power for size in sizes])
     assert found == pytest.approx(power)
     assert growth_in_words(found) == words
+
+
+def test_a_guarded_call_is_compared_with_the_plain_sdk_between_marks_of_its_own() -> None:
+    ways = {PLAIN: 10.0, MEMORY: 14.0, FILE: 40.0, WAL: 20.0}
+    samples = {name: [ms] * 3 for name, ms in ways.items()}
+    writes = {name: 0 if name == PLAIN else 3 for name in ways}
+    found = {"runs": 3, "sqlite": "3.40.1", "load": 0.5, "wall": samples, "cpu": samples, "writes": writes}
+    page = put_into(f"before {guarded_report.BEGIN} old {guarded_report.END} after", found)
+    assert "old" not in page
+    assert (page.startswith("before "), page.endswith(" after")) == (True, True)
+    assert "| guarded, in memory | 14.0 ms | 1.40 | at most 1.5: yes |" in page
+    assert "| guarded, SQLite file | 40.0 ms | 4.00 | at most 3: no |" in page

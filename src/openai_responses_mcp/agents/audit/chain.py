@@ -9,15 +9,18 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 
 def linked(log: ExecutionLog, previous: ExecutionLog | Place | None) -> ExecutionLog:
     """The record with its number, the hash before it and its own."""
-    sequence = previous.sequence + 1 if previous else 1
-    chained = replace(log, sequence=sequence, previous_hash=previous.hash if previous else "", hash="")
-    return replace(chained, hash=hash_of(chained))
+    sequence, before = (previous.sequence + 1, previous.hash) if previous else (1, "")
+    return replace(log, sequence=sequence, previous_hash=before, hash=_hash(log, sequence, before))
 
 
 def hash_of(log: ExecutionLog) -> str:
+    return _hash(log, log.sequence, log.previous_hash)
+
+
+def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
     return digest(
-        log.sequence,
-        log.previous_hash,
+        sequence,
+        previous_hash,
         log.run_id,
         log.tool_call_id,
         log.event,

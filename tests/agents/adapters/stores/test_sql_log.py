@@ -3,11 +3,14 @@
 import logging
 
 import pytest
+from sqlalchemy import Connection, Engine, event
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.audit.heads import misfit_of_log
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.testing import ScriptedCall
+from tests.agents.adapters.sdk.scenes import Scene
 from tests.agents.fake_stores import FakeHead
 
 
@@ -45,3 +48,21 @@ async def test_nothing_is_appended_where_there_is_nothing() -> None:
     head = FakeHead()
     assert await SqlExecutionLogStore(SqlDatabase(), head).append_all([]) == []
     assert head.read() is None
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+async def test_a_call_takes_two_durable_writes_and_its_run_one(sqlite_url: str, calls: int) -> None:
+    committed: list[bool] = []
+
+    def note(connection: Connection) -> None:
+        committed.append(bool(connection.get_execution_options().get("is_writing")))
+
+    scene = Scene([ScriptedCall("look", {"what": str(number)}) for number in range(calls)], "one", store=sqlite_url)
+    await SqlDatabase(sqlite_url).open()
+    event.listen(Engine, "commit", note)
+    try:
+        assert (await scene.go()).output_text == "one"
+    finally:
+        event.remove(Engine, "commit", note)
+    assert len(scene.ran) == calls
+    assert sum(committed) == 2 * calls + 1

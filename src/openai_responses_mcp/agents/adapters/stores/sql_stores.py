@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_tables import pins, policies, runs
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
+from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, ProfileName, profile_name
 from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
@@ -46,11 +46,19 @@ def _put(connection: Connection, statements: tuple[Any, Any], values: Mapping[st
 
 
 class SqlPolicyStore(PolicyStore):
+    """Asked before every call. What is in memory nobody else can change, so that it is read once."""
+
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
+        self._read: dict[str, PolicyProfile] = {}
 
     async def get_profile(self, name: str) -> PolicyProfile:
         known = profile_name(name)
+        if known not in self._read or not self._database.is_in_memory:
+            self._read[known] = await self._profile(known)
+        return self._read[known]
+
+    async def _profile(self, known: ProfileName) -> PolicyProfile:
         row = await self._database.work(lambda c: c.execute(_PROFILE, {"name": known}).first(), is_writing=False)
         if row is None:
             return PROFILES[known]
@@ -64,6 +72,7 @@ class SqlPolicyStore(PolicyStore):
             "scopes": json.dumps(profile.allowed_tool_scopes),
         }
         await self._database.work(partial(_put, statements=_PUT_PROFILE, values=values))
+        self._read.clear()
 
 
 class SqlRunStateStore(RunStateStore):
