@@ -16,6 +16,7 @@ class Module(NamedTuple):
 EDGES = "tests/reliability/test_edges.py"
 _DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
 _GATE = "tests/agents/gate/test_"
+_POLICY = "tests/agents/policy/test_"
 _APPROVALS = "tests/agents/approvals/test_"
 _SECRETS = "tests/agents/secrets/test_"
 _RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
@@ -29,8 +30,9 @@ MODULES = {
     ),
     "jsonrpc": Module(PACKAGE / "server/jsonrpc.py", ("tests/server/test_jsonrpc.py", EDGES)),
     "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py", EDGES), 8),
-    "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py",)),
-    "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py",)),
+    "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
+    "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
+    "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
     "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",)),
     "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
     "gate.foreign_code": Module(GUARDED / "gate/foreign_code.py", (f"{_GATE}gate.py", f"{_GATE}rules.py")),
@@ -39,6 +41,13 @@ MODULES = {
     "gate.call_states": Module(GUARDED / "gate/call_states.py", (f"{_GATE}call_states.py", *_RUN_GUARD)),
     "gate.call_table": Module(GUARDED / "gate/call_table.py", _RUN_GUARD),
     "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
+    "policy.checking": Module(GUARDED / "policy/checking.py", (f"{_POLICY}checking.py",)),
+    "policy.fitting": Module(GUARDED / "policy/fitting.py", (f"{_POLICY}fitting.py",)),
+    "policy.glob_cover": Module(GUARDED / "policy/glob_cover.py", (f"{_POLICY}never_applies.py",)),
+    "policy.never_applies": Module(GUARDED / "policy/never_applies.py", (f"{_POLICY}never_applies.py",)),
+    "policy.path_globs": Module(GUARDED / "policy/path_globs.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
+    "policy.pointers": Module(GUARDED / "policy/pointers.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
+    "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
     "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}controller.py",)),
     "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}controller.py",)),
@@ -104,7 +113,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("framer", 'end -= self._buffer.endswith(b"\\r", 0, end)', "0 to 1"): "no line begins with its end",
     (
         "gate.deciding",
-        '_STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
+        'STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
         "2 to 3",
     ): "the same order",
     (

@@ -22,6 +22,7 @@ class ToolDescription:
     """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
 
     `definition_change` tells what is not as it was when the tool was last approved.
+    Relative paths in its arguments begin in `directory`; an empty one is the process's own.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ToolDescription:
     definition_hash: str = ""
     approval_reason: str = ASKS_FOR_APPROVAL
     definition_change: str = ""
+    directory: str = ""
 
     @property
     def own_risk(self) -> int:

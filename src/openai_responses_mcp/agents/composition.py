@@ -24,11 +24,15 @@ from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
+from openai_responses_mcp.agents.policy.checking import PolicyFindings
+from openai_responses_mcp.agents.policy.never_applies import rules_that_never_apply
 from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
@@ -70,10 +74,12 @@ def create_runner(
     resume_token_ttl_sec: int | None = None,
     audit: AuditMode = "best_effort",
     audit_head: str | os.PathLike[str] | None = None,
+    policy_file: str | os.PathLike[str] | None = None,
     on_approval_requested: OnRequested | None = None,
 ) -> AgentRunner:
     """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory; single stores can be given.
 
+    A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
     `on_approval_requested` is called with every request that a human has to decide, sync or async.
     """
     if safety_agent is None or not callable(getattr(safety_agent, "evaluate", None)):
@@ -87,6 +93,9 @@ def create_runner(
     from openai_responses_mcp.agents.adapters.stores.given_stores import given
 
     apply_log_level(os.environ)
+    rules = None if policy_file is None else open_rules(policy_file)
+    if rules and rules.policy.audit == "required":
+        audit = "required"
     opened = open_stores(store, audit_head)
     stores = Stores(
         policies=opened.policies if policy_store is None else given(policy_store, PolicyStore),
@@ -101,7 +110,9 @@ def create_runner(
     )
     lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
     engine = OpenAIAgentsEngine(partial(guarded_mcp_tools, kept=stores.pins))
-    return runner_on(engine, safety_agent, stores, lifetime, audit, on_approval_requested=on_approval_requested)
+    return runner_on(
+        engine, safety_agent, stores, lifetime, audit, rules=rules, on_approval_requested=on_approval_requested
+    )
 
 
 def runner_on(
@@ -111,6 +122,7 @@ def runner_on(
     token_ttl_seconds: int,
     audit: AuditMode = "best_effort",
     *,
+    rules: PolicyRules | None = None,
     on_approval_requested: OnRequested | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> AgentRunner:
@@ -119,7 +131,7 @@ def runner_on(
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
     approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
-    guards = Guards(SafetyGate(judge, policies, masking), log, masking)
+    guards = Guards(SafetyGate(judge, policies, masking, rules=rules), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -135,6 +147,39 @@ def runner_on(
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
         )
     )
+
+
+def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
+    """The rules of a policy file, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.agents.adapters.policy_file import PolicyFile
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    return PolicyRules(PolicyFile(policy_file, LinearPatterns()), SystemPaths())
+
+
+def check_policy(policy_file: str) -> PolicyFindings:
+    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
+    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.agents.adapters.policy_file import read_policy
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    reading = read_policy(policy_file, LinearPatterns())
+    if reading.problems:
+        return PolicyFindings(len(reading.policy.rules), reading.problems)
+    never = [
+        f"{reading.rule_places[rule.number - 1]}: rule {rule.number} can never apply: {reason}"
+        for rule, reason in rules_that_never_apply(reading.policy, SystemPaths())
+    ]
+    return PolicyFindings(len(reading.policy.rules), (), tuple(never))
+
+
+async def replay_policy(policy_file: str, store: str) -> Replay:
+    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    policy, stores = open_rules(policy_file).policy, open_stores(store, must_exist=True)
+    return await replay(policy, stores.policies, stores.logs, SystemPaths())
 
 
 async def run(

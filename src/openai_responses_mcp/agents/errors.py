@@ -36,7 +36,10 @@ CODES: Final[Mapping[str, tuple[Category, str]]] = {
     "AGENTS-E-SKILL-SCHEMA": ("tool_integration", "A skill's input schema cannot be used"),
     "AGENTS-E-PROVIDER-CONFIG": ("model_provider", "A provider lacks its key, model or address"),
     "AGENTS-E-COMPAT-UNSUPPORTED": ("model_provider", "The provider cannot do what was asked for"),
-    "AGENTS-E-POLICY-INVALID": ("audit_config", "No such policy profile, or its values make no sense"),
+    "AGENTS-E-POLICY-INVALID": (
+        "audit_config",
+        "No such policy profile, or a profile or policy file that makes no sense",
+    ),
     "AGENTS-E-LOG-STORE": ("audit_config", "A store cannot be reached, is full, locked or read-only"),
 }
 

@@ -3,11 +3,13 @@
 | from                      | allow                 | needs_human                | deny                    |
 | scopes of the profile     | one matches           |                            | none matches            |
 | risk level                | up to `allow_up_to`   | in between                 | from `refuse_from`      |
+| or a rule's `decide`      | `allow`               | `ask`                      | `deny`                  |
 | the judge                 | as it says            | as it says                 | as it says              |
 | the tool's own demand     |                       | `require_approval`         |                         |
 | the caller's demand       |                       | `require_human_approval`   |                         |
 
-The risk level is the greater of the tool's own and the verdict's. `SafetyGate` brings in the judge and fails closed.
+The risk level is the greater of the tool's own and the verdict's. A rule of the policy file takes the place of either
+the risk level's voice or the tool's own risk. `SafetyGate` brings in the judge and fails closed.
 """
 
 from fnmatch import fnmatchcase
@@ -15,8 +17,11 @@ from fnmatch import fnmatchcase
 from openai_responses_mcp.agents.calls import ToolDescription
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.policy.rules import Choice
+from openai_responses_mcp.agents.policy.ruling import Ruling
 
-_STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
+STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
+_CHOICES: dict[Choice, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
 
 
 def is_in_scope(tool: ToolDescription, profile: PolicyProfile) -> bool:
@@ -24,21 +29,35 @@ def is_in_scope(tool: ToolDescription, profile: PolicyProfile) -> bool:
 
 
 def decide(
-    tool: ToolDescription, verdict: GateDecision, profile: PolicyProfile, *, require_human_approval: bool = False
+    tool: ToolDescription,
+    verdict: GateDecision,
+    profile: PolicyProfile,
+    *,
+    ruling: Ruling | None = None,
+    require_human_approval: bool = False,
 ) -> GateDecision:
     """Allow, deny or ask a human, with every reason that led there."""
-    risk = max(tool.own_risk, verdict.risk_level)
+    own_risk = ruling.risk if ruling and ruling.risk else tool.own_risk
+    risk = max(own_risk, verdict.risk_level)
     votes: list[tuple[Decision, str]] = [(verdict.decision, verdict.reason)]
     if not is_in_scope(tool, profile):
         votes.append(("deny", f"{tool.scope_name} is outside the scopes of the profile {profile.name}"))
-    if risk >= profile.refuse_from:
-        votes.append(("deny", f"risk {risk} is refused by the profile {profile.name}"))
-    elif risk > profile.allow_up_to:
-        votes.append(("needs_human", f"risk {risk} needs a human under the profile {profile.name}"))
+    if ruling and ruling.decide:
+        votes.append((_CHOICES[ruling.decide], ruling.reason))
+    else:
+        votes.append(_vote_on_risk(risk, profile))
     if tool.require_approval:
         votes.append(("needs_human", tool.approval_reason))
     if require_human_approval:
         votes.append(("needs_human", "the caller asks for approval"))
-    strictest = max((decision for decision, _ in votes), key=_STRICTNESS.__getitem__)
+    strictest = max((decision for decision, _ in votes), key=STRICTNESS.__getitem__)
     reasons = [reason for decision, reason in votes if decision == strictest and reason]
     return GateDecision(strictest, risk, "; ".join(reasons))
+
+
+def _vote_on_risk(risk: int, profile: PolicyProfile) -> tuple[Decision, str]:
+    if risk >= profile.refuse_from:
+        return "deny", f"risk {risk} is refused by the profile {profile.name}"
+    if risk > profile.allow_up_to:
+        return "needs_human", f"risk {risk} needs a human under the profile {profile.name}"
+    return "allow", ""

@@ -16,7 +16,6 @@ from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolD
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_states import LET_THROUGH, MAY_START, CallEvent, CallState, ForbiddenMove
 from openai_responses_mcp.agents.gate.call_table import CallTable, GuardedCall, Permit
-from openai_responses_mcp.agents.gate.deciding import is_in_scope
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.models import (
     AgentCapabilitySnapshot,
@@ -56,6 +55,10 @@ class RunGuard(TurnGuard):
     @property
     def refusal(self) -> AgentsError | None:
         return self._refusal
+
+    @property
+    def profile_name(self) -> str:
+        return self._gate.profile_name(self.context.policy_profile)
 
     @property
     def secret_texts(self) -> list[str]:
@@ -108,11 +111,7 @@ class RunGuard(TurnGuard):
         if tool.scope_name in self._offered:
             return
         self._offered.add(tool.scope_name)
-        profile = await self._gate.profile(self.context.policy_profile)
-        decision = GateDecision("allow", tool.own_risk, f"in scope of the profile {profile.name}, run by the provider")
-        if not is_in_scope(tool, profile):
-            reason = f"{tool.scope_name} is outside the scopes of the profile {profile.name}"
-            decision = GateDecision("deny", tool.own_risk, reason)
+        decision = await self._gate.offer(tool, self.context.policy_profile)
         request = ToolCallRequest(
             tool.name, tool.kind, {}, run_id=self.run_id, tool_call_id=f"hosted:{tool.scope_name}"
         )
@@ -148,7 +147,7 @@ class RunGuard(TurnGuard):
         rules, own = self.context.guardrails, guardrails_of(agent)
         demands = getattr(agent, "extensions", None)
         return GateContext(
-            stricter(self.context.policy_profile, getattr(demands, "policy_profile", None)),
+            stricter(self.profile_name, getattr(demands, "policy_profile", None)),
             self.context.require_human_approval or getattr(demands, "require_human_approval", None) is True,
             rules if own is rules else rules.joined_by(own),
         )

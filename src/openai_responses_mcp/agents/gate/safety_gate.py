@@ -6,6 +6,7 @@ The judge is shown what a human would be shown: the call as it will run, with ea
 import asyncio
 import logging
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,8 @@ from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.policy.rules import Policy
+from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.domain.texts import one_line
 
@@ -30,9 +33,9 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged."""
+    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`."""
 
-    policy_profile: str
+    policy_profile: str | None = None
     require_human_approval: bool = False
     guardrails: AgentGuardrails = NO_GUARDRAILS
 
@@ -46,11 +49,13 @@ class SafetyGate:
         policy_store: PolicyStore,
         masking: Masking | None = None,
         *,
+        rules: PolicyRules | None = None,
         limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
         self._masking = masking or Masking()
+        self._rules = rules
         self._limit_seconds = limit_seconds
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, context: GateContext) -> GateDecision:
@@ -60,13 +65,40 @@ class SafetyGate:
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is no tool of this agent")
         profile = await self.profile(context.policy_profile)
         await context.guardrails.check_call(request)
-        if not is_in_scope(tool, profile):
+        ruling = self._ruling(tool, request.args)
+        if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
             # The call is refused anyway, so the judge is not shown its arguments.
-            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
+            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile, ruling=ruling)
         verdict = await self._verdict(agent, self._shown(request, tool), profile)
-        return decide(tool, verdict, profile, require_human_approval=context.require_human_approval)
+        return decide(tool, verdict, profile, ruling=ruling, require_human_approval=context.require_human_approval)
 
-    async def profile(self, name: str) -> PolicyProfile:
+    async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
+        """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
+        profile = await self.profile(policy_profile)
+        if not is_in_scope(tool, profile):
+            return decide(tool, GateDecision("deny", tool.own_risk, ""), profile)
+        if ruling := self._ruling(tool, {}):
+            decision = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)
+            if decision.decision != "allow":
+                return replace(decision, decision="deny", reason=f"{decision.reason}; the provider runs it unasked")
+        return GateDecision("allow", tool.own_risk, f"in scope of the profile {profile.name}, run by the provider")
+
+    def profile_name(self, chosen: str | None) -> str:
+        return self._policy.profile_name(chosen)
+
+    async def profile(self, chosen: str | None) -> PolicyProfile:
+        """The profile in force, with the scopes of the policy file if that has any."""
+        policy = self._policy
+        return policy.scoped(await self._stored(policy.profile_name(chosen)))
+
+    @property
+    def _policy(self) -> Policy:
+        return self._rules.policy if self._rules else Policy()
+
+    def _ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
+        return self._rules.ruling(tool, args) if self._rules else None
+
+    async def _stored(self, name: str) -> PolicyProfile:
         try:
             return await self._policies.get_profile(name)
         except AgentsError as exc:

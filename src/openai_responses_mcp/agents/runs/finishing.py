@@ -96,7 +96,7 @@ class FinishRun:
         interruptions: Sequence[HumanApprovalRequest] = (),
         unsaved: str | None = None,
     ) -> RunResult:
-        extensions: dict[str, Any] = {"policy_profile": run.guard.context.policy_profile}
+        extensions: dict[str, Any] = {"policy_profile": run.guard.profile_name}
         unwritten = len(self._audit.unwritten)
         troubles = [unsaved, f"{unwritten} audit records are not written yet" if unwritten else None]
         if any(troubles):

@@ -6,7 +6,6 @@ from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
-from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.secrets.masking import Masking
 
@@ -18,6 +17,5 @@ class Guards:
         self._masking = masking
 
     def guard_for(self, run_id: str, agent: Any, extensions: Extensions, user_intent: str) -> RunGuard:
-        profile = extensions.policy_profile or DEFAULT_PROFILE
-        context = GateContext(profile, extensions.require_human_approval, guardrails_of(agent))
+        context = GateContext(extensions.policy_profile, extensions.require_human_approval, guardrails_of(agent))
         return RunGuard(run_id, self._gate, self._audit, self._masking, context, user_intent)

@@ -6,6 +6,7 @@
     agents log [--run RUN] [--since TIME] [--verify]
     agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
+    agents policy check|test FILE
 
 The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
@@ -26,7 +27,7 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerificati
 from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.terminal import doctor
+from openai_responses_mcp.agents.terminal import doctor, policy
 from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import sheet, table
 from openai_responses_mcp.domain.texts import visible
@@ -49,6 +50,8 @@ class Desk:
 def main(argv: Sequence[str]) -> int:
     if list(argv[:1]) == ["doctor"]:
         return doctor.main(argv[1:])
+    if list(argv[:1]) == ["policy"]:
+        return policy.main(argv[1:])
     arguments = _parser().parse_args(list(argv))
     store = arguments.store or os.environ.get("AGENTS_STORE")
     if not store:
@@ -88,7 +91,7 @@ def _shared(default: Any = None) -> argparse.ArgumentParser:
 def _parser() -> argparse.ArgumentParser:
     shared = _shared()
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
-    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor")
+    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor|policy")
     approvals = areas.add_parser("approvals", help="list, show, approve and deny")
     verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny")
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
@@ -101,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         deciding.add_argument("approval_id")
         deciding.add_argument("--comment", metavar="TEXT")
     areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
+    areas.add_parser("policy", help="check a policy file, or try it on the log")
     log = areas.add_parser("log", parents=[shared], help="the audit log")
     log.add_argument("--run", metavar="RUN")
     log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")

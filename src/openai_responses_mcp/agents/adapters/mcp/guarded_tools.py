@@ -22,7 +22,7 @@ from openai_responses_mcp.agents.adapters.mcp.connections import (
     cause_in,
     entry_of,
 )
-from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer, directory_of
 from openai_responses_mcp.agents.adapters.sdk.internals import (
     prefixed_names,
     put_annotations,
@@ -141,6 +141,7 @@ def _pinned(
         risk_level=rules.risk_of(capability.name),
         require_approval=rules.require_approval,
         definition=capability.entry,
+        directory=directory_of(server),
     )
     before = known.get(key)
     if before is not None and not is_same(before, pin):

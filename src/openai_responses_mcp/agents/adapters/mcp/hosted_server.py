@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from agents.mcp import MCPServer
+from agents.mcp import MCPServer, MCPServerStdio
 from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 
@@ -20,12 +20,20 @@ from openai_responses_mcp.agents.mcp.server_config import checked_name, config_f
 class HostedMcpServer(MCPServer):
     """A server of the SDK that connects by itself; put it into an agent's `mcp_servers` or `tools`."""
 
-    def __init__(self, name: str, client: SdkMcpClient, rules: McpRules, pins: DefinitionPins | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: SdkMcpClient,
+        rules: McpRules,
+        pins: DefinitionPins | None = None,
+        directory: str = "",
+    ) -> None:
         super().__init__(require_approval=rules.require_approval, failure_error_function=None)
         self.client = client
         self.rules = rules
         self.given_pins = pins
         self.own_pins = MemoryPins()
+        self.directory = directory
         self._name = checked_name(name)
         self._gateway = McpGateway(open_client)
         self._gateway.attach(self._name, client)
@@ -80,7 +88,7 @@ def hosted_server(
     """From what a user writes to describe a server, or from a server object of the SDK."""
     if not isinstance(server, MCPServer):
         config = config_from(server, name, timeout_ms)
-        return HostedMcpServer(config.name, open_client(config), rules, pins)
+        return HostedMcpServer(config.name, open_client(config), rules, pins, config.cwd or "")
     given: Any = server
     shown = name or re.sub(r"[/\s]+", "-", shown_name(server))
     seconds = float(getattr(given, "client_session_timeout_seconds", None) or timeout_ms / 1000)
@@ -89,4 +97,11 @@ def hosted_server(
         given.max_retry_attempts = 0
     is_connected = getattr(given, "session", None) is not None
     make = ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
-    return HostedMcpServer(shown, make, rules, pins)
+    return HostedMcpServer(shown, make, rules, pins, directory_of(server))
+
+
+def directory_of(server: MCPServer) -> str:
+    """Where a server that runs here was started; nothing where that is this process's own directory."""
+    if isinstance(server, HostedMcpServer):
+        return server.directory
+    return str(server.params.cwd or "") if isinstance(server, MCPServerStdio) else ""

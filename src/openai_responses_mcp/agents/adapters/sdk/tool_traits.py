@@ -44,6 +44,7 @@ class ToolTraits:
     definition: Any = None
     approval_reason: str = ASKS_FOR_APPROVAL
     definition_change: str = ""
+    directory: str = ""
 
 
 @dataclass
@@ -83,6 +84,7 @@ def describe_function(tool: FunctionTool) -> ToolDescription:
         definition_hash=digest(*facts),
         approval_reason=traits.approval_reason,
         definition_change=traits.definition_change,
+        directory=traits.directory,
     )
 
 

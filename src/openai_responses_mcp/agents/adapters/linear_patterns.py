@@ -1,0 +1,33 @@
+"""Patterns on the engine inside pydantic, which takes no longer for a text than its length allows.
+
+Python's own engine tries again and again, and one careless pattern would let an argument keep it busy for hours. This
+one knows no back references and no look-around; everything else is written the same way.
+"""
+
+from collections.abc import Callable
+
+from openai_responses_mcp.agents.policy.ports import Patterns
+from openai_responses_mcp.domain.texts import without_surrogates
+
+
+class LinearPatterns(Patterns):
+    def compile(self, pattern: str) -> Callable[[str], bool]:
+        # Alone first: what is only whole together with what is put around it must not get out of there.
+        _checker(pattern)
+        is_match = _checker(rf"\A(?:{pattern})\z")
+        return lambda text: is_match(without_surrogates(text))
+
+
+def _checker(pattern: str) -> Callable[[str], bool]:
+    # Only a policy with patterns pays for the import.
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
+    except SchemaError as exc:
+        raise ValueError(f"is no pattern that can be used: {_last_words(str(exc))}") from exc
+
+
+def _last_words(message: str) -> str:
+    """The engine shows the pattern with a mark below the place, and says in the end what is wrong."""
+    return message.strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")

@@ -1,0 +1,137 @@
+"""What a policy would have decided about calls in the log, and where the log hides too much to tell."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.calls import ToolDescription
+from openai_responses_mcp.agents.composition import open_stores
+from openai_responses_mcp.agents.gate.deciding import decide
+from openai_responses_mcp.agents.gate.models import Decision, GateDecision
+from openai_responses_mcp.agents.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay
+from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
+from openai_responses_mcp.agents.policy.ruling import Ruling
+from tests.agents.fake_policy import FakePaths
+from tests.agents.policy.reading import a_policy
+
+THRESHOLD = "risk 3 needs a human under the profile balanced"
+
+
+def a_log(decision: str = "needs_human", reason: str = THRESHOLD, risk: int = 3, **args: Any) -> ExecutionLog:
+    return ExecutionLog("r", "c", "decision", decision, "2026", "files/write", "mcp", risk, reason, args)
+
+
+def otherwise(log: ExecutionLog, *rules: Any, **said: Any) -> tuple[Decision | None, str] | None:
+    policy = a_policy(rules=list(rules), **said)
+    profile = policy.scoped(PROFILES[policy.profile_name()])
+    found = decided_otherwise(log, policy, profile, FakePaths())
+    return None if found is None else (found.decision, found.reason)
+
+
+ALLOW = {"tools": ["files/*"], "decide": "allow"}
+ASK = {"tools": ["files/*"], "decide": "ask"}
+DENY = {"tools": ["files/*"], "decide": "deny"}
+
+
+def test_a_policy_that_says_the_same_changes_nothing() -> None:
+    assert otherwise(a_log()) is None
+    assert otherwise(a_log(), ASK) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "said", "found"),
+    [
+        ([ALLOW], {}, ("allow", "the policy file allows it (policy rule 1)")),
+        ([DENY], {}, ("deny", "the policy file refuses it (policy rule 1)")),
+        ([{"tools": ["*"], "risk": 5}], {}, ("deny", "risk 5 is refused by the profile balanced")),
+        ([], {"profile": "fast"}, ("allow", "risk 3 runs alone under the profile fast")),
+        ([], {"scopes": []}, ("deny", "mcp:files/write is outside the scopes of the profile balanced")),
+        ([{"tools": ["other/*"], "decide": "deny"}], {}, None),
+    ],
+)
+def test_a_call_is_decided_anew(rules: list[Any], said: Any, found: Any) -> None:
+    assert otherwise(a_log(), *rules, **said) == found
+
+
+def test_the_arguments_of_the_log_are_looked_at() -> None:
+    rule = {**DENY, "when": {"path": "/etc/**"}}
+    assert otherwise(a_log(path="/tmp/x"), rule) is None
+    assert otherwise(a_log(path="/tmp/../etc/x"), rule) is not None
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_lifted"),
+    [
+        (THRESHOLD, True),
+        ("mcp:files/write is outside the scopes of the profile strict", True),
+        ("a reason of mine (policy rule 2)", True),
+        ("the tool asks for approval", False),
+        (f"{THRESHOLD}; the tool asks for approval", False),
+        ("the judge said so", False),
+        ("AGENTS-E-GATE-EVAL: The judge took too long", False),
+        ("", False),
+    ],
+)
+def test_what_other_voices_said_remains(reason: str, is_lifted: bool) -> None:
+    assert (otherwise(a_log(reason=reason), ALLOW) is not None) is is_lifted
+    stricter = otherwise(a_log(reason=reason), DENY)
+    assert stricter is not None
+    assert stricter[0] == "deny"
+
+
+def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
+    tool = ToolDescription("files/write", "mcp")
+    outside = PolicyProfile("strict", 1, 5, ())
+    rulings = [None, *(Ruling.of(rule) for rule in a_policy(rules=[ASK, {**DENY, "reason": "not\nhere"}]).rules)]
+    for ruling, risk, profile in itertools.product(rulings, range(1, 6), [*PROFILES.values(), outside]):
+        decision = decide(tool, GateDecision("allow", risk, ""), profile, ruling=ruling)
+        if decision.decision == "deny":
+            assert otherwise(a_log("deny", decision.reason), ASK) is not None
+        if decision.decision == "needs_human":
+            assert otherwise(a_log("needs_human", decision.reason), ALLOW) is not None
+
+
+@pytest.mark.parametrize(
+    "value", ["***", "a***b", "‹OPENAI_API_KEY›", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
+)
+def test_a_rule_that_looks_at_a_masked_value_cannot_be_told(value: Any) -> None:
+    found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
+    assert found == (None, "rule 1 looks at /key, which the log hides")
+
+
+def test_a_masked_value_that_makes_no_difference_is_no_doubt() -> None:
+    hidden = {**ASK, "when": {"key": "x"}}
+    assert otherwise(a_log(key="***"), hidden) is None
+    assert otherwise(a_log(key="***", path="a"), {**DENY, "when": {"key": "x", "path": "b"}}) is None
+    assert otherwise(a_log(key="***"), {"tools": ["other/*"], "when": {"key": "x"}, "decide": "deny"}) is None
+    assert otherwise(a_log(key="***"), {**DENY, "when": {"key": "x"}}, DENY) == (
+        "deny",
+        "the policy file refuses it (policy rule 1)",
+    )
+
+
+@pytest.mark.parametrize("value", ["plain", "a * b", 5, None, ["x"], {"a": "‹ open"}])
+def test_what_is_shown_is_not_masked(value: Any) -> None:
+    assert not is_masked(value)
+
+
+def test_only_decisions_on_calls_are_replayed() -> None:
+    call = a_log()
+    others = [
+        ExecutionLog("r", "c", "started", "started", "2026", "files/write", "mcp"),
+        ExecutionLog("r", "hosted:function:web_search", "decision", "allow", "2026", "web_search", "function"),
+        ExecutionLog("r", "d", "decision", "something", "2026", "files/write", "mcp"),
+        ExecutionLog("r", "e", "decision", "allow", "2026", "x", ""),
+    ]
+    assert recorded_calls([call, *others]) == [call]
+
+
+async def test_a_log_is_replayed_under_the_stores_profile() -> None:
+    stores = open_stores()
+    await stores.logs.append(a_log())
+    await stores.policies.set_profile(PolicyProfile("balanced", 4, 5, ("mcp:*",)))
+    found = await replay(a_policy(), stores.policies, stores.logs, FakePaths())
+    assert found.calls == 1
+    assert [one.decision for one in found.found] == ["allow"]
