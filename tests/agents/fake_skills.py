@@ -1,4 +1,4 @@
-"""What skills need from outside, without a disk, a YAML reader, a schema library or the SDK."""
+"""What skills need from outside, without a disk, a YAML reader or the SDK."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.models import FoundSkill, LoadedSkill, SkillManifest, SkillSummary
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
-from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SchemaChecker, SkillFolder, SkillToolMaker
-
-_TYPES: Mapping[str, type] = {"object": dict, "string": str, "integer": int, "array": list}
+from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SkillFolder, SkillToolMaker
 
 
 class FakeSkillFolder(SkillFolder):
@@ -59,28 +58,6 @@ class FakeFrontMatter(FrontMatterReader):
             raise AgentsError("AGENTS-E-SKILL-PARSE", "front matter: no JSON") from exc
 
 
-class FakeSchemas(SchemaChecker):
-    """Knows `type`, `required` and `properties`."""
-
-    def check(self, schema: Mapping[str, Any]) -> None:
-        if schema.get("type", "object") not in _TYPES:
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", "No such type")
-        if "$ref" in schema:
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", "References lead nowhere")
-        for part in schema.get("properties", {}).values():
-            self.check(part)
-
-    def problem_with(self, value: Any, schema: Mapping[str, Any]) -> str | None:
-        if "type" in schema and not isinstance(value, _TYPES[schema["type"]]):
-            return f"it: is no {schema['type']}"
-        missing = [name for name in schema.get("required", ()) if name not in value]
-        if missing:
-            return f"it: {missing[0]} is required"
-        parts = schema.get("properties", {})
-        found = (self.problem_with(value[name], part) for name, part in parts.items() if name in value)
-        return next((problem for problem in found if problem), None)
-
-
 @dataclass(frozen=True)
 class FakeSkillTool:
     name: str
@@ -88,11 +65,10 @@ class FakeSkillTool:
 
 
 class FakeSkillTools(SkillToolMaker):
-    def __init__(self, schemas: SchemaChecker) -> None:
-        self._schemas = schemas
-
     def skill_tool(self, skill: LoadedSkill) -> FakeSkillTool:
-        self._schemas.check(skill.descriptor.input_schema)
+        problem = problem_in(skill.descriptor.input_schema)
+        if problem:
+            raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
         return FakeSkillTool(tool_name_for(skill.descriptor.skill_id), skill.manifest.overview)
 
     def introspection_tools(

@@ -1,13 +1,12 @@
 """The examples of the documentation, run as a reader would run them, on stand-ins for the models."""
 
-import ast
 import asyncio
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,9 @@ from tests.agents.adapters.models.stand_in import KEY, ChatStandIn, calls
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
 
-# A process that imports an SDK first.
-SLOW_START_SECONDS = 30.0
+# Processes that import an SDK first, on a busy machine.
+SLOW_START_SECONDS = 60.0
+TWO_SLOW_STARTS_SECONDS = 100.0
 
 
 def example(name: str) -> Any:
@@ -125,17 +125,56 @@ def test_run_as_a_program_a_provider_that_is_not_set_up_says_what_it_lacks() -> 
     assert "OPENAI_API_KEY" in done.stdout
 
 
-@pytest.mark.parametrize("page", ["skills.md", "providers.md"])
-@pytest.mark.usefixtures("ollama")
-async def test_the_blocks_of_a_page_run_from_top_to_bottom(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# ---------------------------------------------------------------------------------------------------------------------
+# A worker and somebody who decides, in two processes
+
+STORE = "sqlite:///agents.db"
+
+
+def at_the_desk(answer: str) -> tuple[list[str], str]:
+    return [sys.executable, str(EXAMPLES / "approval_desk.py"), STORE], f"{answer}\n"
+
+
+def in_a_terminal(answer: str) -> tuple[list[str], str]:
+    verb = "approve" if answer == "y" else "deny"
+    command = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", verb, "APPROVAL", "--store", STORE]
+    return command, ""
+
+
+@asynccontextmanager
+async def started(command: list[str], pipes: Any) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(*command, **pipes)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.mark.parametrize("decide", [at_the_desk, in_a_terminal])
+@pytest.mark.parametrize("answer", ["y", "n"])
+async def test_a_worker_goes_on_when_somebody_has_decided_in_another_process(
+    tmp_path: Path, ollama: ChatStandIn, decide: Any, answer: str
 ) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert blocks
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "skills").symlink_to(EXAMPLES / "skills", target_is_directory=True)
-    names: dict[str, Any] = {}
-    for block in blocks:
-        made = eval(compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
-        if made is not None:
-            await asyncio.wait_for(made, 5)
+    ollama.enqueue(calls("send_letter", {"to": "Sato", "text": "The parcel is late."}), "Sato knows.")
+    environ = {**os.environ, "PYTHONPATH": str(Path(sys.modules["openai_responses_mcp"].__path__[0]).parent)}
+    command = [sys.executable, str(EXAMPLES / "approval_worker.py"), STORE, "Tell Sato that the parcel is late"]
+    pipes: Any = {"cwd": tmp_path, "env": environ, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)}
+    async with asyncio.timeout(TWO_SLOW_STARTS_SECONDS), started(command, pipes) as worker:
+        assert worker.stdout is not None
+        said, _, approval = (await worker.stdout.readline()).decode().strip().partition(": ")
+        assert said == "waiting for a decision"
+        assert not (tmp_path / "outbox.txt").exists()
+        command, typed = decide(answer)
+        async with started([word.replace("APPROVAL", approval) for word in command], pipes) as decider:
+            shown, problem = await decider.communicate(typed.encode())
+        assert (decider.returncode, problem) == (0, b"")
+        assert "The parcel is late." in shown.decode() or decide is in_a_terminal
+        out, err = await worker.communicate()
+    if answer == "y":
+        assert (worker.returncode, out.decode().strip(), err) == (0, "Sato knows.", b"")
+        assert (tmp_path / "outbox.txt").read_text() == "Sato: The parcel is late.\n"
+    else:
+        assert (worker.returncode, err.decode().partition(":")[0]) == (1, "AGENTS-E-GATE-DENIED")
+        assert not (tmp_path / "outbox.txt").exists()

@@ -187,7 +187,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = _resolve(name)
     except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] in ("agents", "jsonschema", "mcp", "sqlalchemy", "psycopg"):
+        if (exc.name or "").partition(".")[0] in ("agents", "mcp", "sqlalchemy", "psycopg"):
             raise ImportError(f"{_HERE}.{name} needs the extra 'agents': {_INSTALL}") from exc
         raise
     globals()[name] = value

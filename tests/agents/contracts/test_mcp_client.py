@@ -10,11 +10,11 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.models import McpServerConfig
 from openai_responses_mcp.agents.mcp.ports import McpClient
 from tests.agents.adapters.mcp.conftest import wild
-from tests.agents.adapters.mcp.wild_server import ECHO
+from tests.agents.adapters.mcp.wild_server import ECHO, ERRORS
 from tests.agents.fakes import BROKEN, REJECTED, FakeMcpClient, within
 
 Make = Callable[[str], McpClient]
-OUTCOMES: dict[str, Any] = {"good": "hi", "refuses": REJECTED, "dies": BROKEN}
+OUTCOMES: dict[str, Any] = {"good": "hi", "dies": BROKEN, **dict.fromkeys(ERRORS, REJECTED)}
 
 
 def fake(behaviour: str) -> McpClient:
@@ -56,8 +56,9 @@ async def test_a_call_gives_back_what_the_tool_did(make: Make) -> None:
     assert "hi" in str(await within(make("good").call_tool("echo", {"text": "hi"})))
 
 
-async def test_an_error_of_the_server_is_a_rejection(make: Make) -> None:
-    assert await reason_of(make("refuses")) == "rejected"
+@pytest.mark.parametrize("behaviour", ERRORS)
+async def test_an_error_of_the_server_is_a_rejection(make: Make, behaviour: str) -> None:
+    assert await reason_of(make(behaviour)) == "rejected"
 
 
 async def test_a_call_of_which_nothing_is_known_is_broken(make: Make) -> None:

@@ -5,20 +5,19 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.skills.json_schemas import JsonSchemas
 from openai_responses_mcp.agents.adapters.skills.skill_tools import SdkSkillTools
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.skills.models import LoadedSkill, SkillDescriptor, SkillManifest
 from openai_responses_mcp.agents.skills.ports import SkillToolMaker
-from tests.agents.fake_skills import FakeSchemas, FakeSkillFolder, FakeSkillTools
+from tests.agents.fake_skills import FakeSkillFolder, FakeSkillTools
 
 
 def fake() -> SkillToolMaker:
-    return FakeSkillTools(FakeSchemas())
+    return FakeSkillTools()
 
 
 def for_the_sdk() -> SkillToolMaker:
-    return SdkSkillTools(FakeSkillFolder("/skills", {}), JsonSchemas())
+    return SdkSkillTools(FakeSkillFolder("/skills", {}))
 
 
 @pytest.fixture(params=[pytest.param(fake, id="fake"), pytest.param(for_the_sdk, id="sdk")])

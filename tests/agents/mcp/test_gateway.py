@@ -100,6 +100,18 @@ async def test_a_call_is_repeated_only_where_that_is_safe(
     assert (len(client.calls), slept) == (calls, pauses)
 
 
+async def test_arguments_that_do_not_fit_the_schema_are_not_sent() -> None:
+    client = FakeMcpClient([{**ENTRY, "inputSchema": {"type": "object", "required": ["text"]}}])
+    client.outcomes.append("fine")
+    gateway, _ = gateway_to(client)
+    await gateway.register(SERVER)
+    with pytest.raises(AgentsError) as caught:
+        await gateway.call("notes", "echo", {}, is_repeatable=True)
+    assert (caught.value.code, caught.value.details["reason"]) == ("AGENTS-E-MCP-EXEC", "rejected")
+    assert client.calls == []
+    assert await gateway.call("notes", "echo", {"text": "hi"}) == "fine"
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Writing a server down
 

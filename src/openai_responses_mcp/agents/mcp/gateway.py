@@ -8,11 +8,11 @@ again only where the user said that the tool may be repeated.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpServerConfig, McpServerHandle
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins, McpClient
 
@@ -30,10 +30,10 @@ class MemoryPins(DefinitionPins):
     def __init__(self) -> None:
         self._pins: dict[str, str] = {}
 
-    def get(self, tool: str) -> str | None:
-        return self._pins.get(tool)
+    async def known(self) -> Mapping[str, str]:
+        return self._pins
 
-    def put(self, tool: str, pin: str) -> None:
+    async def put(self, tool: str, pin: str) -> None:
         self._pins[tool] = pin
 
 
@@ -42,32 +42,38 @@ class McpGateway:
         self._open = open_client
         self._sleep = sleep
         self._clients: dict[str, McpClient] = {}
+        self._capabilities: dict[str, Mapping[str, McpCapability]] = {}
 
     async def register(self, config: McpServerConfig) -> McpServerHandle:
         """Connect and look. A server of the same name takes the place of the one before."""
         client = self._open(config)
         try:
-            capabilities = checked_capabilities(config.name, await client.list_tools())
+            capabilities = await _listed(config.name, client)
         except AgentsError:
             await client.close()
             raise
         await self._forget(config.name)
-        self.attach(config.name, client)
+        self.attach(config.name, client, capabilities)
         return McpServerHandle(config.name, tuple(capabilities))
 
-    def attach(self, server_id: str, client: McpClient) -> None:
+    def attach(self, server_id: str, client: McpClient, capabilities: Sequence[McpCapability] = ()) -> None:
         """Take in a server without looking; its client connects when it is first asked."""
         self._clients[server_id] = client
+        self._capabilities[server_id] = {one.name: one for one in capabilities}
 
     async def introspect(self, server_id: str) -> list[McpCapability]:
-        return checked_capabilities(server_id, await self._client(server_id).list_tools())
+        return await _listed(server_id, self._client(server_id))
 
     async def call(self, server_id: str, tool: str, args: Mapping[str, Any], *, is_repeatable: bool = False) -> Any:
-        """What the tool gave back. Only below the gate: nothing is asked here before the call is made.
+        """What the tool gave back. Only below the gate: nobody is asked here before the call is made.
 
-        Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran.
+        Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran. Where the
+        tool's schema is known, arguments that do not fit it are not sent.
         """
         client, shown = self._client(server_id), f"{server_id}/{tool}"
+        capability = self._capabilities[server_id].get(tool)
+        if capability is not None:
+            await check_arguments(server_id, capability, args)
         for repetition in range(MOST_REPETITIONS + 1):
             began = time.monotonic()
             try:
@@ -88,13 +94,20 @@ class McpGateway:
 
     async def _forget(self, server_id: str) -> None:
         client = self._clients.pop(server_id, None)
+        self._capabilities.pop(server_id, None)
         if client is not None:
             await client.close()
 
     def _client(self, server_id: str) -> McpClient:
         if server_id not in self._clients:
-            raise AgentsError("AGENTS-E-MCP-UNREACHABLE", "No MCP server is registered under this id")
+            message = "No MCP server is registered under this id; register it first"
+            raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message)
         return self._clients[server_id]
+
+
+async def _listed(server_id: str, client: McpClient) -> list[McpCapability]:
+    # In a thread: a list may be long, and every schema in it is read.
+    return await asyncio.to_thread(checked_capabilities, server_id, await client.list_tools())
 
 
 def _is_unknown(failure: AgentsError) -> bool:

@@ -63,11 +63,11 @@ class McpRules:
         levels: Any = self.risk_levels
         repeatable: Any = self.repeatable
         if type(self.require_approval) is not bool:
-            raise schema_error("require_approval is true or false")
+            raise schema_error("require_approval must be True or False")
         if not isinstance(levels, Mapping) or not all(map(is_risk_level, levels.values())):
-            raise schema_error("risk_levels gives each tool a whole number from 1 to 5")
+            raise schema_error("risk_levels must give each tool a whole number from 1 to 5")
         if isinstance(repeatable, str) or not all(isinstance(name, str) for name in repeatable):
-            raise schema_error("repeatable is a list of the names of tools")
+            raise schema_error("repeatable must be a list of names of tools")
         object.__setattr__(self, "repeatable", frozenset(repeatable))
 
     def risk_of(self, tool: str) -> int | None:

@@ -21,9 +21,10 @@ def config_from(server: Any, name: str | None, timeout_ms: int) -> McpServerConf
     given = dict(server) if isinstance(server, Mapping) else _written(server)
     unknown = sorted(set(given) - {"command", "args", "env", "cwd", "url", "headers", "name"})
     if unknown:
-        raise schema_error(f"An MCP server has no {', '.join(unknown)}")
+        known = "command, args, env, cwd, url, headers and name"
+        raise schema_error(f"An MCP server is described by {known}, not by {', '.join(unknown)}")
     if bool(given.get("command")) == bool(given.get("url")):
-        raise schema_error("An MCP server is a command or a url")
+        raise schema_error("An MCP server is described by a command or a url, and not by both")
     url = str(given.get("url") or "")
     if url:
         _check_url(url)
@@ -52,23 +53,25 @@ def _written(server: Any) -> dict[str, Any]:
         try:
             return {"command": shlex.split(server)}
         except ValueError as exc:
-            raise schema_error("The command of an MCP server has a quote that is not closed") from exc
+            raise schema_error("The command of an MCP server has a quote that is not closed; give a list") from exc
     if isinstance(server, list | tuple):
         return {"command": server}
-    raise schema_error("An MCP server is a command, a URL or a server object of the SDK")
+    raise schema_error(
+        "Describe an MCP server by a command, a URL, a mapping with either, or a server object of the SDK"
+    )
 
 
 def _words(value: Any) -> tuple[str, ...]:
     words = (value,) if isinstance(value, str) else tuple(value or ())
     if not all(isinstance(word, str) for word in words):
-        raise schema_error("The command of an MCP server is made of texts")
+        raise schema_error("The command of an MCP server is a text or a list of texts")
     return words
 
 
 def _texts(value: Any, what: str) -> dict[str, str]:
     texts = dict(value or {})
     if not all(isinstance(name, str) and isinstance(text, str) for name, text in texts.items()):
-        raise schema_error(f"The {what} of an MCP server are names and texts")
+        raise schema_error(f"The {what} of an MCP server is a mapping from names to texts")
     return texts
 
 
@@ -77,13 +80,13 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as exc:
-        raise schema_error("The url of an MCP server is no address") from exc
+        raise schema_error("The url of an MCP server cannot be read; check its host and port") from exc
     if not host or parts.scheme not in ("http", "https"):
-        raise schema_error("The url of an MCP server is an https:// address with a host")
+        raise schema_error("The url of an MCP server must be an https:// address with a host")
     if parts.scheme == "http" and not is_loopback(host):
-        raise schema_error("The url of an MCP server is an https:// address; http:// is for this machine only")
+        raise schema_error("The url of an MCP server must begin with https://; http:// is for this machine only")
     if parts.username is not None or parts.password is not None:
-        raise schema_error("The url of an MCP server has no user name or password; use headers")
+        raise schema_error("The url of an MCP server may not hold a user name or password; use headers")
 
 
 def _host_of(url: str) -> str:

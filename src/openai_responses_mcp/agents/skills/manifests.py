@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.schemas.fitting import find_problem
+from openai_responses_mcp.agents.schemas.steps import Steps
 from openai_responses_mcp.agents.skills.models import (
     LONGEST_DESCRIPTION,
     SkillDescriptor,
@@ -25,7 +27,10 @@ from openai_responses_mcp.agents.skills.parsing import (
     sections_of,
     split_front_matter,
 )
-from openai_responses_mcp.agents.skills.ports import SchemaChecker, SkillToolMaker
+from openai_responses_mcp.agents.skills.ports import SkillToolMaker
+
+# For all examples of a skill together: a folder may hold hundreds of skills.
+MOST_STEPS_FOR_EXAMPLES = 50_000
 
 DEFAULT_INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -38,8 +43,7 @@ DEFAULT_INPUT_SCHEMA: Mapping[str, Any] = {
 class SkillMetadataExtractor:
     """What can be told about a skill from its text."""
 
-    def __init__(self, schemas: SchemaChecker, tools: SkillToolMaker) -> None:
-        self._schemas = schemas
+    def __init__(self, tools: SkillToolMaker) -> None:
         self._tools = tools
 
     def extract_manifest(
@@ -50,12 +54,14 @@ class SkillMetadataExtractor:
         sections = sections_of(body)
         overview = _overview(front_matter, sections, body)
         if not overview:
-            raise AgentsError("AGENTS-E-SKILL-PARSE", "There is nothing that says what the skill is for")
+            raise AgentsError(
+                "AGENTS-E-SKILL-PARSE", "There is nothing that says what the skill is for; write a description"
+            )
         constraints = section_named(sections, CONSTRAINT_HEADINGS)
         return SkillManifest(
             skill_id=descriptor.skill_id,
             overview=overview,
-            usage_examples=tuple(self._examples(sections, descriptor)),
+            usage_examples=tuple(_examples(sections, descriptor)),
             constraints=tuple(list_items(constraints.text)) if constraints else (),
             input_schema=descriptor.input_schema,
             tags=_tags(front_matter, sections),
@@ -64,22 +70,6 @@ class SkillMetadataExtractor:
     def build_introspection_tools(self, manifests: Sequence[SkillManifest]) -> list[Any]:
         summaries = [SkillSummary(one.skill_id, one.skill_id, one.overview, one.tags) for one in manifests]
         return self._tools.introspection_tools(summaries, manifests)
-
-    def _examples(self, sections: list[Section], descriptor: SkillDescriptor) -> list[SkillExample]:
-        section = section_named(sections, EXAMPLE_HEADINGS)
-        if section is None:
-            return []
-        is_default = descriptor.input_schema == DEFAULT_INPUT_SCHEMA
-        examples: list[SkillExample] = []
-        for number, fence in enumerate(section.fences, start=1):
-            example = _example_from(fence, number, takes_text=is_default)
-            if example is None:
-                continue
-            problem = self._schemas.problem_with(dict(example.input), descriptor.input_schema)
-            if problem:
-                raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"Example {number} does not fit the input schema: {problem}")
-            examples.append(example)
-        return examples
 
 
 def summary_of(manifest: SkillManifest) -> SkillManifest:
@@ -104,6 +94,24 @@ def _tags(matter: Mapping[str, Any] | None, sections: list[Section]) -> tuple[st
         written = written.replace("、", ",").split(",")
     tags = [str(tag).strip() for tag in written] if isinstance(written, list) else []
     return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+def _examples(sections: list[Section], descriptor: SkillDescriptor) -> list[SkillExample]:
+    section = section_named(sections, EXAMPLE_HEADINGS)
+    if section is None:
+        return []
+    is_default = descriptor.input_schema == DEFAULT_INPUT_SCHEMA
+    examples: list[SkillExample] = []
+    steps = Steps(MOST_STEPS_FOR_EXAMPLES)
+    for number, fence in enumerate(section.fences, start=1):
+        example = _example_from(fence, number, takes_text=is_default)
+        if example is None:
+            continue
+        problem = find_problem(dict(example.input), descriptor.input_schema, steps)
+        if problem:
+            raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"Example {number} does not fit the input schema: {problem}")
+        examples.append(example)
+    return examples
 
 
 def _example_from(fence: Fence, number: int, *, takes_text: bool) -> SkillExample | None:

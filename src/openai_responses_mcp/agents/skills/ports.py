@@ -1,6 +1,6 @@
-"""What skills need from outside: a folder, a YAML reader, a schema checker, and a maker of tools."""
+"""What skills need from outside: a folder, a YAML reader, and a maker of tools."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from openai_responses_mcp.agents.errors import AgentsError
@@ -23,16 +23,6 @@ class SkillFolder(Protocol):
 class FrontMatterReader(Protocol):
     def read(self, yaml: str) -> Any:
         """Plain data. Raises `AGENTS-E-SKILL-PARSE`."""
-        ...
-
-
-class SchemaChecker(Protocol):
-    def check(self, schema: Mapping[str, Any]) -> None:
-        """Raises `AGENTS-E-SKILL-SCHEMA` for what is no JSON Schema that can be checked against right here."""
-        ...
-
-    def problem_with(self, value: Any, schema: Mapping[str, Any]) -> str | None:
-        """Why the value does not fit, in one sentence."""
         ...
 
 

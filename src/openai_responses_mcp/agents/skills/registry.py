@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, SkillMetadataExtractor, summary_of
 from openai_responses_mcp.agents.skills.models import (
     LONGEST_DESCRIPTION,
@@ -31,7 +32,7 @@ from openai_responses_mcp.agents.skills.parsing import (
     skill_id_for,
     split_front_matter,
 )
-from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SchemaChecker, SkillFolder, SkillToolMaker
+from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SkillFolder, SkillToolMaker
 
 DetailLevel = Literal["summary", "full"]
 LONGEST_NAME = 64
@@ -39,14 +40,11 @@ LONGEST_COMPATIBILITY = 500
 
 
 class SkillRegistry:
-    def __init__(
-        self, folder: SkillFolder, front_matter: FrontMatterReader, schemas: SchemaChecker, tools: SkillToolMaker
-    ) -> None:
+    def __init__(self, folder: SkillFolder, front_matter: FrontMatterReader, tools: SkillToolMaker) -> None:
         self._folder = folder
         self._front_matter = front_matter
-        self._schemas = schemas
         self._tools = tools
-        self._extractor = SkillMetadataExtractor(schemas, tools)
+        self._extractor = SkillMetadataExtractor(tools)
 
     async def load_from_directory(self, dir: str, mode: SkillMode = "function_tool") -> SkillList:
         if mode not in get_args(SkillMode):
@@ -104,34 +102,40 @@ class SkillRegistry:
         descriptor = SkillDescriptor(
             skill_id=skill_id,
             mode=mode,
-            input_schema=self._schema_under(sections, INPUT_HEADINGS) or DEFAULT_INPUT_SCHEMA,
-            output_schema=self._schema_under(sections, OUTPUT_HEADINGS, is_optional=True),
+            input_schema=_schema_under(sections, INPUT_HEADINGS) or DEFAULT_INPUT_SCHEMA,
+            output_schema=_schema_under(sections, OUTPUT_HEADINGS, is_optional=True),
         )
         manifest = self._extractor.extract_manifest(descriptor, found.text, matter)
         return LoadedSkill(descriptor, manifest, found.source_path, name, body, found.files, matter)
 
-    def _schema_under(
-        self, sections: list[Section], names: frozenset[str], *, is_optional: bool = False
-    ) -> Mapping[str, Any] | None:
-        """The first fenced JSON below one of these headings. An output may be shown by example instead."""
-        section = section_named(sections, names)
-        fence = next((one for one in section.fences if one.language == "json"), None) if section else None
-        if section is None or fence is None:
+
+def _schema_under(
+    sections: list[Section], names: frozenset[str], *, is_optional: bool = False
+) -> Mapping[str, Any] | None:
+    """The first fenced JSON below one of these headings. An output may be shown by example instead."""
+    section = section_named(sections, names)
+    fence = next((one for one in section.fences if one.language == "json"), None) if section else None
+    if section is None or fence is None:
+        return None
+    try:
+        return _schema_from(fence.text)
+    except AgentsError as exc:
+        if is_optional:
             return None
-        try:
-            schema = json.loads(fence.text)
-            if not isinstance(schema, dict) or schema.get("type") != "object":
-                raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"The JSON under {section.title} is no schema of an object")
-            self._schemas.check(schema)
-        except (ValueError, RecursionError) as exc:
-            if is_optional:
-                return None
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"The schema under {section.title} is not JSON") from exc
-        except AgentsError:
-            if is_optional:
-                return None
-            raise
-        return schema
+        raise AgentsError(exc.code, f"Under {section.title}: {exc.message}") from exc
+
+
+def _schema_from(text: str) -> Mapping[str, Any]:
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", "The schema is not JSON; check its commas and quotes") from exc
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", 'The JSON is no schema of an object; it needs "type": "object"')
+    problem = problem_in(schema)
+    if problem:
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
+    return schema
 
 
 def _loaded(skills: Any) -> list[LoadedSkill]:
@@ -145,12 +149,15 @@ def _loaded(skills: Any) -> list[LoadedSkill]:
 
 def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
     if not isinstance(matter, dict):
-        raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter is no list of names and values")
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter must be names with values, such as name: my-skill")
     for key in ("name", "description"):
         if not isinstance(matter.get(key), str) or not matter[key].strip():
-            raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter lacks {key}, which is a text")
+            raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter needs {key}, a text")
     if len(matter["description"]) > LONGEST_DESCRIPTION:
-        raise AgentsError("AGENTS-E-SKILL-PARSE", f"description may have {LONGEST_DESCRIPTION} characters")
+        raise AgentsError(
+            "AGENTS-E-SKILL-PARSE",
+            f"description may have at most {LONGEST_DESCRIPTION} characters; put the rest into the text below",
+        )
     compatibility = matter.get("compatibility")
     if compatibility is not None:
         is_fine = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
@@ -162,5 +169,5 @@ def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
 
 def _first_title(sections: list[Section]) -> str:
     if not sections or not sections[0].title:
-        raise AgentsError("AGENTS-E-SKILL-PARSE", "There is neither front matter nor a heading that names the skill")
+        raise AgentsError("AGENTS-E-SKILL-PARSE", "Nothing names the skill; write front matter, or a heading")
     return sections[0].title

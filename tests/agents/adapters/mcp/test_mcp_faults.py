@@ -45,6 +45,8 @@ async def failure_of(server: Any, *, seconds: float = 10) -> AgentsError:
         ("no-name", SCHEMA),
         ("no-schema", SCHEMA),
         ("bad-properties", SCHEMA),
+        ("bad-type", SCHEMA),
+        ("reference-out", SCHEMA),
         ("bad-list", SCHEMA),
         ("dies", EXEC),
         ("garbage", EXEC),
@@ -139,7 +141,14 @@ async def test_a_refused_call_is_never_repeated_even_if_it_may_be(host: Host, tm
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"), [("refuses", "AGENTS-E-MCP-EXEC"), ("fails", "The tool reports a failure: out of paper")]
+    ("behaviour", "told"),
+    [
+        ("refuses", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: text must be short"),
+        ("says-own", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: the database is read-only"),
+        ("says-closed", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: Connection closed"),
+        ("says-timeout", "AGENTS-E-MCP-EXEC: wild/echo was refused by its server: Request"),
+        ("fails", "The tool reports a failure: out of paper"),
+    ],
 )
 async def test_what_the_server_says_went_wrong_is_told_to_the_model(
     host: Host, tmp_path: Path, behaviour: str, told: str
@@ -188,6 +197,36 @@ async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, 
     assert "called" not in log.read_text()
 
 
+@pytest.mark.parametrize("is_plain", [False, True])
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [({"text": 7}, "text: must be string"), ({}, 'it: lacks "text"'), ({"text": None}, "text: must")],
+)
+async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(
+    host: Host, tmp_path: Path, args: dict[str, Any], problem: str, is_plain: bool
+) -> None:
+    log = tmp_path / "log"
+    command = wild("good", log)
+    params: Any = {"command": command[0], "args": command[1:]}
+    async with (
+        MCPServerStdio(params, name="wild")
+        if is_plain
+        else host(command, name="wild", require_approval=False) as server
+    ):
+        told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", args)
+    assert told.startswith("AGENTS-E-MCP-EXEC: wild/echo was not called, because its arguments do not fit its schema")
+    assert problem in told
+    assert "called" not in log.read_text()
+
+
+async def test_arguments_that_take_for_ever_to_check_do_not_reach_the_server(host: Host, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    server = host(wild("endless-schema", log), name="wild", require_approval=False)
+    told = await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": 7}, seconds=30)
+    assert "too many steps" in told
+    assert "called" not in log.read_text()
+
+
 def test_a_program_that_ends_while_a_server_starts_leaves_no_server_behind(tmp_path: Path) -> None:
     # Reading from a pipe waits for the server to have started, without looking again and again.
     os.mkfifo(tmp_path / "pipe")
@@ -227,3 +266,27 @@ async def test_all_who_wait_for_a_server_learn_that_it_cannot_be_reached(host: H
     server = host(wild("never-starts"), name="wild")
     codes = await asyncio.gather(*(code_of(server.connect()) for _ in range(2)))
     assert codes == [UNREACHABLE, UNREACHABLE]
+
+
+@pytest.mark.parametrize("behaviour", ["children", "stubborn-children", "dies-with-children"])
+async def test_what_a_server_has_started_ends_with_it(host: Host, tmp_path: Path, behaviour: str) -> None:
+    # The child holds the other end of the pipe: reading ends when it does.
+    os.mkfifo(tmp_path / "pipe")
+    reading = asyncio.create_task(asyncio.to_thread((tmp_path / "pipe").read_text))
+    server = host(wild(behaviour, tmp_path / "pipe"), name="wild", require_approval=False)
+    if behaviour.startswith("dies"):
+        failure = await failure_of(server)
+        # Noticed at once, and not when the time for an answer is over.
+        assert (failure.code, "the connection broke" in failure.message) == (EXEC, True)
+    else:
+        assert await call(create_runner(safety_agent=FakeJudge()), server, "wild/echo", {"text": "hi"}) == "hi"
+        assert not reading.done()
+        await asyncio.wait_for(server.close(), 30)
+    assert await asyncio.wait_for(reading, 30) == "here\n"
+
+
+async def test_a_message_longer_than_any_breaks_the_connection(host: Host, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    failure = await failure_of(host(wild("floods", log), name="wild", require_approval=False), seconds=30)
+    assert (failure.code, failure.details["reason"]) == (EXEC, "broken")
+    assert log.read_text().count("called") == 1

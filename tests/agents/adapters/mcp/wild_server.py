@@ -7,13 +7,17 @@ What it did is written to the file, one word per line.
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 ARGUMENTS = sys.argv[1:] if __name__ == "__main__" else []
 BEHAVIOUR = ARGUMENTS[0] if ARGUMENTS else "good"
-FILE = Path(ARGUMENTS[1]) if len(ARGUMENTS) > 1 else None
+HAS_CHILDREN = BEHAVIOUR.endswith("children")
+PLACE = Path(ARGUMENTS[1]) if len(ARGUMENTS) > 1 else None
+# A server with children leaves the file to them.
+FILE = None if HAS_CHILDREN else PLACE
 
 ECHO: dict[str, Any] = {
     "name": "echo",
@@ -34,14 +38,55 @@ CHANGES: dict[str, dict[str, Any]] = {
     "annotations": {"annotations": {"readOnlyHint": True, "destructiveHint": True}},
     "meta": {"_meta": {"version": 2}},
 }
+# Each level refers to the next one three times.
+ENDLESS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"$ref": "#/$defs/0"}},
+    "$defs": {
+        **{str(level): {"anyOf": [{"$ref": f"#/$defs/{level + 1}"}] * 3} for level in range(20)},
+        "20": {"type": "string"},
+    },
+}
 LISTS: dict[str, Any] = {
     "twice": [ECHO, {**ECHO, "description": "Another one of the same name."}],
     "no-name": [{**ECHO, "name": ""}],
     "no-schema": [{**ECHO, "inputSchema": {"type": "string"}}],
     "bad-properties": [{**ECHO, "inputSchema": {"type": "object", "properties": ["text"]}}],
+    "bad-type": [{**ECHO, "inputSchema": {"type": "object", "properties": {"text": {"type": "text"}}}}],
+    "reference-out": [
+        {**ECHO, "inputSchema": {"type": "object", "properties": {"text": {"$ref": "file:///etc/passwd"}}}}
+    ],
+    "endless-schema": [{**ECHO, "inputSchema": ENDLESS}],
     "bad-list": "these are my tools",
     "dotted": [{**ECHO, "name": "echo.it/now"}],
 }
+# All of them answers, whatever the SDK uses these numbers and texts for.
+ERRORS: dict[str, dict[str, Any]] = {
+    "refuses": {"code": -32602, "message": "text must be short"},
+    "says-closed": {"code": -32000, "message": "Connection closed"},
+    "says-timeout": {"code": -32001, "message": "Request 'tools/call' timed out"},
+    "says-broken": {"code": -32603, "message": "Server returned an error response"},
+    "says-own": {"code": -32000, "message": "the database is read-only", "data": {"table": "notes"}},
+}
+# Holds the file open for as long as it lives.
+CHILD = """
+import os, signal, sys, time
+if sys.argv[2] == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+file = open(sys.argv[1], "w")
+print("here", file=file, flush=True)
+os.write(int(sys.argv[3]), b"!")
+time.sleep(60)
+"""
+
+
+def start_child() -> None:
+    """One that inherits stdout. Returns when it is there."""
+    mine, its = os.pipe()
+    how = "stubborn" if BEHAVIOUR == "stubborn-children" else "plain"
+    command = [sys.executable, "-c", CHILD, str(PLACE), how, str(its)]
+    subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[its])
+    os.read(mine, 1)
 
 
 def note(word: str) -> None:
@@ -69,15 +114,20 @@ def tools() -> Any:
 def call(number: Any, arguments: dict[str, Any]) -> None:
     note("called")
     calls = noted().count("called")
-    if BEHAVIOUR == "dies" or (BEHAVIOUR == "dies-twice" and calls <= 2):
+    if BEHAVIOUR in ("dies", "dies-with-children") or (BEHAVIOUR == "dies-twice" and calls <= 2):
         sys.exit(1)
     if BEHAVIOUR == "garbage":
         sys.stdout.write("this is no JSON\n{]\n")
         send({"jsonrpc": "2.0", "id": number, "result": {"content": "not a list"}})
+    elif BEHAVIOUR == "floods":
+        for _ in range(100):
+            sys.stdout.write("x" * 1024 * 1024)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
     elif BEHAVIOUR == "silent":
         return
-    elif BEHAVIOUR == "refuses":
-        send({"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": "text must be short"}})
+    elif BEHAVIOUR in ERRORS:
+        send({"jsonrpc": "2.0", "id": number, "error": ERRORS[BEHAVIOUR]})
     elif BEHAVIOUR == "fails":
         failure = {"content": [{"type": "text", "text": "out of paper"}], "isError": True}
         send({"jsonrpc": "2.0", "id": number, "result": failure})
@@ -119,7 +169,10 @@ def serve() -> None:
     if BEHAVIOUR == "babbles":
         sys.stdout.write("Welcome!\n" * 3)
         sys.stdout.flush()
-    note(str(os.getpid()) if BEHAVIOUR == "mute" else "started")
+    if HAS_CHILDREN:
+        start_child()
+    else:
+        note(str(os.getpid()) if BEHAVIOUR == "mute" else "started")
     for line in sys.stdin:
         if BEHAVIOUR != "mute":
             answer(json.loads(line))

@@ -1,5 +1,6 @@
 """Skills as tools: through the gate, in both modes, and telling a model about themselves."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from openai_responses_mcp.agents import (
     RunOptions,
     create_runner,
 )
-from openai_responses_mcp.agents.adapters.skills.json_schemas import LARGEST_SCHEMA_NODES, JsonSchemas
 from openai_responses_mcp.agents.composition import load_skills, to_introspection_tools, to_tools
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.schemas.reading import MOST_PARTS
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within
+from tests.agents.schemas.test_fitting import doubling
 from tests.agents.skills.places import GOOD, write_skill
 
 
@@ -183,37 +185,37 @@ async def test_the_argument_for_files_cannot_be_taken_by_a_skill(tmp_path: Path)
     assert caught.value.code == "AGENTS-E-SKILL-SCHEMA"
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "object", "enum": [[] for _ in range(LARGEST_SCHEMA_NODES)]},
-        {"type": "object", "properties": {"a": {"$ref": 7}}},
-        {"type": "object", "properties": 7},
-        {"type": "object", "properties": {"a": {"pattern": "("}}},
-        {"type": "object", "patternProperties": {"(": {}}},
-        {"type": "object", "patternProperties": 7, "pattern": 7},
-    ],
-    ids=[
-        "too large",
-        "a reference that is no text",
-        "properties that are no object",
-        "no pattern",
-        "no name",
-        "numbers",
-    ],
-)
-def test_schemas_that_cannot_be_used_are_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(AgentsError) as caught:
-        JsonSchemas().check(schema)
-    assert caught.value.code == "AGENTS-E-SKILL-SCHEMA"
+# ---------------------------------------------------------------------------------------------------------------------
+# Fault 49: schemas made to take for ever
 
 
-def test_a_pattern_made_to_take_for_ever_is_not_tried_out() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}
-    JsonSchemas().check(schema)
-    assert JsonSchemas().problem_with({"a": "a" * 50 + "!"}, schema) is None
+def skill_text(schema: dict[str, Any], example: Any = None) -> str:
+    examples = f"## Examples\n```json\n{json.dumps(example)}\n```\n" if example is not None else ""
+    return f"# A\nDoes it.\n## Input\n```json\n{json.dumps(schema)}\n```\n{examples}"
 
 
-def test_a_value_that_never_ends_does_not_fit() -> None:
-    schema = {"$ref": "#", "type": "object"}
-    assert JsonSchemas().problem_with({}, schema) == "it: nested too deeply"
+@pytest.mark.parametrize("mode", ["function_tool", "child_agent"])
+async def test_a_call_that_takes_for_ever_to_check_is_refused_and_the_loop_goes_on(tmp_path: Path, mode: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": doubling("anyOf", 12)["$defs"]}
+    write_skill(tmp_path / "a", skill_text(schema))
+    (tool,) = to_tools(await load_skills(tmp_path, mode))
+    calling = asyncio.create_task(tool.on_invoke_tool(None, '{"a": 1}'))
+    await asyncio.sleep(0)
+    assert not calling.done()
+    assert "too many steps" in await asyncio.wait_for(calling, 30)
+
+
+async def test_a_skill_whose_example_takes_for_ever_to_check_is_left_out(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": doubling("anyOf", 12)["$defs"]}
+    write_skill(tmp_path / "slow", skill_text(schema, {"a": 1}))
+    write_skill(tmp_path / "fine")
+    skills = await asyncio.wait_for(load_skills(tmp_path), 30)
+    assert [skill.name for skill in skills] == ["fine"]
+    assert [problem.code for problem in skills.problems] == ["AGENTS-E-SKILL-SCHEMA"]
+    assert "too many steps" in skills.problems[0].message
+
+
+async def test_a_schema_of_too_many_parts_is_left_out(tmp_path: Path) -> None:
+    write_skill(tmp_path / "a", skill_text({"type": "object", "enum": [[] for _ in range(MOST_PARTS)]}))
+    skills = await within(load_skills(tmp_path))
+    assert "parts" in skills.problems[0].message

@@ -1,8 +1,8 @@
 """Connections to MCP servers on the SDK.
 
-A connection lives in a task of its own, because the SDK wants it closed where it was opened, and belongs to one event
-loop. It is opened when something is asked, closed when a call breaks, and opened again for the next one; a loop that
-ends takes it along.
+A connection lives in a task of its own, because the SDK wants it closed where it was opened. It belongs to one event
+loop and is closed when that loop ends. It is opened for the first call, closed when a call breaks, and opened again for
+the next one.
 """
 
 import asyncio
@@ -11,16 +11,20 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agents.mcp import MCPServer, MCPServerStdio, MCPServerStreamableHttp
+from agents.mcp import MCPServer, MCPServerStreamableHttp
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult
+from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
+from openai_responses_mcp.agents.adapters.mcp.answers import why_no_answer
 from openai_responses_mcp.agents.adapters.mcp.query_filter import hide_query
+from openai_responses_mcp.agents.adapters.mcp.stdio_server import StdioServer
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
 from openai_responses_mcp.agents.mcp.ports import McpClient
+
+LONGEST_MESSAGE = 500
 
 
 def server_for(config: McpServerConfig) -> MCPServer:
@@ -36,7 +40,7 @@ def server_for(config: McpServerConfig) -> MCPServer:
     params: dict[str, Any] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
     if config.env:
         params["env"] = dict(config.env)
-    return MCPServerStdio(
+    return StdioServer(
         params,  # type: ignore[arg-type]
         name=config.name,
         client_session_timeout_seconds=config.timeout_seconds,
@@ -60,7 +64,7 @@ class _Connection:
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def opened(self) -> None:
-        """Who stops waiting does not stop the others."""
+        """One caller may stop waiting; the others go on."""
         await asyncio.shield(self._ready)
 
     async def close(self) -> None:
@@ -88,12 +92,12 @@ class _Connection:
             await self._clean_up()
 
     async def _clean_up(self) -> None:
-        with suppress(Exception):  # a server that is gone cannot say goodbye
+        with suppress(Exception):  # closing fails when the server is gone already
             await self.server.cleanup()  # type: ignore[no-untyped-call]
 
 
 class _Unreachable(Exception):
-    """Why no connection could be had, without addresses."""
+    """Why there is no connection. Never with an address, which may hold a key."""
 
 
 class SdkMcpClient(McpClient):
@@ -117,7 +121,8 @@ class SdkMcpClient(McpClient):
             raise
         except ValidationError as exc:
             await self.close()
-            raise schema_error(f"The MCP server {self._name} lists its tools in a form that cannot be read") from exc
+            message = f"The MCP server {self._name} lists its tools in a form that cannot be read; update or remove it"
+            raise schema_error(message) from exc
         except Exception as exc:  # transports raise what they like, and all of it means the same
             await self.close()
             raise self._unreachable(cause_in(exc)) from None
@@ -128,13 +133,16 @@ class SdkMcpClient(McpClient):
             async with asyncio.timeout(self._timeout_seconds):
                 return await (server.call_tool(name, dict(args), meta) if meta else server.call_tool(name, dict(args)))
         except MCPError as exc:
-            if exc.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
-                raise _failed(f"{self._name}/{name} was refused by its server: {exc.message}", "rejected") from None
-            cause = "the connection broke" if exc.code == CONNECTION_CLOSED else "no answer in time"
-        except Exception as exc:  # as above; whether the tool ran is not known
+            no_answer = why_no_answer(exc)
+            if no_answer is None:
+                said = exc.message[:LONGEST_MESSAGE]
+                raise _failed(f"{self._name}/{name} was refused by its server: {said}", "rejected") from None
+            cause = no_answer
+        except Exception as exc:  # as above
             cause = cause_in(exc)
         await self.close()
-        raise _failed(f"{self._name}/{name} failed: {cause}", "broken")
+        message = f"{self._name}/{name} failed: {cause}. It may have run; look before you call it again"
+        raise _failed(message, "broken")
 
     async def close(self) -> None:
         """Close the connection of this event loop, if there is one."""
@@ -156,7 +164,9 @@ class SdkMcpClient(McpClient):
         return connection.server
 
     def _unreachable(self, cause: str) -> AgentsError:
-        message = f"The MCP server {self._name} cannot be reached ({cause})"
+        message = (
+            f"The MCP server {self._name} cannot be reached ({cause}); check its command or url, and try it by hand"
+        )
         return AgentsError("AGENTS-E-MCP-UNREACHABLE", message, details={"server": self._name, "reason": "unreachable"})
 
 

@@ -1,10 +1,11 @@
 """The tools of an agent's MCP servers as the model sees them, with all that the gate has to know about each."""
 
+import asyncio
 import copy
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,9 +29,10 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     put_mcp_binding,
     shown_name,
 )
+from openai_responses_mcp.agents.adapters.sdk.takeover import handed_over
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.capabilities import checked_capabilities
+from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
 from openai_responses_mcp.agents.mcp.definitions import change_between, is_same
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
@@ -39,35 +41,46 @@ from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 LONGEST_TOOL_NAME = 64
 
 
-async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) -> list[Tool]:
-    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it."""
+async def guarded_mcp_tools(
+    agent: Agent[Any], context: RunContextWrapper[Any], kept: DefinitionPins | None = None
+) -> list[Tool]:
+    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it.
+
+    `kept` are the pins of a store that outlives the process, for servers that have no file of their own for them.
+    """
     names = [server.name for server in agent.mcp_servers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise schema_error(f"Two MCP servers are called {', '.join(twice)}: give one of them another name")
     listed = [(server, await _listed(server, agent, context)) for server in agent.mcp_servers]
-    wire_names = _wire_names(agent, listed)
-    return [
-        _function_tool(agent, server, tool, wire_names[number, place], number)
-        for number, (server, tools) in enumerate(listed)
-        for place, tool in enumerate(tools)
+    capabilities = [
+        await asyncio.to_thread(checked_capabilities, shown_name(server), [entry_of(tool) for tool in tools])
+        for server, tools in listed
     ]
+    wire_names = _wire_names(agent, listed)
+    made: list[Tool] = []
+    for number, (server, tools) in enumerate(listed):
+        pins = _pins_of(server, kept)
+        known = await pins.known() if tools else {}
+        for place, tool in enumerate(tools):
+            capability = capabilities[number][place]
+            function_tool = _function_tool(agent, server, tool, capability, wire_names[number, place], number)
+            made.append(_pinned(function_tool, server, capability, pins, known))
+    return made
 
 
 async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapper[Any]) -> list[McpTool]:
     try:
-        tools = await server.list_tools(context, agent)
+        return await server.list_tools(context, agent)
     except AgentsError:
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used: {type(exc).__name__}"
+            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
-        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)})"
+        message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"
         raise AgentsError("AGENTS-E-MCP-UNREACHABLE", message) from None
-    checked_capabilities(shown_name(server), [entry_of(tool) for tool in tools])
-    return tools
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
@@ -92,30 +105,17 @@ def _fit(name: str) -> str:
     return f"{fitting[: LONGEST_TOOL_NAME - len(mark) - 1]}_{mark}"
 
 
-def _function_tool(agent: Agent[Any], server: MCPServer, tool: McpTool, wire_name: str, number: int) -> FunctionTool:
-    entry = entry_of(tool)
-    capability = checked_capabilities(shown_name(server), [entry])[0]
+def _function_tool(
+    agent: Agent[Any], server: MCPServer, tool: McpTool, capability: McpCapability, wire_name: str, number: int
+) -> FunctionTool:
     if isinstance(server, HostedMcpServer):
-        made, rules, pins = _hosted_tool(server, capability, wire_name), server.rules, server.pins
+        made = _hosted_tool(server, capability, wire_name)
         put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
         made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
-        rules, pins = McpRules(require_approval=False), _pins_of_plain.setdefault(server, MemoryPins())
     put_mcp_binding(made, shown_name(server), tool.name, number)
-    key = f"{shown_name(server)}/{tool.name}"
-    traits = ToolTraits(
-        kind="mcp",
-        name=key,
-        risk_level=rules.risk_of(tool.name),
-        require_approval=rules.require_approval,
-        definition=entry,
-    )
-    known = pins.get(key)
-    if known is not None and not is_same(known, capability.pin):
-        change = change_between(known, capability.pin)
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
-    return with_traits(_pinning(made, pins, key, capability.pin), traits)
+    return _checking(made, shown_name(server), capability)
 
 
 _CHANGED = "what the server says about the tool has changed since it was approved"
@@ -123,33 +123,70 @@ _CHANGED = "what the server says about the tool has changed since it was approve
 _pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
-def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> FunctionTool:
-    """The tool, remembering the definition with which it was let through."""
-    invoke = tool.on_invoke_tool
+def _pins_of(server: MCPServer, kept: DefinitionPins | None) -> DefinitionPins:
+    if isinstance(server, HostedMcpServer):
+        return server.given_pins or kept or server.own_pins
+    return kept or _pins_of_plain.setdefault(server, MemoryPins())
+
+
+def _pinned(
+    made: FunctionTool, server: MCPServer, capability: McpCapability, pins: DefinitionPins, known: Mapping[str, str]
+) -> FunctionTool:
+    """The tool with what the gate has to know; it remembers the definition with which it is let through."""
+    rules = server.rules if isinstance(server, HostedMcpServer) else McpRules(require_approval=False)
+    key, pin = f"{shown_name(server)}/{capability.name}", capability.pin
+    traits = ToolTraits(
+        kind="mcp",
+        name=key,
+        risk_level=rules.risk_of(capability.name),
+        require_approval=rules.require_approval,
+        definition=capability.entry,
+    )
+    before = known.get(key)
+    if before is not None and not is_same(before, pin):
+        change = change_between(before, pin)
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
+    invoke = made.on_invoke_tool
 
     async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> Any:
-        pins.put(key, pin)
+        if before != pin:
+            await pins.put(key, pin)
         return await invoke(context, arguments)
 
-    tool.on_invoke_tool = invoke_and_pin
+    made.on_invoke_tool = invoke_and_pin
+    return with_traits(made, traits)
+
+
+def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -> FunctionTool:
+    """The tool, which tells the model about arguments that do not fit, and sends the server no such thing."""
+    invoke = tool.on_invoke_tool
+
+    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            args = json.loads(arguments or "{}")
+            if not isinstance(args, dict):
+                raise ValueError
+        except (ValueError, RecursionError):
+            return handed_over("The tool was not called, because its arguments are no JSON object")
+        try:
+            await check_arguments(server_name, capability, args)
+        except AgentsError as exc:
+            return str(exc)
+        return await invoke(context, arguments)
+
+    tool.on_invoke_tool = invoke_if_it_fits
     return tool
 
 
 def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         try:
-            args = json.loads(arguments or "{}")
-            if not isinstance(args, dict):
-                raise ValueError
-        except ValueError:
-            return "The tool was not called, because its arguments are no JSON object"
-        try:
-            return _output_of(await server.call_tool(capability.name, args))
+            return _output_of(await server.call_tool(capability.name, json.loads(arguments or "{}")))
         except AgentsError as exc:
             if exc.details.get("reason") != "rejected":
                 raise
             # The server answered, so the model may try to do better.
-            return str(exc)
+            return handed_over(str(exc))
 
     return FunctionTool(
         name=wire_name,
@@ -168,7 +205,7 @@ def _output_of(result: CallToolResult) -> Any:
     if any(part["type"] != "text" for part in parts):
         return parts
     text = "\n".join(part["text"] for part in parts)
-    return f"The tool reports a failure: {text}" if result.is_error else text
+    return handed_over(f"The tool reports a failure: {text}") if result.is_error else text
 
 
 def _part(block: Any) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class HostedMcpServer(MCPServer):
         super().__init__(require_approval=rules.require_approval, failure_error_function=None)
         self.client = client
         self.rules = rules
-        self.pins = pins or MemoryPins()
+        self.given_pins = pins
+        self.own_pins = MemoryPins()
         self._name = checked_name(name)
         self._gateway = McpGateway(open_client)
         self._gateway.attach(self._name, client)
@@ -55,7 +56,8 @@ class HostedMcpServer(MCPServer):
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
         if not is_guarded():
-            raise AgentsError("AGENTS-E-GATE-DENIED", f"{self._name} is only called from inside a guarded run")
+            message = f"{self._name} is only called inside a guarded run; run the agent with a runner of create_runner"
+            raise AgentsError("AGENTS-E-GATE-DENIED", message)
         is_repeatable = tool_name in self.rules.repeatable
         result: CallToolResult = await self._gateway.call(
             self._name, tool_name, arguments or {}, is_repeatable=is_repeatable

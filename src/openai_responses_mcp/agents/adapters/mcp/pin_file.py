@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from openai_responses_mcp.agents.adapters.private_files import replace_private
@@ -13,17 +14,19 @@ class PinFile(DefinitionPins):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
 
-    def get(self, tool: str) -> str | None:
-        return self._read().get(tool)
+    async def known(self) -> Mapping[str, str]:
+        return self._read()
 
-    def put(self, tool: str, pin: str) -> None:
+    async def put(self, tool: str, pin: str) -> None:
         pins = self._read()
         if pins.get(tool) == pin:
             return
         try:
             replace_private(self._path, json.dumps({**pins, tool: pin}, indent=0, sort_keys=True))
         except OSError as exc:
-            message = f"The pinned definitions cannot be written ({type(exc).__name__}); nothing was run"
+            message = (
+                f"The pinned definitions cannot be written ({type(exc).__name__}), so nothing was run; check the folder"
+            )
             raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
 
     def _read(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The vendor's client, sending each provider only what it understands and only what is meant for it."""
+"""The vendor's client, made to send each provider what it understands and nothing that is meant for OpenAI."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,16 +6,13 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.agents.adapters.models.reply_bounds import WholeStreams, bound_body
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import Quirks
 
 
 class _Client(AsyncOpenAI):
-    """Sends a provider only what it understands, and only what is meant for it.
-
-    The vendor's client puts organisation, project and further headers of the environment into every request; those are
-    for OpenAI.
-    """
+    """The vendor's own puts organisation, project and further headers of the environment into every request."""
 
     quirks = Quirks()
     is_for_openai = False
@@ -33,10 +30,13 @@ class _Client(AsyncOpenAI):
             options.json_data = fitting_body(options.json_data, self.quirks)
         return options
 
+    def _make_sse_decoder(self) -> Any:
+        return WholeStreams(super()._make_sse_decoder())
+
 
 def client_for(config: CompatModelConfig) -> AsyncOpenAI:
     # A class of its own, because the vendor's client makes copies of itself with its own arguments only.
-    kind = type("QuirkyClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
+    kind = type("ProviderClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
     client: AsyncOpenAI = kind(
         api_key=config.api_key,
         base_url=config.base_url,
@@ -46,6 +46,7 @@ def client_for(config: CompatModelConfig) -> AsyncOpenAI:
         http_client=httpx2.AsyncClient(
             follow_redirects=False,
             timeout=config.timeout_seconds,
+            event_hooks={"response": [bound_body]},
             # Models are never closed, so a connection kept open would leak with every event loop that ends.
             limits=httpx2.Limits(max_keepalive_connections=0),
         ),

@@ -1,8 +1,8 @@
 """Models of the six providers for the SDK, over the OpenAI API as each of them speaks it.
 
 A model checks before anything is sent whether the provider can do what is asked, adapts what can be adapted, and tries
-once more after a timeout unless it streams. The last touch is in `compat_client`, where the names that a provider would
-refuse are taken out of the request. What goes wrong on the way becomes an `AgentsError`: `FAILURES` says which.
+once more after a timeout unless it streams. Names that a provider would refuse are taken out of the request in
+`compat_client`. What goes wrong on the way becomes an `AgentsError`: `FAILURES` says which.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ MOST_TRIES = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Request:
-    """The arguments of a model's two methods, which are the same."""
+    """The arguments of `get_response` and `stream_response`, which take the same."""
 
     system_instructions: str | None
     input: Any
@@ -166,7 +166,7 @@ class CompatModel(Model):
     def _unsupported(self, feature: str, message: str) -> AgentsError:
         return AgentsError(
             "AGENTS-E-COMPAT-UNSUPPORTED",
-            f"{self.config.provider} knows {message}",
+            f"{self.config.provider} has {message}; leave it out, or use another provider",
             details={"provider": self.config.provider, "feature": feature},
         )
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from openai_responses_mcp.agents.adapters.models.compat_model import CompatModel
-from openai_responses_mcp.agents.adapters.models.model_lists import NoList, live_models
+from openai_responses_mcp.agents.adapters.models.model_lists import ListUnavailable, live_models
 from openai_responses_mcp.agents.providers.models import ListSource, ModelList, ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import (
@@ -43,7 +43,7 @@ class EnvironmentProvider(ProviderHandle):
         """The provider's own list, else the model that is configured, else the one that it has by default."""
         try:
             return ModelList(await live_models(self._settings))
-        except NoList as exc:
+        except ListUnavailable as exc:
             model, spec = self._settings.model, self._settings.spec
             if model is None:
                 return ModelList([], "none", exc.reason, exc.detail)

@@ -4,6 +4,7 @@ import httpx2
 import openai
 from agents import UserError
 
+from openai_responses_mcp.agents.adapters.models.reply_bounds import ReplyTooLong, StreamCutShort
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.providers.settings import TIMEOUT_VARIABLE, CompatModelConfig
 from openai_responses_mcp.domain.masking import SecretMask
@@ -25,21 +26,26 @@ FAILURES: tuple[tuple[type[Exception], str, str, str], ...] = (
         "not_found",
         "knows no such model or address; check {model_variable}, {base_url_variable}",
     ),
-    (openai.BadRequestError, _COMPAT, "refused", "refuses the request"),
-    (openai.UnprocessableEntityError, _COMPAT, "refused", "refuses the request"),
-    (UserError, _COMPAT, "refused", "cannot be asked that"),
-    (openai.RateLimitError, RUNNER_CODE, "overloaded", "is asked too often"),
-    (openai.APIStatusError, RUNNER_CODE, "http_error", "failed"),
-    (openai.APIError, RUNNER_CODE, "broken", "broke off or sent what cannot be read"),
-    (openai.OpenAIError, RUNNER_CODE, "broken", "sent what cannot be read"),
+    (openai.BadRequestError, _COMPAT, "refused", "refuses the request; change what it names, or use another model"),
+    (openai.UnprocessableEntityError, _COMPAT, "refused", "refuses the request; change what it names"),
+    (UserError, _COMPAT, "refused", "cannot be asked that; change the agent or its model settings"),
+    (openai.RateLimitError, RUNNER_CODE, "overloaded", "is asked too often; wait, or raise its limits"),
+    (openai.APIStatusError, RUNNER_CODE, "http_error", "failed; try again, or check {base_url_variable}"),
+    (openai.APIError, RUNNER_CODE, "broken", "broke off or sent what cannot be read; try again"),
+    (openai.OpenAIError, RUNNER_CODE, "broken", "sent what cannot be read; check {base_url_variable}"),
     (httpx2.TimeoutException, _CONFIG, "timeout", f"stopped answering; raise {TIMEOUT_VARIABLE} or try again"),
-    (httpx2.HTTPError, RUNNER_CODE, "broken", "broke off"),
-    (ValueError, RUNNER_CODE, "broken", "sent what cannot be read"),
+    (httpx2.HTTPError, RUNNER_CODE, "broken", "broke off; try again"),
+    (StreamCutShort, RUNNER_CODE, "broken", "stopped in the middle of its answer; try again"),
+    (ReplyTooLong, RUNNER_CODE, "broken", "sends more than any answer can be; check {base_url_variable}"),
+    (ValueError, RUNNER_CODE, "broken", "sent what cannot be read; check {base_url_variable}"),
 )
 """The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
 
 
 def failure_from(exc: Exception, config: CompatModelConfig, mask: SecretMask) -> AgentsError:
+    if isinstance(exc.__cause__, ReplyTooLong):
+        # The vendor takes it for a connection that failed.
+        exc = exc.__cause__
     code, reason, said = next((code, reason, said) for kind, code, reason, said in FAILURES if isinstance(exc, kind))
     status = getattr(exc, "status_code", None)
     detail = mask(str(exc))[:LONGEST_REASON]

@@ -1,4 +1,4 @@
-"""Asking a provider which models it has, over plain HTTP, so that the reason it cannot be told is known exactly."""
+"""Asking a provider which models it has. Over plain HTTP, because the reason for a failure must be known exactly."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.providers.settings import ProviderSettings
 LONGEST_LIST_BYTES = 8 * 1024 * 1024
 
 
-class NoList(Exception):
+class ListUnavailable(Exception):
     def __init__(self, reason: ListFailure, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
@@ -27,11 +27,11 @@ async def live_models(settings: ProviderSettings) -> list[str]:
         async with asyncio.timeout(config.timeout_seconds), httpx2.AsyncClient(follow_redirects=False) as client:
             status, body = await _fetch(client, f"{config.base_url}/models", headers)
     except (TimeoutError, httpx2.TimeoutException):
-        raise NoList("timeout", f"no answer within {config.timeout_seconds:g} s") from None
+        raise ListUnavailable("timeout", f"no answer within {config.timeout_seconds:g} s") from None
     except (httpx2.HTTPError, OSError) as exc:
-        raise NoList("network_error", type(exc).__name__) from None
+        raise ListUnavailable("network_error", type(exc).__name__) from None
     if status != 200:
-        raise NoList("http_error", f"status {status}")
+        raise ListUnavailable("http_error", f"status {status}")
     return _models_in(body, spec.model_prefix)
 
 
@@ -41,7 +41,7 @@ async def _fetch(client: httpx2.AsyncClient, url: str, headers: Mapping[str, str
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > LONGEST_LIST_BYTES:
-                raise NoList("invalid_payload", "the list is too long")
+                raise ListUnavailable("invalid_payload", "the list is too long")
     return response.status_code, bytes(body)
 
 
@@ -50,7 +50,7 @@ def _models_in(body: bytes, prefix: str) -> list[str]:
         data = json.loads(body)["data"]
         names = [entry["id"].removeprefix(prefix) for entry in data]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise NoList("invalid_payload", "the list cannot be read") from None
+        raise ListUnavailable("invalid_payload", "the list cannot be read") from None
     if not names:
-        raise NoList("empty_response", "the list is empty")
+        raise ListUnavailable("empty_response", "the list is empty")
     return names

@@ -16,10 +16,12 @@ from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.schemas.fitting import problem_with
+from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, summary_of
 from openai_responses_mcp.agents.skills.models import LoadedSkill, SkillManifest, SkillSummary
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
-from openai_responses_mcp.agents.skills.ports import SchemaChecker, SkillFolder, SkillToolMaker
+from openai_responses_mcp.agents.skills.ports import SkillFolder, SkillToolMaker
 
 FILE_ARGUMENT = "skill_file"
 LIST_TOOL, DESCRIBE_TOOL = "skill_list", "skill_describe"
@@ -28,15 +30,17 @@ _callers_model: ContextVar[Model] = ContextVar("callers_model")
 
 
 class SdkSkillTools(SkillToolMaker):
-    def __init__(self, folder: SkillFolder, schemas: SchemaChecker) -> None:
+    def __init__(self, folder: SkillFolder) -> None:
         self._folder = folder
-        self._schemas = schemas
 
     def skill_tool(self, skill: LoadedSkill) -> FunctionTool:
         schema = skill.descriptor.input_schema
-        self._schemas.check(schema)
+        problem = problem_in(schema)
+        if problem:
+            raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
         if FILE_ARGUMENT in schema.get("properties", {}):
-            raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"{FILE_ARGUMENT} is no name for an argument of a skill")
+            message = f"An argument of a skill may not be called {FILE_ARGUMENT}; give it another name"
+            raise AgentsError("AGENTS-E-SKILL-SCHEMA", message)
         make = self._child_agent if skill.descriptor.mode == "child_agent" else self._instructions
         # Part of the definition: a changed instruction has to be approved again.
         return with_traits(make(skill), ToolTraits(kind="skill", name=skill.descriptor.skill_id, definition=skill.body))
@@ -67,7 +71,7 @@ class SdkSkillTools(SkillToolMaker):
             args = _parsed(arguments)
             if FILE_ARGUMENT in args:
                 return self._file(skill, args[FILE_ARGUMENT])
-            problem = self._schemas.problem_with(args, skill.descriptor.input_schema)
+            problem = await problem_with(args, skill.descriptor.input_schema)
             return _refusal(problem) if problem else _told(skill, args)
 
         return FunctionTool(
@@ -92,7 +96,7 @@ class SdkSkillTools(SkillToolMaker):
 
         async def invoke(context: ToolContext[Any], arguments: str) -> Any:
             args = _parsed(arguments)
-            problem = self._schemas.problem_with(args, skill.descriptor.input_schema)
+            problem = await problem_with(args, skill.descriptor.input_schema)
             if problem:
                 return _refusal(problem)
             before = _callers_model.set(_model_behind(context))

@@ -1,0 +1,45 @@
+"""Does a value fit a JSON Schema? Asked of arguments before they reach a skill or leave for an MCP server.
+
+A package would do, but for who writes the schemas: nested `anyOf` and `$ref` take exponential time, `uniqueItems`
+quadratic, a pattern for ever, and the text of an error is as long as the value. Here every piece of work is a step of
+one budget, patterns are never tried, and where the budget ends the value does not fit.
+
+Understands drafts 4 to 2020-12. `format` and `content…` say nothing, as the standard has it. The schema was read by
+`reading.problem_in`, so that its keywords have the form they should have.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from openai_responses_mcp.agents.schemas import rules, rules_of_lists, rules_of_objects
+from openai_responses_mcp.agents.schemas.cases import Fitting
+from openai_responses_mcp.agents.schemas.steps import FEW_STEPS, OutOfSteps, Steps, TooDeep
+
+LONGEST_PROBLEM = 500
+
+RULES = {**rules.RULES, **rules_of_lists.RULES, **rules_of_objects.RULES}
+
+
+async def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Why the value does not fit, in one sentence. What takes more than a moment is done in a thread."""
+    try:
+        return _first_problem(value, schema, Steps(FEW_STEPS))
+    except OutOfSteps:
+        return await asyncio.to_thread(find_problem, value, schema)
+
+
+def find_problem(value: Any, schema: Mapping[str, Any], steps: Steps | None = None) -> str | None:
+    """The same, at once. Who checks much can share one budget."""
+    try:
+        return _first_problem(value, schema, steps or Steps())
+    except OutOfSteps:
+        return "it: takes too many steps to check; make it or the schema simpler"
+
+
+def _first_problem(value: Any, schema: Mapping[str, Any], steps: Steps) -> str | None:
+    try:
+        problem = Fitting(schema, steps, RULES).check(schema, value, None)
+    except (TooDeep, RecursionError):
+        return "it: nested too deeply"
+    return None if problem is None else str(problem)[:LONGEST_PROBLEM]

@@ -1,0 +1,64 @@
+"""Where a `$ref` leads: to a place or an anchor of the schema that it stands in, and nowhere else."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+Schema = Mapping[str, Any] | bool
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORS = ("$anchor", "$dynamicAnchor", "$id", "id")
+
+
+class References:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        own = root.get("$id", root.get("id"))
+        self._own_address = own.partition("#")[0] if isinstance(own, str) else ""
+        self._found: dict[str, Schema | None] = {}
+        self._anchors: dict[str, Schema] | None = None
+
+    def find(self, reference: Any) -> Schema | None:
+        """The schema that is meant, or None where this schema does not contain it."""
+        if not isinstance(reference, str):
+            return None
+        if reference not in self._found:
+            self._found[reference] = self._look_up(reference)
+        return self._found[reference]
+
+    def _look_up(self, reference: str) -> Schema | None:
+        address, _, fragment = reference.partition("#")
+        if address not in ("", self._own_address):
+            return None
+        place = unquote(fragment)
+        if place and not place.startswith("/"):
+            return self._anchor(place)
+        found: Any = self._root
+        for name in place.split("/")[1:]:
+            found = _inside(found, name.replace("~1", "/").replace("~0", "~"))
+        return found if isinstance(found, Mapping | bool) else None
+
+    def _anchor(self, name: str) -> Schema | None:
+        if self._anchors is None:
+            self._anchors = {}
+            for node in nodes_of(self._root):
+                for keyword in _ANCHORS if isinstance(node, Mapping) else ():
+                    if isinstance(node.get(keyword), str):
+                        self._anchors.setdefault(node[keyword].removeprefix("#"), node)
+        return self._anchors.get(name)
+
+
+def nodes_of(value: Any) -> Iterator[Any]:
+    """The value and everything inside it, without recursion: it may be nested as deep as it likes."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ())
+
+
+def _inside(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(name)
+    is_place = isinstance(value, list) and name.isascii() and name.isdigit() and len(name) < 7
+    return value[int(name)] if is_place and int(name) < len(value) else None

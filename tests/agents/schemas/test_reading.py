@@ -1,0 +1,91 @@
+"""Which schemas can be used, and what is said about those that cannot."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.schemas.reading import FORMS, LONGEST_PLACE, MOST_PARTS, problem_in
+
+BAD: list[tuple[Any, str]] = [
+    ([], "A schema is a JSON object"),
+    ({"enum": [[] for _ in range(MOST_PARTS)]}, f"The schema has more than {MOST_PARTS} parts; make it smaller"),
+    ({"properties": 7}, "properties is no object with names"),
+    ({"properties": {"a": 7}}, "properties.a is no schema, which is an object, true or false"),
+    ({"properties": {"a": {"type": "text"}}}, "properties.a.type is none of array, boolean"),
+    ({"type": []}, "type is none of"),
+    ({"type": ["string"] * 8}, "type is none of"),
+    ({"anyOf": []}, "anyOf is no list of schemas"),
+    ({"anyOf": [{}, 7]}, "anyOf.1 is no schema"),
+    ({"items": 7}, "items is no schema"),
+    ({"items": [7]}, "items.0 is no schema"),
+    ({"not": []}, "not is no schema"),
+    ({"enum": 7}, "enum is no list"),
+    ({"required": True}, "required is no list of names"),
+    ({"required": [7]}, "required is no list of names"),
+    ({"minLength": -1}, "minLength is no whole number"),
+    ({"maxItems": 1.5}, "maxItems is no whole number"),
+    ({"maxItems": float("inf")}, "maxItems is no whole number"),
+    ({"minimum": "1"}, "minimum is no number"),
+    ({"minimum": True}, "minimum is no number"),
+    ({"exclusiveMaximum": None}, "exclusiveMaximum is no number"),
+    ({"multipleOf": 0}, "multipleOf is no number above 0"),
+    ({"uniqueItems": 1}, "uniqueItems is neither true nor false"),
+    ({"dependentRequired": {"a": "b"}}, "dependentRequired gives no list"),
+    ({"dependencies": {"a": [7]}}, "dependencies gives no schema"),
+    ({"dependencies": {"a": 7}}, "dependencies.a is no schema"),
+    ({"pattern": 7}, "pattern is no regular expression"),
+    ({"pattern": "("}, "pattern is no regular expression"),
+    ({"patternProperties": {"(": {}}}, "patternProperties is no regular expression"),
+    ({"patternProperties": 7}, "patternProperties is no regular expression"),
+    ({"$ref": 7}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "https://example.com/other"}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "other.json"}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "#/$defs/a"}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "#/allOf/7", "allOf": [{}]}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "#/title", "title": "a text"}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "#nowhere"}, "$ref leads to something that the schema does not contain"),
+    ({"$ref": "#/x-mine", "x-mine": {"type": 7}}, "$ref.#/x-mine.type is none of"),
+    ({"properties": {"a": {"$id": "https://example.com/a"}}}, "properties.a.$id gives a part an address of its own"),
+]
+
+
+@pytest.mark.parametrize(("schema", "problem"), BAD, ids=[problem[:50] for _, problem in BAD])
+def test_a_schema_that_cannot_be_used_is_told_with_its_place(schema: Any, problem: str) -> None:
+    assert (problem_in(schema) or "").startswith(problem)
+
+
+def test_every_form_has_a_case() -> None:
+    said = {said for _, said in FORMS.values()}
+    assert [one for one in said if not any(one[:12] in problem for _, problem in BAD)] == ["is no text"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object", "title": 7, "format": 7, "default": [], "x-mine": {"type": 7}},
+        {"properties": {"id": {"type": "string"}, "$ref": {"type": "string"}, "type": {"const": "x"}}},
+        {"properties": {"a": {"$id": "#/properties/a"}}},
+        {"exclusiveMinimum": True, "minimum": 1.5},
+        {"items": [{}, True], "dependencies": {"a": ["b"], "c": {}}},
+        {"const": {"$ref": "https://example.com/", "type": 7}, "enum": [{"$ref": 7}]},
+    ],
+)
+def test_whatever_is_understood_or_means_nothing_can_be_used(schema: dict[str, Any]) -> None:
+    assert problem_in(schema) is None
+
+
+def test_patterns_of_other_engines_can_be_let_be() -> None:
+    schema = {"pattern": r"^\p{L}+$", "patternProperties": {"(?<year>[0-9]+)": {}}}
+    assert problem_in(schema) is not None
+    assert problem_in(schema, checks_patterns=False) is None
+    assert problem_in({"pattern": 7}, checks_patterns=False) == "pattern is no text"
+
+
+def test_a_place_is_told_shortly_however_deep_it_is() -> None:
+    schema: dict[str, Any] = {"type": 7}
+    for _ in range(2_000):
+        schema = {"properties": {"a": schema}}
+    problem = problem_in(schema)
+    assert problem is not None
+    assert len(problem) < 2 * LONGEST_PLACE
