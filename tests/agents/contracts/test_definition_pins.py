@@ -8,6 +8,7 @@ import pytest
 from openai_responses_mcp.agents.adapters.mcp.pin_file import PinFile
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPins
+from openai_responses_mcp.agents.mcp.definitions import pin_of
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 
@@ -34,3 +35,9 @@ async def test_the_pin_that_was_put_last_counts(pins: DefinitionPins) -> None:
     await pins.put("github/書く", "other")
     await pins.put("github/read", "two")
     assert dict(await pins.known()) == {"github/read": "two", "github/書く": "other"}
+
+
+async def test_a_pin_holds_a_whole_definition(pins: DefinitionPins) -> None:
+    pin = pin_of({"name": "read", "description": "読む \u202e" * 500, "inputSchema": {"type": "object"}})
+    await pins.put("github/read", pin)
+    assert dict(await pins.known()) == {"github/read": pin}

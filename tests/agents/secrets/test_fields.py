@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.fields import is_secret_name, secret_fields
 
 
@@ -12,7 +13,7 @@ from openai_responses_mcp.agents.secrets.fields import is_secret_name, secret_fi
     [
         "password", "Password", "db_password", "dbPassword", "PASSWORD", "passwd", "user-pwd", "passphrase", "pass_word",
         "secret", "clientSecret", "token", "access_token", "authToken", "X-Auth-Token", "Authorization", "credentials",
-        "api_key", "apiKey", "X-API-Key", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "パスワード",
+        "api_key", "apiKey", "X-API-Key", "OPENAI_API_KEY", "apikey", "privateKey", "ssh_keys", "Cookie", "パスワード", "暗証番号", "DBの秘密鍵", "トークン",
     ],
 )  # fmt: skip
 def test_a_name_of_a_secret(name: str) -> None:
@@ -59,7 +60,7 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
             many={"type": "array", "items": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Login"}]}},
             pair={"prefixItems": [TEXT, {"allOf": [headers]}]},
             free={"additionalProperties": headers},
-            either={"if": {}, "then": headers, "else": {"oneOf": [schema(token=TEXT)]}},
+            either={"if": schema(secret=TEXT), "then": headers, "else": {"oneOf": [schema(token=TEXT)]}},
             odd={"$ref": "#/$defs/a~1b~0c"},
         ),
         "$defs": {"Login": schema(password=TEXT), "a/b~c": schema(secret=TEXT)},
@@ -67,9 +68,9 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
     args = {
         "login": {"password": "1"},
         "many": [None, {"password": "2"}],
-        "pair": ["Authorization", {"Authorization": "3"}, {"Authorization": "not described"}],
+        "pair": [{"Authorization": "not here"}, {"Authorization": "3"}, {"Authorization": "not described"}],
         "free": {"anything": {"Authorization": "4"}},
-        "either": {"Authorization": "5", "token": "6"},
+        "either": {"Authorization": "5", "token": "6", "secret": "only asked about"},
         "odd": {"secret": "7"},
     }
     assert secret_fields(known, args) == {
@@ -101,8 +102,23 @@ def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names(par
     assert secret_fields(schema(a=part, token=TEXT), args)["token",] == "token"
 
 
-def test_a_schema_made_to_take_forever_does_not() -> None:
+def test_a_schema_with_very_many_ways_through_it_is_read_once() -> None:
     known: dict[str, Any] = schema(token=TEXT)
     for _ in range(60):
         known = {"anyOf": [known] * 3, **schema(token=TEXT)}
     assert secret_fields(known, {"token": "x"}) == {("token",): "token"}
+
+
+def test_many_values_of_one_kind_are_looked_at_once() -> None:
+    row = {"anyOf": [schema(**{f"field{number}": TEXT}) for number in range(500)] + [schema(token=TEXT)]}
+    rows = [{"token": "x", "other": [1]} for _ in range(2_000)]
+    found = secret_fields(schema(rows={"items": row}), {"rows": rows})
+    assert found == {("rows", number, "token"): "token" for number in range(2_000)}
+
+
+def test_a_schema_made_to_take_forever_is_refused() -> None:
+    big = {"anyOf": [schema() for _ in range(2_000)]}
+    known = {**schema(**{f"p{number}": {"$ref": "#/$defs/big"} for number in range(2_000)}), "$defs": {"big": big}}
+    args: dict[str, Any] = {f"p{number}": {} for number in range(2_000)}
+    with pytest.raises(AgentsError, match="AGENTS-E-AGENT-CAPABILITY-RESOLVE"):
+        secret_fields(known, args)

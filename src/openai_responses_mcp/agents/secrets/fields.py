@@ -5,11 +5,15 @@ numbers, lists, objects and keys that the model made up are always shown.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from openai_responses_mcp.agents.errors import AgentsError
+
 Path = tuple[Any, ...]
+
+MOST_STEPS = 100_000
 
 # Runs of capitals, words, numbers: `dbPassword`, `X-API-Key` and `access_token2` are read as their words.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -28,74 +32,101 @@ def is_secret_name(name: str) -> bool:
 
 
 def secret_fields(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[Path, str]:
-    """The names of the fields with a secret in them, by where they stand in the arguments."""
-    if not _has_secret_name(schema):
-        return {}
-    return dict(_fields_in(args, [schema], schema, ()))
+    """The names of the fields with a secret in them, by where they stand in the arguments.
+
+    Raises `AGENTS-E-AGENT-CAPABILITY-RESOLVE` for a schema that was made to take forever.
+    """
+    return dict(_fields_in(args, _Place([schema], _Reading(schema)), ()))
 
 
-def _fields_in(value: Any, schemas: Sequence[Any], root: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
-    here = list(_alternatives(schemas, root))
+def _fields_in(value: Any, place: "_Place", path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            named = [one["properties"][key] for one in here if key in _mapping(one, "properties")]
-            free = [one.get("additionalProperties") for one in here]
             if not isinstance(inner, str):
-                yield from _fields_in(inner, named or free, root, (*path, key))
-            elif named and inner and is_secret_name(key):
+                yield from _fields_in(inner, place.below(key), (*path, key))
+            elif inner and place.names(key) and is_secret_name(key):
                 yield (*path, key), key
     elif isinstance(value, list | tuple):
-        for place, inner in enumerate(value):
-            items = [item for one in here for item in _items_at(one, place)]
-            yield from _fields_in(inner, items, root, (*path, place))
+        for number, inner in enumerate(value):
+            if not isinstance(inner, str):
+                yield from _fields_in(inner, place.item(number), (*path, number))
 
 
-def _alternatives(schemas: Sequence[Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Every schema that may describe a value, each once, however they refer to each other."""
-    waiting, seen = list(schemas), set[int]()
-    while waiting:
-        schema = waiting.pop()
-        if not isinstance(schema, Mapping) or id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        yield schema
-        for word in ("allOf", "anyOf", "oneOf"):
-            parts = schema.get(word)
-            waiting += parts if isinstance(parts, list) else []
-        waiting += [schema.get(word) for word in ("if", "then", "else")]
-        waiting.append(_referred(schema.get("$ref"), root))
+class _Reading:
+    """One schema being read, in a bounded number of steps."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._steps = 0
+
+    def alternatives(self, schemas: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+        """Every schema that may describe a value, each once, however they refer to each other."""
+        waiting, seen = list(schemas), set[int]()
+        while waiting:
+            self._count(1)
+            schema = waiting.pop()
+            if not isinstance(schema, Mapping) or id(schema) in seen:
+                continue
+            seen.add(id(schema))
+            yield schema
+            for word in ("allOf", "anyOf", "oneOf"):
+                parts = schema.get(word)
+                waiting += parts if isinstance(parts, list) else []
+            waiting += [schema.get(word) for word in ("then", "else")]
+            waiting.append(self._referred(schema.get("$ref")))
+
+    def properties_of(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = schema.get("properties")
+        properties = found if isinstance(found, Mapping) else {}
+        self._count(len(properties))
+        return properties
+
+    def _referred(self, reference: Any) -> Any:
+        """What a reference inside the schema leads to. None for one that leads elsewhere, or nowhere."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        found: Any = self._root
+        for step in reference[1:].split("/")[1:]:
+            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        return found
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MOST_STEPS:
+            message = "The schema of a tool is too intricate to tell which of its fields hold secrets"
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
-def _referred(reference: Any, root: Mapping[str, Any]) -> Any:
-    """What a reference inside the schema leads to. None for one that leads elsewhere, or nowhere."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: Any = root
-    for step in reference[1:].split("/")[1:]:
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found
+class _Place:
+    """A place in the arguments: what the schema says about a value there, and about what is inside it."""
 
+    def __init__(self, schemas: Iterable[Any], reading: _Reading) -> None:
+        self._reading = reading
+        self._named: dict[str, list[Any]] = {}
+        self._free: list[Any] = []
+        self._items: list[Any] = []
+        self._first: list[Sequence[Any]] = []
+        for schema in reading.alternatives(schemas):
+            for name, inner in reading.properties_of(schema).items():
+                self._named.setdefault(name, []).append(inner)
+            self._free.append(schema.get("additionalProperties"))
+            self._items.append(schema.get("items"))
+            first = schema.get("prefixItems")
+            self._first.append(first if isinstance(first, list) else ())
+        # Each is made once, however often it is come by.
+        self._inside: dict[Any, _Place] = {}
 
-def _items_at(schema: Mapping[str, Any], place: int) -> list[Any]:
-    first = schema.get("prefixItems")
-    in_order = first[place : place + 1] if isinstance(first, list) else []
-    return [*in_order, schema.get("items")]
+    def names(self, key: Any) -> bool:
+        return key in self._named
 
+    def below(self, key: Any) -> "_Place":
+        return self._at(key, self._named[key]) if self.names(key) else self._at(None, self._free)
 
-def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
-    found = schema.get(word)
-    return found if isinstance(found, Mapping) else {}
+    def item(self, number: int) -> "_Place":
+        in_order = [first[number] for first in self._first if number < len(first)]
+        return self._at(number, [*in_order, *self._items]) if in_order else self._at(-1, self._items)
 
-
-def _has_secret_name(schema: Any) -> bool:
-    """Whether a look at the arguments is worth it. Most schemas name no secret."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            if any(is_secret_name(str(key)) for key in _mapping(part, "properties")):
-                return True
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return False
+    def _at(self, key: Any, schemas: list[Any]) -> "_Place":
+        if key not in self._inside:
+            self._inside[key] = _Place(schemas, self._reading)
+        return self._inside[key]

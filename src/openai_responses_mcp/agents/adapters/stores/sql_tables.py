@@ -104,5 +104,5 @@ pins = Table(
     "agents_pins",
     metadata,
     Column("tool", AnyText, primary_key=True),
-    Column("pin", String(64), nullable=False),
+    Column("pin", AnyText, nullable=False),
 )
