@@ -40,7 +40,7 @@ MODULES = {
     "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
     "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}controller.py",)),
-    "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}controller.py",)),
+    "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}pauses.py",)),
     "approvals.tokens": Module(GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py",)),
     "audit.chain": Module(GUARDED / "audit/chain.py", ("tests/agents/audit/test_log.py",)),
     "audit.log": Module(GUARDED / "audit/log.py", ("tests/agents/audit/test_log.py",)),

@@ -33,8 +33,9 @@ def test_a_token_lives_as_given_else_as_the_environment_says(
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, True, "60"])
 def test_a_lifetime_that_is_none_is_refused(given: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
         lifetime_seconds(given, {})
+    assert caught.value.message == f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 up"
 
 
 @pytest.mark.parametrize("written", ["", "0", "-5", "1.5", "soon", "６０"])
@@ -63,6 +64,10 @@ def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
 def test_what_is_stored_of_a_token_does_not_show_it() -> None:
     assert token_hash("token") == token_hash("token") != token_hash("another")
     assert "token" not in token_hash("token")
+
+
+def test_what_is_stored_of_a_token_is_the_same_in_every_version() -> None:
+    assert token_hash("token") == "0e2b6bb96a6bdf68c0b45ee10ecebbb7394cb485b7834994e58c3dbfcb0082d7"
 
 
 def test_a_token_that_cannot_be_used_says_why() -> None:
