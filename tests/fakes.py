@@ -3,12 +3,19 @@
 import asyncio
 import json
 from collections import deque
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
-from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.errors import ResponseCancelled, ResponseLost, TransportClosed
+from openai_responses_mcp.domain.models import (
+    ModelReply,
+    ModelRequest,
+    Progress,
+    ProgressListener,
+    ResponseState,
+    StartListener,
+)
 from openai_responses_mcp.domain.ports import Clock, FramingFault, LLMGateway, Logger, Transport
 
 # How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
@@ -17,19 +24,35 @@ SLOW_SECONDS = 30.0
 
 
 class FakeGateway(LLMGateway):
-    """Gives the enqueued replies in order, raises the enqueued errors, and holds a call until `release()` if told to."""
+    """Gives the enqueued replies in order, raises the enqueued errors, and holds a call until `release()` if told to.
+
+    A question in the background gets an id, `resp_1` and on, before it is held. `keep()` puts a response there that an
+    earlier process asked for. `enqueue_trouble()` fails the next looks at a response.
+    """
 
     def __init__(self) -> None:
         self.calls: list[ModelRequest] = []
         self.cancelled: list[ModelRequest] = []
+        self.looked_up: list[str] = []
+        self.cancelled_ids: list[str] = []
+        self.let_go_ids: list[str] = []
         self.progress: list[Progress] = []
+        self.created_at = datetime(2026, 11, 16, 0, 30, tzinfo=UTC)
         self._outcomes: deque[ModelReply | Exception] = deque()
+        self._responses: dict[str, ModelReply | Exception] = {}
+        self._trouble: deque[Exception] = deque()
         self._released = asyncio.Event()
         self._released.set()
         self._asked = asyncio.Condition()
 
     def enqueue(self, *outcomes: ModelReply | Exception) -> None:
         self._outcomes.extend(outcomes)
+
+    def enqueue_trouble(self, *errors: Exception) -> None:
+        self._trouble.extend(errors)
+
+    def keep(self, response_id: str, outcome: ModelReply | Exception) -> None:
+        self._responses[response_id] = outcome
 
     def hold(self) -> None:
         self._released.clear()
@@ -41,21 +64,76 @@ class FakeGateway(LLMGateway):
         async with asyncio.timeout(WAIT_SECONDS), self._asked:
             await self._asked.wait_for(lambda: len(self.calls) >= count)
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         self.calls.append(request)
         async with self._asked:
             self._asked.notify_all()
         for progress in self.progress if on_progress else ():
             on_progress(progress)  # type: ignore[misc]
+        response_id = f"resp_{len(self.calls)}" if request.background else None
+        if response_id is not None:
+            self.keep(response_id, self._next_outcome(request, response_id))
+            if on_started is not None:
+                on_started(response_id)
         try:
             await self._released.wait()
         except asyncio.CancelledError:
             self.cancelled.append(request)
+            if response_id is not None and response_id not in self.let_go_ids:
+                self._stop(response_id)
             raise
-        outcome = self._outcomes.popleft() if self._outcomes else ModelReply(text="an answer", model=request.model)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return _given(self._next_outcome(request) if response_id is None else self._responses[response_id])
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        self._look(response_id)
+        for progress in self.progress if on_progress else ():
+            on_progress(progress)  # type: ignore[misc]
+        await self._released.wait()
+        return _given(self._responses[response_id])
+
+    async def look_up(self, response_id: str) -> ResponseState:
+        outcome = self._look(response_id)
+        if not self._released.is_set() and not isinstance(outcome, Exception):
+            working = self.progress[-1] if self.progress else Progress("working")
+            return ResponseState(response_id, working, None, outcome.allowed_domains, self.created_at)
+        reply = _given(outcome)
+        return ResponseState(response_id, None, reply, reply.allowed_domains, self.created_at)
+
+    async def cancel(self, response_id: str) -> None:
+        self._look(response_id)
+        if not self._released.is_set():
+            self._stop(response_id)
+
+    def let_go(self, response_id: str) -> None:
+        self.let_go_ids.append(response_id)
+
+    def _next_outcome(self, request: ModelRequest, response_id: str | None = None) -> ModelReply | Exception:
+        if self._outcomes:
+            return self._outcomes.popleft()
+        return ModelReply(text="an answer", model=request.model, response_id=response_id)
+
+    def _look(self, response_id: str) -> ModelReply | Exception:
+        self.looked_up.append(response_id)
+        if self._trouble:
+            raise self._trouble.popleft()
+        if response_id not in self._responses:
+            raise ResponseLost(f"The API has no response {response_id}.")
+        return self._responses[response_id]
+
+    def _stop(self, response_id: str) -> None:
+        self.cancelled_ids.append(response_id)
+        self._responses[response_id] = ResponseCancelled(f"The response {response_id} was cancelled at the API.")
+
+
+def _given(outcome: ModelReply | Exception) -> ModelReply:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 class FakeClock(Clock):

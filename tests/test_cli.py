@@ -36,6 +36,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["--ask=--why--"], Options(ask="--why--")),
         (["--ask", "-1 + 1?"], Options(ask="-1 + 1?")),
         (["--ask", ""], Options(ask="")),
+        (["--fetch", "resp_1"], Options(fetch="resp_1")),
         (["--config", "a.yaml"], Options(config="a.yaml")),
         (["--config=a=b.yaml"], Options(config="a=b.yaml")),
         (["--config="], Options(config="")),
@@ -96,7 +97,7 @@ def test_help_is_shown_when_asked_for_and_when_there_is_nothing_to_do(
 def test_help_names_every_option() -> None:
     for option in (
         *("--stdio", "--show-config", "--config <path>", "--model <id>", "--debug [<path>]", "-h, --help"),
-        *("-v, --version", "--ask", "--doctor", "--rehearse"),
+        *("-v, --version", "--ask", "--fetch", "--doctor", "--rehearse"),
     ):
         assert option in HELP
 
@@ -118,6 +119,7 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--rehearse"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
         (["--rehearse", "--show-config"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
         (["--ask", " "], "--ask needs a question"),
+        (["--fetch", " "], "--fetch needs the id of a response"),
         (["--stdio", "--model="], '--model must be text that is not blank (found "")'),
     ],
 )

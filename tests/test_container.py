@@ -18,8 +18,12 @@ from openai_responses_mcp.config.settings import (
     UserLocation,
 )
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
-from openai_responses_mcp.domain.answering import AnswerQuestion
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import FakeLogger
 
 KINDS = {
@@ -28,7 +32,12 @@ KINDS = {
     "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
     "gateway": RetryingGateway,
+    "rules_of_answering": AnsweringRules,
     "answer_question": AnswerQuestion,
+    "fetch_answer": FetchAnswer,
+    "failures": Failures,
+    "unfinished": UnfinishedAnswers,
+    "tasks": Tasks,
     "tool_caller": ToolCaller,
 }
 
@@ -52,7 +61,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "openai_gateway")
+SHARED = ("clock", "max_concurrency", "openai_gateway", "rules_of_answering", "failures")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:

@@ -25,6 +25,7 @@ HELP = f"""\
 
 Usage: {PROGRAM} --stdio [options]        serve an MCP client on stdin and stdout
        {PROGRAM} --ask "<question>"       answer one question in the terminal
+       {PROGRAM} --fetch <response id>    show the answer of research that went on at the API
        {PROGRAM} --doctor                 check configuration, key, API and client set-up
        {PROGRAM} --show-config            show the effective configuration (JSON, on stderr)
        {PROGRAM} agents ...               operate guarded agents (extra "agents"; see agents --help)
@@ -55,6 +56,7 @@ class Options(NamedTuple):
     help: bool = False
     version: bool = False
     ask: str | None = None
+    fetch: str | None = None
     config: str | None = None
     model: str | None = None
     debug: bool = False
@@ -71,7 +73,7 @@ _SWITCHES = {
     "--version": "version",
     "-v": "version",
 }
-_VALUES = {"--ask": "ask", "--config": "config", "--model": "model"}
+_VALUES = {"--ask": "ask", "--fetch": "fetch", "--config": "config", "--model": "model"}
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -125,6 +127,8 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
         raise UsageError(f"--rehearse goes with --stdio or --ask (see {PROGRAM} --help)")
     if options.ask is not None and not options.ask.strip():
         raise UsageError("--ask needs a question")
+    if options.fetch is not None and not options.fetch.strip():
+        raise UsageError("--fetch needs the id of a response")
     configuration = load(_flags(options), environ)
     for warning in configuration.warnings:
         _tell(f"warning: {warning}")
@@ -138,6 +142,10 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
         from openai_responses_mcp.commands.ask import ask
 
         return ask(options.ask, configuration, environ, rehearses=options.rehearse)
+    if options.fetch is not None:
+        from openai_responses_mcp.commands.fetch import fetch
+
+        return fetch(options.fetch.strip(), configuration, environ)
     if options.doctor:
         from openai_responses_mcp.commands.doctor.examining import examine
 

@@ -16,8 +16,13 @@ from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.task_ids import TaskIds
+from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
@@ -36,6 +41,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         max_citations=settings.policy.max_citations,
         max_output_tokens=settings.request.max_output_tokens,
         store=settings.request.store,
+        in_background=frozenset(settings.tools_in_background),
     )
 
 
@@ -83,18 +89,34 @@ class Container(containers.DeclarativeContainer):
         is_ending=providers.Factory(asyncio.Event),
     )
 
+    rules_of_answering = providers.Singleton(answering_rules, settings, system_policy)
     answer_question = providers.Factory(
         AnswerQuestion,
         gateway=gateway,
         clock=clock,
         logger=logger,
-        rules=providers.Singleton(answering_rules, settings, system_policy),
+        rules=rules_of_answering,
+    )
+    fetch_answer = providers.Factory(FetchAnswer, gateway=gateway, clock=clock, rules=rules_of_answering)
+    failures = providers.Singleton(Failures, logger, mask)
+    unfinished = providers.Factory(UnfinishedAnswers, gateway=gateway, clock=clock)
+    tasks = providers.Factory(
+        Tasks,
+        gateway=gateway,
+        fetching=fetch_answer,
+        clock=clock,
+        ids=providers.Singleton(TaskIds, api_key),
+        failures=failures,
+        shows_response_id=settings.provided.server.response_id_text,
     )
     tool_caller = providers.Factory(
         ToolCaller,
         answering=answer_question,
+        fetching=fetch_answer,
+        unfinished=unfinished,
+        tasks=tasks,
         clock=clock,
         logger=logger,
-        mask=mask,
+        failures=failures,
         rules=providers.Singleton(calling_rules, settings),
     )

@@ -1,7 +1,7 @@
 """The first composition root: what stands before the first reply. What is slow to load comes behind it, in `container`."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,25 +79,50 @@ def connect(
 
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
     logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded))
+    farewells: list[Callable[[], Awaitable[object]]] = []
+    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded, farewells.append))
+
+    async def settle() -> None:
+        for farewell in farewells:
+            await farewell()
+
     framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
     loop = asyncio.get_running_loop()
     transport = WarmingTransport(
         StdioTransport(*wire, framer, logger, on_closed=on_closed),
         on_first_send=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
     )
-    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, server.tools, load_caller=warm_up.result)
-    return Connection(transport, dispatcher, is_ending)
+    dispatcher = Dispatcher(
+        transport,
+        CallsInFlight(logger),
+        logger,
+        server.tools,
+        load_caller=warm_up.result,
+        hand_over=server.hand_over_after_s,
+    )
+    return Connection(transport, dispatcher, is_ending, settle)
 
 
-def _load_caller(basis: Basis, is_ending: asyncio.Event, on_loaded: Callable[[], object]) -> "ToolCaller":
+def _load_caller(
+    basis: Basis,
+    is_ending: asyncio.Event,
+    on_loaded: Callable[[], object],
+    add_farewell: Callable[[Callable[[], Awaitable[object]]], None],
+) -> "ToolCaller":
     try:
         # While all is well: once descriptors or memory run out, nothing more can be imported.
         basis.logger.prepare()
         container = basis.load_container()
         container.openai_gateway().prepare()
+        add_farewell(container.openai_gateway().settle)
         gateway = container.gateway(is_ending=is_ending)
-        return container.tool_caller(answering=container.answer_question(gateway=gateway))
+        fetching = container.fetch_answer(gateway=gateway)
+        return container.tool_caller(
+            answering=container.answer_question(gateway=gateway),
+            fetching=fetching,
+            unfinished=container.unfinished(gateway=gateway),
+            tasks=container.tasks(gateway=gateway, fetching=fetching),
+        )
     finally:
         on_loaded()
 

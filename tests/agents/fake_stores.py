@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.audit.chain import linked
-from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.heads import HashAt, Head, announced, confirmed
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
@@ -49,11 +50,17 @@ class FakeRunStateStore(RunStateStore):
 class FakeApprovalStore(ApprovalStore):
     def __init__(self) -> None:
         self._records: dict[str, ApprovalRecord] = {}
+        self._latest = ""
+
+    async def latest_moment(self, now: str) -> str:
+        self._latest = max(self._latest, now)
+        return self._latest
 
     async def create(self, records: Sequence[ApprovalRecord]) -> None:
         if any(record.request.approval_id in self._records for record in records):
             raise StoreUnavailable("This approval is there already")
         self._records.update((record.request.approval_id, record) for record in records)
+        await self.latest_moment(max(record.request.created_at for record in records))
 
     async def get(self, approval_id: str) -> ApprovalRecord | None:
         return self._records.get(approval_id)
@@ -144,27 +151,24 @@ def _identity(log: ExecutionLog) -> tuple[str, str, str]:
 
 
 class FakeHead(AuditHead):
-    """The last record, and whether it is known to be in the log."""
+    """A head in memory."""
 
-    def __init__(self) -> None:
-        self._last: ExecutionLog | None = None
-        self._is_confirmed = False
+    def __init__(self, *, is_sole_writer: bool = True) -> None:
+        self.head: Head | None = None
+        self.breaks_at_confirming = False
+        self._is_sole_writer = is_sole_writer
 
-    def announce(self, record: ExecutionLog) -> None:
-        self._last, self._is_confirmed = record, False
+    @property
+    def is_sole_writer(self) -> bool:
+        return self._is_sole_writer
+
+    def read(self) -> Head | None:
+        return self.head
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        self.head = announced(self.head, before, end, hash_at, is_sole_writer=self._is_sole_writer)
 
     def confirm(self, record: ExecutionLog) -> None:
-        if self._last is None or self._last.sequence <= record.sequence:
-            self._last, self._is_confirmed = record, True
-
-    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
-        end = len(logs)
-        if self._last is None:
-            return (1, "there is no head") if logs else None
-        if end == self._last.sequence - 1 and not self._is_confirmed:
-            return None
-        if end < self._last.sequence:
-            return end + 1, "the tail was cut"
-        if logs[self._last.sequence - 1].hash != self._last.hash:
-            return self._last.sequence, "the chain was made anew"
-        return None if end == self._last.sequence else (self._last.sequence + 1, "a record was inserted")
+        if self.breaks_at_confirming:
+            raise StoreUnavailable("broken on purpose")
+        self.head = confirmed(self.head, record, is_accepting=record.event == LOSS_ACCEPTED) or self.head

@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.doctor.ports import McpProbe
-from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
@@ -20,6 +20,9 @@ from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 
 WAIT_SECONDS = 5.0
+
+# What databases and encodings stumble over.
+ODD_TEXTS = ("\0", "\ud800", "a\udfff\0b\ud83d", "\x10", "\x100000", "\x10d800", "\ud83d\ude00", "😀", "' \\ %s :x ?")
 
 T = TypeVar("T")
 
@@ -162,11 +165,17 @@ class BreakableLogStore(ExecutionLogStore):
         self._inner = inner
         self.is_broken = False
         self.breaks_at: Callable[[ExecutionLog], bool] = lambda log: False
+        self.refuses: Callable[[ExecutionLog], bool] = lambda log: False
 
     async def append(self, log: ExecutionLog) -> ExecutionLog:
-        if self.is_broken or self.breaks_at(log):
+        return (await self.append_all([log]))[0]
+
+    async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        if self.is_broken or any(map(self.breaks_at, logs)):
             raise StoreUnavailable("broken on purpose")
-        return await self._inner.append(log)
+        if any(map(self.refuses, logs)):
+            raise RecordRefused("refused on purpose")
+        return await self._inner.append_all(logs)
 
     async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
         if self.is_broken:

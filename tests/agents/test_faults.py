@@ -15,15 +15,18 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
+from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase, journal_mode
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice
+from openai_responses_mcp.agents.approvals.tokens import seal, token_hash
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents import soak_kill
-from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
+from tests.agents.fakes import ODD_TEXTS, FakeClock, FakeJudge, code_of, within
 from tests.agents.gate.test_gate import BROKEN_JUDGES
 
 HERE = Path(__file__).parent
@@ -288,6 +291,32 @@ async def test_a_crash_in_an_approved_tool_is_shown_as_unknown_and_never_run_aga
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+async def test_a_crash_between_using_a_token_and_saving_that_the_run_goes_on_is_shown_as_unknown(
+    sqlite_url: str, decision: Any
+) -> None:
+    scene = Scene(PAY, store=sqlite_url)
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, decision)
+    tampered(sqlite_url, "UPDATE agents_approvals SET used_at = '2026-11-16T09:00:00.000000+00:00'")
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await within(scene.runner.resume_run(paused.run_id, token.token))
+    unknown = {"outcome": "unknown", "tool_call_ids": ["p-1"]} if decision == "approve" else {}
+    assert caught.value.details == {"reason": "used", **unknown}
+    assert scene.ran == []
+
+
+async def test_a_run_that_paused_again_has_no_unknown_outcome() -> None:
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"))
+    paused = await scene.paused()
+    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    again = await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert [request.tool_call_id for request in again.interruptions] == ["p-2"]
+    with pytest.raises(AgentsError) as caught:
+        await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert caught.value.details == {"reason": "used"}
+
+
 async def test_a_used_token_of_a_run_that_ended_well_has_no_unknown_outcome() -> None:
     scene = Scene(PAY, "done")
     paused = await scene.paused()
@@ -475,6 +504,39 @@ async def test_with_best_effort_a_troubled_store_is_reported_not_hidden(
     assert "AGENTS-E-LOG-STORE" in caplog.text
 
 
+async def test_a_store_that_is_locked_while_the_tool_runs_does_not_lose_the_result(
+    sqlite_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    holder = sqlite3.connect(tmp_path / "agents.db", isolation_level=None, check_same_thread=False)
+
+    @tool
+    def look(what: str) -> str:
+        """Look at something, while somebody else takes the database."""
+        holder.execute("BEGIN EXCLUSIVE")
+        return "seen"
+
+    agent = Agent(name="A", model=ScriptedModel(BIG, "done"), tools=[look])
+    runner = create_runner(safety_agent=FakeJudge(), store=f"{sqlite_url}?timeout=0")
+    result = await within(runner.run(agent, "go"))
+    assert (result.output_text, [call.output for call in result.tool_calls]) == ("done", ["seen"])
+    assert "1 audit records are not written yet" in result.extensions["AGENTS-E-LOG-STORE"]
+    assert "the end of the run is not stored" in result.extensions["AGENTS-E-LOG-STORE"]
+    assert "AGENTS-E-LOG-STORE" in caplog.text
+    holder.close()
+    assert [log.event for log in await runner.get_execution_logs()] == ["decision", "started", "outcome"]
+
+
+async def test_with_required_the_end_of_a_run_that_cannot_be_stored_is_an_error(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    holder = sqlite3.connect(tmp_path / "agents.db", isolation_level=None, check_same_thread=False)
+    runner = create_runner(safety_agent=FakeJudge(), store=f"{sqlite_url}?timeout=0", audit="required")
+    await within(runner.run(Agent(name="A", model=ScriptedModel("done")), "go"))
+    holder.execute("BEGIN EXCLUSIVE")
+    assert await code_of(runner.run(Agent(name="A", model=ScriptedModel("done")), "go")) == "AGENTS-E-LOG-STORE"
+    holder.close()
+
+
 async def test_a_database_that_is_not_there_is_named() -> None:
     runner = create_runner(
         safety_agent=FakeJudge(), store="postgresql://nobody:hush@127.0.0.1:1/none?connect_timeout=2"
@@ -483,3 +545,151 @@ async def test_a_database_that_is_not_there_is_named() -> None:
         await within(runner.run(Agent(name="A", model=ScriptedModel("hi")), "go"))
     assert "hush" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 47, 48: a log that was tampered with, and decisions that cannot be recorded
+
+
+async def test_what_was_tampered_with_stays_a_finding_through_ordinary_runs(sqlite_url: str) -> None:
+    await Scene(PAY, store=sqlite_url).paused()
+    tampered(sqlite_url, "DELETE FROM agents_log")
+    for _ in range(2):
+        await Scene(PAY, store=sqlite_url).paused()
+    runner = Scene(store=sqlite_url).runner
+    assert not (await runner.verify_execution_logs()).is_intact
+    assert (await runner.verify_execution_logs()).first_bad == 1
+
+
+async def test_a_call_that_was_approved_in_the_store_by_hand_is_named(sqlite_url: str) -> None:
+    scene = Scene(PAY, "done", store=sqlite_url)
+    paused = await scene.paused()
+    writer = ApprovalStoreWriter(sqlite_url)
+    token = await writer.approve(paused.interruptions[0].approval_id)
+    result = await within(scene.runner.resume_run(paused.run_id, token))
+    assert (result.output_text, scene.ran) == ("done", [5])
+    found = await scene.runner.verify_execution_logs()
+    assert not found.is_intact
+    assert found.problem == (
+        f"call p-1 of {paused.run_id} (function pay) started, and needed a human, and no approval was recorded"
+    )
+
+
+class ApprovalStoreWriter:
+    """Somebody who can write to the store, and knows this library."""
+
+    def __init__(self, url: str) -> None:
+        self._store = SqlApprovalStore(SqlDatabase(url))
+
+    async def approve(self, approval_id: str) -> str:
+        record, never = await self._store.get(approval_id), "2999-01-01T00:00:00.000000+00:00"
+        assert record is not None
+        binding = seal("mine", record, "approved", never)
+        choice = ApprovalChoice(approval_id, "approved", "", "2026", token_hash("mine"), binding, never)
+        assert await self._store.decide(choice)
+        return "mine"
+
+
+@pytest.mark.parametrize("audit", ["best_effort", "required"])
+async def test_a_decision_that_cannot_be_recorded_does_not_count(sqlite_url: str, tmp_path: Path, audit: Any) -> None:
+    folder = tmp_path / "heads"
+    folder.mkdir()
+    other = ScriptedCall("pay", {"amount": 6}, "p-2")
+    scene = Scene([PAY, other], "done", store=sqlite_url, audit=audit, audit_head=folder / "head")
+    paused = await scene.paused()
+    first, second = (request.approval_id for request in paused.interruptions)
+    token = await scene.runner.submit_approval(first, "approve")
+    folder.rename(tmp_path / "gone")
+    assert await code_of(scene.runner.submit_approval(second, "approve")) == "AGENTS-E-LOG-STORE"
+    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-APPROVAL-INVALID"
+    assert scene.ran == []
+    (tmp_path / "gone").rename(folder)
+    await scene.runner.submit_approval(second, "approve")
+    await within(scene.runner.resume_run(paused.run_id, token.token))
+    assert sorted(scene.ran) == [5, 6]
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# 50: texts
+
+
+@pytest.mark.parametrize("odd", ODD_TEXTS, ids=repr)
+async def test_odd_texts_of_judges_people_and_models_are_stored(store_url: str, odd: str) -> None:
+    judge = FakeJudge(GateDecision("needs_human", 3, odd), GateDecision("deny", 3, odd))
+    # Half a surrogate pair in a call itself is refused by the SDK, before anything runs.
+    again = ScriptedCall("pay", {"amount": 6}, "p-2")
+    scene = Scene(PAY, f"done{odd}", again, judge=judge, store=store_url, audit="required")
+    paused = await scene.paused()
+    result = await within(
+        scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, comment=odd)
+    )
+    assert (result.output_text, scene.ran) == (f"done{odd}", [5])
+    assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-DENIED"
+    logs = await scene.runner.get_execution_logs()
+    assert [log.decision for log in logs if log.event == "decision"] == ["needs_human", "deny"]
+    assert odd in logs[0].reason
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+@pytest.mark.parametrize("odd", ["\0", "\ud800", "x" * 10_000_000])
+async def test_odd_ids_are_not_found(odd: str, store_url: str) -> None:
+    runner = Scene(store=store_url).runner
+    assert await code_of(runner.get_pending_approvals(odd)) == "AGENTS-E-APPROVAL-NOT-FOUND"
+    assert await code_of(runner.submit_approval(odd, "approve")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+    assert await code_of(runner.resume_run(odd, odd)) == "AGENTS-E-RESUME-TOKEN"
+    assert await runner.get_execution_logs(odd) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A tool that raises
+
+
+@tool
+def breaks(what: str) -> str:
+    """Break, and let the SDK tell the model about it."""
+    raise LookupError(f"no {what} {KEY}")
+
+
+@tool(failure_error_function=lambda context, error: f"sorry: {error}")
+def breaks_politely(what: str) -> str:
+    """Break, and tell the model in words of its own."""
+    raise LookupError(f"no {what}")
+
+
+@tool(failure_error_function=None)
+def breaks_the_run(what: str) -> str:
+    """Break, and the run with it."""
+    raise LookupError(f"no {what}")
+
+
+@pytest.mark.parametrize("broken", [breaks, breaks_politely, breaks_the_run], ids=lambda one: one.name)
+async def test_a_tool_that_raises_has_failed_whoever_is_told(broken: Any) -> None:
+    agent = Agent(name="A", model=ScriptedModel(ScriptedCall(broken.name, {"what": "ink"}), "done"), tools=[broken])
+    runner = create_runner(safety_agent=FakeJudge())
+    code = await code_of(runner.run(agent, "go"))
+    assert (code != "") is (broken is breaks_the_run)
+    last = (await runner.get_execution_logs())[-1]
+    assert (last.event, last.decision) == ("outcome", "failed")
+    assert last.reason.startswith("LookupError: no ink")
+    assert KEY not in last.reason
+
+
+async def test_what_the_model_is_told_of_a_failure_is_the_output_of_the_call() -> None:
+    model = ScriptedModel(ScriptedCall("breaks_politely", {"what": "ink"}), "done")
+    runner = create_runner(safety_agent=FakeJudge())
+    result = await within(runner.run(Agent(name="A", model=model, tools=[breaks_politely]), "go"))
+    assert [call.output for call in result.tool_calls] == ["sorry: no ink"]
+
+
+async def test_an_agent_as_a_tool_that_breaks_has_failed() -> None:
+    inner = Agent(name="Inner", model=ScriptedModel(ConnectionError("cut")))
+    outer = Agent(
+        name="Outer",
+        model=ScriptedModel(ScriptedCall("ask", {"input": "hi"}), "done"),
+        tools=[inner.as_tool("ask", "Ask the inner one.")],
+    )
+    runner = create_runner(safety_agent=FakeJudge())
+    await within(runner.run(outer, "go"))
+    last = (await runner.get_execution_logs())[-1]
+    assert (last.event, last.decision, last.tool_name) == ("outcome", "failed", "ask")

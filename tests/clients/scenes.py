@@ -23,6 +23,10 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientInfo": CLIENT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+WITH_TASKS = {
+    **ENVELOPE,
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+}
 
 
 class Turn(NamedTuple):
@@ -160,6 +164,16 @@ def _both_eras(talk: Talk) -> None:
     talk.ask(2, "ping")
 
 
+def _tasks(talk: Talk) -> None:
+    call = {"name": "answer_detailed", "arguments": {"query": f"{QUESTION} [rehearse: delay=60]"}}
+    task = talk.ask("d1", "tools/call", {**call, "_meta": WITH_TASKS})["result"]["taskId"]
+    talk.ask("d2", "tasks/get", {"taskId": task, "_meta": WITH_TASKS})
+    talk.ask("d3", "tasks/cancel", {"taskId": task, "_meta": WITH_TASKS})
+    talk.ask("d4", "tasks/get", {"taskId": task, "_meta": WITH_TASKS})
+    talk.ask("d5", "tasks/get", {"taskId": "task_made-up", "_meta": WITH_TASKS})
+    talk.ask("d6", "tasks/get", {"taskId": task, "_meta": ENVELOPE})
+
+
 FRAMED_HANDSHAKE = Scene(
     "A handshake with Content-Length",
     "Headers end with `\\r\\n`; nothing stands between a body and the next header.",
@@ -204,6 +218,14 @@ BOTH_ERAS = Scene(
     "Both eras on one connection", "A probe, then a handshake, then both eras in turn.", "line", _both_eras
 )
 
+TASKS = Scene(
+    "A research as a task",
+    "The client declares the extension, so a task comes back. It is looked at, cancelled, and looked at again. Then: an"
+    " id that was made up, and a request that does not declare the extension.",
+    "line",
+    _tasks,
+)
+
 SCENES = (
     FRAMED_HANDSHAKE,
     HANDSHAKE,
@@ -212,5 +234,6 @@ SCENES = (
     ENVELOPE_CALLS,
     ENVELOPE_CANCELLED,
     ENVELOPE_REFUSED,
+    TASKS,
     BOTH_ERAS,
 )

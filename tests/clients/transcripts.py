@@ -23,10 +23,13 @@ INTRODUCTION = """\
 Written by `make transcripts` from conversations with the real process, started with `--stdio --rehearse`; the tests
 compare them with new ones, and hold every message against the types of its revision. `→` is what the client writes, `←`
 what the server writes. `…` stands for what was cut: long texts, all tools but the first, schemas, numbers of tokens. Of
-a call's progress only the first is shown. Response ids are made up; lengths are those of the whole messages.
+a call's progress only the first is shown. Ids of responses and tasks, and times, are made up; lengths are those of the
+whole messages.
 """
 _CUT = {"inputSchema": "{…}", "outputSchema": "{…}", "openai-responses-mcp/usage": "{…}"}
 _RESPONSE_ID = re.compile(r"resp_[0-9a-f]{20,}")
+_TASK_ID = re.compile(r"task_[A-Za-z0-9_-]{40,}")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T[0-9:.]+Z")
 _PLACEHOLDER = re.compile(r'"(\{…\}|…)"')
 
 
@@ -74,7 +77,8 @@ def _shortened(body: bytes) -> str:
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str):
-        text = _RESPONSE_ID.sub("resp_0a1b2c", value)
+        text = _TASK_ID.sub("task_0a1b2c", _RESPONSE_ID.sub("resp_0a1b2c", value))
+        text = _TIME.sub("2026-07-28T09:00:00.000Z", text)
         return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
     if isinstance(value, list):
         return [_cut(item) for item in value]

@@ -5,7 +5,7 @@
 A request belongs to the revision that its envelope names, else to the handshake's; what answers it, reports on it or
 cancels it belongs to the same. Only a request that the server refused may be malformed. mcp-types has one set of types
 for all handshake revisions, and one for 2026-07-28; both let unknown members pass, so a result must also come out of
-them as it went in.
+them as it went in. Tasks are an extension that it leaves out: they are held against the extension's own types.
 """
 
 import json
@@ -14,7 +14,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION, UnsupportedProtocolVersionErrorData, methods
+from jsonschema import ValidationError  # type: ignore[import-untyped]
+from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    MissingRequiredClientCapabilityErrorData,
+    UnsupportedProtocolVersionErrorData,
+    methods,
+)
 from mcp_types.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -26,11 +33,16 @@ from mcp_types.jsonrpc import (
     jsonrpc_message_adapter,
 )
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # Run as a script, the folder of this file stands there.
+
+from tests.clients import task_types
+
 Message = dict[str, Any]
 Sender = Literal["client", "server"]
 Conversation = list[tuple[Sender, Message]]
 
 HANDSHAKE_REVISION = "2025-06-18"
+TASKS_REVISION = "2026-07-28"
 REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
 REFUSALS = {INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION}
 
@@ -67,7 +79,11 @@ class WireTypes:
         self._asked[request.id] = request.method, revision
         if "progressToken" in params.get("_meta", {}):
             self._revision_of_token[params["_meta"]["progressToken"]] = revision
-        if request.id not in self._refused:
+        if request.id in self._refused:
+            return
+        if revision == TASKS_REVISION and request.method in task_types.REQUESTS:
+            task_types.validate_task_request(request.method, request.params)
+        else:
             methods.validate_client_request(request.method, revision, request.params)
 
     def _revision_of_notification(self, params: Message) -> str:
@@ -76,6 +92,11 @@ class WireTypes:
         return named
 
     def _check_result(self, method: str, revision: str, result: Message) -> None:
+        if revision == TASKS_REVISION and (method in task_types.REQUESTS or result.get("resultType") == "task"):
+            task_types.validate_task_result(method, result)
+            if "result" not in result:
+                return
+            method, result = "tools/call", result["result"]
         methods.parse_server_result(method, revision, result)
         known = methods.serialize_server_result(method, revision, result)
         if known != result:
@@ -86,6 +107,8 @@ class WireTypes:
             self._asked.pop(error.id)
         if error.error.code == UNSUPPORTED_PROTOCOL_VERSION:
             UnsupportedProtocolVersionErrorData.model_validate(error.error.data)
+        if error.error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+            MissingRequiredClientCapabilityErrorData.model_validate(error.error.data)
 
 
 def check(conversation: Conversation) -> None:
@@ -95,7 +118,7 @@ def check(conversation: Conversation) -> None:
     for sender, message in conversation:
         try:
             types.check(sender, message)
-        except (KeyError, ValueError) as exc:
+        except (KeyError, ValueError, ValidationError) as exc:
             raise AssertionError(f"from the {sender}: {json.dumps(message)[:1000]}: {exc!r}") from exc
 
 

@@ -91,7 +91,7 @@ server: { transport: stdio, debug: false, debug_file: null, show_config_on_start
 
 PROFILES_OF_V0_9 = ModelProfiles(
     answer=Profile("gpt-5.2", "medium", "medium"),
-    answer_detailed=Profile("gpt-5.1-codex", "high", "high"),
+    answer_detailed=Profile("gpt-5.1-codex", "high", "high", background=True),
     answer_quick=Profile("gpt-5.2-chat-latest", "low", "low"),
 )
 
@@ -208,7 +208,14 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
         ("server: {tools: []}", "1: server.tools must be a list with at least one name and none twice (found [])"),
         (
             "server: {tools: [iris, ask]}",
-            '1: server.tools[1] must be one of answer, answer_detailed, answer_quick, iris (found "ask")',
+            '1: server.tools[1] must be one of answer, answer_detailed, answer_quick, iris, answer_result (found "ask")',
+        ),
+        *(
+            (
+                f"server: {{hand_over_after_s: {value}}}",
+                f"1: server.hand_over_after_s must be a number of at least 5, or auto, or null (found {found})",
+            )
+            for value, found in (("4.9", "4.9"), ("soon", '"soon"'), (".inf", "Infinity"), ("true", "true"))
         ),
         ("server: {transport: http}", '1: server.transport must be stdio (found "http")'),
         ("search: {context_size: vast}", '1: search.context_size must be one of low, medium, high (found "vast")'),

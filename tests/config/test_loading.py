@@ -29,7 +29,7 @@ KEY = "sk-proj-abcdefgh12345678"
 
 PROFILES_OF_THE_EXAMPLE = ModelProfiles(
     answer=Profile("gpt-5.2", "medium", "medium"),
-    answer_detailed=Profile("gpt-5.5", "high", "high"),
+    answer_detailed=Profile("gpt-5.5", "high", "high", background=True),
     answer_quick=Profile("gpt-5.4-mini", "low", "low"),
 )
 
@@ -126,13 +126,34 @@ def test_a_key_without_a_value_is_absent(configured: Load, file: Path, text: str
 def test_a_profile_takes_from_answer_what_it_does_not_say(configured: Load) -> None:
     text = "model_profiles: {answer: {verbosity: low}, answer_detailed: {reasoning_effort: high}, answer_quick: null}"
     profiles = configured(text, Flags(model="m"), ANSWER_EFFORT="none").settings.model_profiles
-    assert profiles == ModelProfiles(Profile("m", "none", "low"), Profile("m", "high", "low"), None)
+    assert profiles == ModelProfiles(Profile("m", "none", "low"), Profile("m", "high", "low", True), None)
 
 
 def test_a_variable_makes_a_profile_of_its_own(configured: Load) -> None:
     profiles = configured("", MODEL_DETAILED="d", MODEL_QUICK="q", ANSWER_VERBOSITY="low").settings.model_profiles
-    assert profiles.answer_detailed == Profile("d", "medium", "low")
+    assert profiles.answer_detailed == Profile("d", "medium", "low", background=True)
     assert profiles.answer_quick == Profile("q", "medium", "low")
+
+
+@pytest.mark.parametrize(
+    ("text", "in_background"),
+    [
+        ("", ("answer_detailed",)),
+        ("model_profiles: {answer_detailed: {model: d}, answer_quick: {model: q}}", ("answer_detailed",)),
+        ("model_profiles: {answer: {background: true}}", ("answer", "answer_detailed")),
+        ("model_profiles: {answer: {background: true}, answer_quick: {model: q}}", ("answer", "answer_detailed")),
+        ("model_profiles: {answer_detailed: {background: false}}", ()),
+        ("model_profiles: {answer_quick: {background: true}}", ("answer_detailed", "answer_quick")),
+        ("request: {store: false}", ()),
+        ("request: {omit: [background]}", ()),
+        ("request: {omit: [stream]}", ()),
+        ("request: {omit: [truncation]}", ("answer_detailed",)),
+    ],
+)
+def test_research_runs_in_the_background_unless_told_otherwise(
+    configured: Load, text: str, in_background: tuple[str, ...]
+) -> None:
+    assert configured(text).settings.tools_in_background == in_background
 
 
 def test_answer_can_be_taken_away(configured: Load) -> None:
@@ -234,6 +255,30 @@ def test_a_policy_path_that_is_not_used_is_warned_of(configured: Load) -> None:
     configuration = configured("policy: {system: {path: ~/policy.md}}")
     assert configuration.system_policy == SYSTEM_POLICY
     assert configuration.warnings[0].endswith("policy.system.path is not read unless policy.system.source is file")
+
+
+# Hand-over
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("", "auto"),
+        ("server: {debug: false}", "auto"),
+        ("server: {hand_over_after_s: auto}", "auto"),
+        ("server: {hand_over_after_s: null}", None),
+        ("server: {hand_over_after_s: 5}", 5),
+        ("server: {hand_over_after_s: 7.5}", 7.5),
+    ],
+)
+def test_null_switches_hand_over_off_and_what_is_shown_can_be_loaded(
+    configured: Load, text: str, seconds: float | str | None
+) -> None:
+    configuration = configured(text)
+    assert configuration.settings.server.hand_over_after_s == seconds
+    shown = show(configuration, {})["effective"]["server"]
+    assert shown["hand_over_after_s"] == seconds
+    assert configured(json.dumps({"server": shown})).settings.server == configuration.settings.server
 
 
 # Showing it

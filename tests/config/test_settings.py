@@ -31,7 +31,7 @@ BASE_URL: Key = ("openai", "base_url")
         (EFFORT, "one of none, minimal, low, medium, high, xhigh, max"),
         (("search", "defaults", "domains"), "a list"),
         (("server", "tools"), "a list with at least one name and none twice"),
-        (("server", "tools", 0), "one of answer, answer_detailed, answer_quick, iris"),
+        (("server", "tools", 0), "one of answer, answer_detailed, answer_quick, iris, answer_result"),
         (BASE_URL, "text that is an http:// or https:// address with a host"),
         (MODEL, "text that is not blank"),
     ],

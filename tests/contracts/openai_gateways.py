@@ -1,5 +1,6 @@
 """How tests make the real gateway: everything has a value unless a test is about it."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
 
@@ -33,6 +34,17 @@ def openai_gateway(
         omit=omit if streams else (*omit, "stream"),
         clock=clock or TokyoClock(),
     )
+
+
+class InstantClock(TokyoClock):
+    """Nobody waits on it; it remembers how long they would have."""
+
+    def __init__(self) -> None:
+        self.sleeps: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        await asyncio.sleep(0)
 
 
 def maybe_listener(listens: bool) -> ProgressListener | None:

@@ -25,6 +25,8 @@ from openai_responses_mcp.domain.errors import (
     GatewayUnreachable,
     KeyUnusable,
     PreviousResponseLost,
+    ResponseCancelled,
+    ResponseLost,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, Source
 from openai_responses_mcp.domain.ports import LLMGateway
@@ -33,6 +35,7 @@ from tests.fakes import FakeClock, FakeGateway, FakeLogger
 from tests.stand_in.server import StandIn
 
 REQUEST = ModelRequest(model="gpt-5.4-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
+IN_BACKGROUND = replace(REQUEST, background=True)
 RETRIES = 2
 
 # What goes wrong, and how it is told. The first three also go wrong at the real API.
@@ -64,6 +67,12 @@ class Leg(Protocol):
         """The gateway will take long over this."""
         ...
 
+    def holds_in_background(self) -> ModelRequest:
+        """The gateway will take long over this, in the background, until `lets_finish`."""
+        ...
+
+    def lets_finish(self) -> None: ...
+
     async def wait_until_asked(self) -> None: ...
 
     async def wait_until_closed(self) -> None:
@@ -91,6 +100,13 @@ class FakeLeg(Leg):
     def holds(self) -> ModelRequest:
         self.fake.hold()
         return REQUEST
+
+    def holds_in_background(self) -> ModelRequest:
+        self.fake.hold()
+        return IN_BACKGROUND
+
+    def lets_finish(self) -> None:
+        self.fake.release()
 
     async def wait_until_asked(self) -> None:
         await self.fake.wait_for_calls(1)
@@ -161,6 +177,12 @@ class OpenAILeg(Leg):
     def holds(self) -> ModelRequest:
         return replace(REQUEST, input_text="[rehearse: delay=60]")
 
+    def holds_in_background(self) -> ModelRequest:
+        return replace(IN_BACKGROUND, input_text="[rehearse: queue=0.5]")
+
+    def lets_finish(self) -> None:
+        pass
+
     async def wait_until_asked(self) -> None:
         await self._server.wait_for_requests()
 
@@ -191,6 +213,12 @@ class LiveLeg(Leg):
 
     def holds(self) -> ModelRequest:
         return replace(REQUEST, input_text="Write a very long story about a clock.")
+
+    def holds_in_background(self) -> ModelRequest:
+        return replace(IN_BACKGROUND, input_text="Write a long story about a clock.")
+
+    def lets_finish(self) -> None:
+        pass
 
     async def wait_until_asked(self) -> None:
         await asyncio.sleep(0)
@@ -308,3 +336,120 @@ async def test_a_cancelled_call_ends_at_once_and_leaves_nothing_upstream(leg: Le
 async def test_calls_run_side_by_side(leg: Leg) -> None:
     replies = await asyncio.gather(*(respond(leg, REQUEST) for _ in range(5)))
     assert all(reply.text for reply in replies)
+
+
+# In the background
+
+
+class Started:
+    """A call that runs in the background, from the moment on at which its id is known."""
+
+    def __init__(self, leg: Leg) -> None:
+        self._leg = leg
+        self._id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        responding = leg.gateway.respond(leg.holds_in_background(), None, self._id.set_result)
+        self.call = asyncio.ensure_future(responding)
+
+    async def response_id(self) -> str:
+        return await asyncio.wait_for(self._id, self._leg.wait_seconds)
+
+    async def cancel(self) -> None:
+        self.call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(self.call, 5)
+
+
+async def wait_until_cancelled(leg: Leg, response_id: str) -> None:
+    async with asyncio.timeout(leg.wait_seconds):
+        while True:
+            try:
+                await leg.gateway.look_up(response_id)
+            except ResponseCancelled:
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_a_question_in_the_background_tells_its_id_once_and_before_its_reply(leg: Leg) -> None:
+    started: list[str] = []
+    responding = leg.gateway.respond(IN_BACKGROUND, None, started.append)
+    reply = await asyncio.wait_for(responding, leg.wait_seconds)
+    assert reply.text.strip()
+    assert started == [reply.response_id]
+
+
+async def test_a_question_that_is_not_in_the_background_tells_no_id(leg: Leg) -> None:
+    started: list[str] = []
+    await asyncio.wait_for(leg.gateway.respond(REQUEST, None, started.append), leg.wait_seconds)
+    assert started == []
+
+
+async def test_a_running_response_can_be_looked_up_and_followed_while_it_is_asked_for(leg: Leg) -> None:
+    started = Started(leg)
+    response_id = await started.response_id()
+    state = await leg.gateway.look_up(response_id)
+    assert (state.response_id, state.reply) == (response_id, None)
+    assert state.progress is not None
+    assert state.created_at is not None
+    assert state.created_at.tzinfo is not None
+    following = asyncio.ensure_future(leg.gateway.follow(response_id))
+    await asyncio.sleep(0)
+    leg.lets_finish()
+    replies = await asyncio.wait_for(asyncio.gather(started.call, following), leg.wait_seconds)
+    assert replies[0] == replies[1]
+    assert (await leg.gateway.look_up(response_id)).reply == replies[0]
+
+
+async def test_a_cancelled_call_cancels_its_response(leg: Leg) -> None:
+    started = Started(leg)
+    response_id = await started.response_id()
+    await started.cancel()
+    await wait_until_cancelled(leg, response_id)
+    leg.lets_finish()
+    with pytest.raises(ResponseCancelled):
+        await leg.gateway.follow(response_id)
+
+
+async def test_a_response_that_was_let_go_is_not_cancelled_with_its_call(leg: Leg) -> None:
+    started = Started(leg)
+    response_id = await started.response_id()
+    leg.gateway.let_go(response_id)
+    await started.cancel()
+    leg.lets_finish()
+    reply = await asyncio.wait_for(leg.gateway.follow(response_id), leg.wait_seconds)
+    assert reply.text.strip()
+
+
+async def test_whoever_stops_to_follow_does_not_stop_the_response(leg: Leg) -> None:
+    started = Started(leg)
+    response_id = await started.response_id()
+    following = asyncio.ensure_future(leg.gateway.follow(response_id))
+    await asyncio.sleep(0)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+    leg.lets_finish()
+    assert (await asyncio.wait_for(started.call, leg.wait_seconds)).text.strip()
+
+
+async def test_a_response_can_be_cancelled_by_its_id_and_again(leg: Leg) -> None:
+    started = Started(leg)
+    response_id = await started.response_id()
+    await leg.gateway.cancel(response_id)
+    await leg.gateway.cancel(response_id)
+    leg.lets_finish()
+    with pytest.raises(ResponseCancelled):
+        await asyncio.wait_for(started.call, leg.wait_seconds)
+
+
+async def test_a_finished_response_stays_what_it_is_when_it_is_cancelled(leg: Leg) -> None:
+    reply = await respond(leg, IN_BACKGROUND)
+    assert reply.response_id is not None
+    await leg.gateway.cancel(reply.response_id)
+    assert (await leg.gateway.look_up(reply.response_id)).reply == reply
+
+
+async def test_an_id_that_the_api_does_not_have_is_lost(leg: Leg) -> None:
+    unknown = "resp_0123456789abcdef0123456789abcdef0123456789abcdef"
+    for attempt in (leg.gateway.look_up(unknown), leg.gateway.follow(unknown), leg.gateway.cancel(unknown)):
+        with pytest.raises(ResponseLost):
+            await attempt

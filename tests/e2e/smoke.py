@@ -2,7 +2,8 @@
 
 Run by `make smoke`, with nothing but the standard library: initialize, tools/list and two questions, once with
 Content-Length framing and once line by line. The answers come from the built-in rehearsal; with LIVE=1 and
-OPENAI_API_KEY they come from the real API. Exit 0 when everything was as expected, 1 at the first thing that was not.
+OPENAI_API_KEY they come from the real API. Then one research whose connection breaks twice, with the stand-in that plays
+faults: a real API breaks no connection on request. Exit 0 when everything was as expected, 1 at the first thing that was not.
 """
 
 import io
@@ -17,12 +18,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import IO, Any
 
 LIVE = os.environ.get("LIVE") == "1"
 REPLY_SECONDS = 330 if LIVE else 30
 EXIT_SECONDS = 5
 LONGEST_TEXT_SHOWN = 300
+ROOT = Path(__file__).resolve().parents[2]
 TOKYO = timezone(timedelta(hours=9))
 TOOLS = ["answer", "answer_detailed", "answer_quick"]
 # Variables that would change what the server does; LIVE=1 keeps those that say how to reach the API.
@@ -123,6 +126,21 @@ class Client:
         expect("fields of the answer", ["answer", "citations", "model", "used_search"], sorted(answer))
         return answer
 
+    def research(self, query: str) -> tuple[dict[str, Any], list[str]]:
+        """The result, and what was told meanwhile."""
+        arguments = {"name": "answer_detailed", "arguments": {"query": query}, "_meta": {"progressToken": "p"}}
+        print(f"-> tools/call {json.dumps(arguments, ensure_ascii=False)}")
+        self.last_id += 1
+        self.send({"id": self.last_id, "method": "tools/call", "params": arguments})
+        told = []
+        while "method" in (message := self.receive("tools/call")):
+            told.append(message["params"]["message"])
+            print(f"<- {message['method']}: {told[-1]}")
+        print("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
+        if not isinstance(message.get("result"), dict):
+            raise Mismatch(f"reply to the research\n  expected: a result\n  came:     {shorten(message)}")
+        return message["result"], told
+
     def receive(self, awaited: str) -> dict[str, Any]:
         try:
             arrived = self.arrived.get(timeout=REPLY_SECONDS)
@@ -169,15 +187,41 @@ def environment(home: str) -> dict[str, str]:
 
 
 @contextmanager
-def server() -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "openai_responses_mcp", "--stdio"] + ([] if LIVE else ["--rehearse"])
+def server(**variables: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Asks the rehearsal or the real API, or what the variables say."""
+    rehearses = [] if LIVE or variables else ["--rehearse"]
+    command = [sys.executable, "-m", "openai_responses_mcp", "--stdio", *rehearses]
     with tempfile.TemporaryDirectory() as home:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(home))
+        environ = environment(home) | variables
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
         try:
             yield process
         finally:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def faulty_api() -> Iterator[str]:
+    """The address of the stand-in that plays faults."""
+    command = [sys.executable, "-m", "tests.stand_in"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def research_over_broken_connections() -> None:
+    with faulty_api() as base_url, server(OPENAI_BASE_URL=base_url, OPENAI_API_KEY="made-up") as process:
+        client = Client(process, "line")
+        result, told = client.research(
+            "Why? [rehearse: text=All of it.; cuts=after 3, in 9; get_status=503; retry_after=1]"
+        )
+        expect("answer of research whose connection broke", "All of it.", result["structuredContent"]["answer"])
+        expect("told that it waits to go on", True, any("to go on" in message for message in told))
+        client.finish()
 
 
 def converse(client: Client) -> None:
@@ -211,15 +255,18 @@ def main() -> int:
     if LIVE and not os.environ.get("OPENAI_API_KEY"):
         print("LIVE=1 asks the real API and needs OPENAI_API_KEY.", file=sys.stderr)
         return 1
-    for framing in ("framed", "line"):
-        print(f"== {'Content-Length framing' if framing == 'framed' else 'one line per message'} ==")
-        with server() as process:
-            try:
+    try:
+        for framing in ("framed", "line"):
+            print(f"== {'Content-Length framing' if framing == 'framed' else 'one line per message'} ==")
+            with server() as process:
                 converse(Client(process, framing))
-            except Mismatch as mismatch:
-                print(f"\nsmoke failed: {mismatch}")
-                return 1
-    print("smoke: both framings as expected" + (", from the real API" if LIVE else ", from the rehearsal"))
+        print("== research whose connection breaks ==")
+        research_over_broken_connections()
+    except Mismatch as mismatch:
+        print(f"\nsmoke failed: {mismatch}")
+        return 1
+    origin = "from the real API" if LIVE else "from the rehearsal"
+    print(f"smoke: both framings as expected, {origin}; research survived a broken connection")
     return 0
 
 

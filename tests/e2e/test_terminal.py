@@ -1,4 +1,4 @@
-"""`--ask` for somebody who is watching: a pseudo-terminal stands in for the screen."""
+"""`--ask` and `--fetch` for somebody who is watching: a pseudo-terminal stands in for the screen."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
@@ -22,11 +23,11 @@ CLEAR_LINE = "\r\x1b[K"
 class Screen:
     """A process whose stderr is a terminal, and what it shows there."""
 
-    def __init__(self, question: str, environ: dict[str, str]) -> None:
+    def __init__(self, command: tuple[str, ...], environ: dict[str, str]) -> None:
         self._shown = b""
         self._screen, terminal = pty.openpty()
         self.process = subprocess.Popen(
-            [*COMMAND, "--ask", question],
+            [*COMMAND, *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=terminal,
@@ -65,10 +66,23 @@ class Screen:
 
 
 @pytest.fixture
-def ask(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[[str], Screen]]:
+def start(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with ExitStack() as screens:
-        yield lambda question: screens.enter_context(closing(Screen(question, environ)))
+        yield lambda *command: screens.enter_context(closing(Screen(command, environ)))
+
+
+@pytest.fixture
+def ask(start: Callable[..., Screen]) -> Callable[[str], Screen]:
+    return lambda question: start("--ask", question)
+
+
+@pytest.fixture
+def research(start: Callable[..., Screen], tmp_path: Path) -> Callable[[str], Screen]:
+    """Asks in the background."""
+    config = tmp_path / "background.yaml"
+    config.write_text("model_profiles: {answer: {background: true}}", encoding="utf-8")
+    return lambda question: start("--ask", question, "--config", str(config))
 
 
 def test_progress_is_shown_on_one_line_that_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
@@ -102,6 +116,67 @@ def test_an_interrupt_ends_the_waiting_without_a_traceback(
     assert screen.finish() == (130, "")
     assert screen.shown.endswith(CLEAR_LINE)
     rehearsal.wait_for_abort(1)
+
+
+def test_an_interrupt_cancels_research_at_the_api_and_says_so(
+    research: Callable[[str], Screen], rehearsal: StandInThread
+) -> None:
+    screen = research("Why? [rehearse: hang_after=4]")
+    screen.wait_for("thinking")
+    (response_id,) = rehearsal.server.api.background.running
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish() == (130, "")
+    assert screen.shown.endswith(f"{CLEAR_LINE}interrupted; {response_id} was cancelled at the API\n")
+    assert rehearsal.server.api.background.running == []
+
+
+def test_an_interrupt_says_when_the_api_does_not_cancel(research: Callable[[str], Screen]) -> None:
+    screen = research("Why? [rehearse: hang_after=4; cancel_status=403]")
+    screen.wait_for("thinking")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish() == (130, "")
+    assert "the API has not confirmed that resp_" in screen.shown
+
+
+def test_whoever_fetches_sees_what_happens_meanwhile(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
+    response_id = begin(rehearsal, "queue=60")
+    screen = start("--fetch", response_id)
+    screen.wait_for("waiting in the API's queue")
+    request(rehearsal, f"/responses/{response_id}/cancel")
+    assert screen.finish() == (1, "")
+    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("answer failed: The response was cancelled at the API")
+
+
+def test_an_answer_is_fetched_by_its_id(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
+    response_id = begin(rehearsal, "text=Because.")
+    screen = start("--fetch", response_id)
+    assert screen.finish() == (0, "Because.\n")
+    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("\n[gpt-5 · 0 searches · ")
+    assert response_id in screen.shown
+
+
+def test_an_interrupt_of_fetching_leaves_the_response_alone(
+    start: Callable[..., Screen], rehearsal: StandInThread
+) -> None:
+    response_id = begin(rehearsal, "hang_after=4")
+    screen = start("--fetch", response_id)
+    screen.wait_for("thinking")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish() == (130, "")
+    assert screen.shown.endswith(CLEAR_LINE)
+    assert rehearsal.server.api.background.running == [response_id]
+
+
+def begin(rehearsal: StandInThread, keys: str) -> str:
+    """Start a response as another process would have; its id."""
+    body = {"model": "gpt-5", "input": f"Why? [rehearse: {keys}]", "background": True}
+    return str(request(rehearsal, "/responses", body)["id"])
+
+
+def request(rehearsal: StandInThread, path: str, body: dict[str, object] | None = None) -> dict[str, object]:
+    with httpx2.Client(headers={"authorization": "Bearer made-up"}, trust_env=False, timeout=WAIT_SECONDS) as client:
+        response: dict[str, object] = client.post(rehearsal.base_url + path, json=body).json()
+    return response
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"

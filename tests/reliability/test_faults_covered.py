@@ -25,6 +25,10 @@ SCARCITY = "tests/e2e/test_scarcity.py"
 FLOODS = "tests/reliability/test_floods.py"
 CONNECTIONS = "tests/adapters/openai/test_gateway_connections.py"
 
+BACKGROUND = "tests/adapters/openai/test_background.py"
+FAREWELLS = "tests/adapters/openai/test_farewells.py"
+RESEARCH = "tests/e2e/test_research_e2e.py"
+
 # Fault number -> file -> tests, without their `test_`.
 COVERED: dict[int, dict[str, list[str]]] = {
     1: {
@@ -192,6 +196,26 @@ COVERED: dict[int, dict[str, list[str]]] = {
             "an_answer_that_comes_unasked_answers_nothing",
         ]
     },
+    44: {
+        BACKGROUND: [
+            "a_connection_cut_at_any_event_costs_nothing",
+            "a_hundred_cuts_at_random_cost_nothing",
+            "an_api_in_trouble_is_asked_again_for_the_rest",
+            "a_cut_before_the_id_is_known_is_one_failure_that_says_so",
+            "what_can_no_longer_be_streamed_is_looked_at",
+            "a_response_that_takes_too_long_goes_on_and_can_be_fetched",
+        ],
+        FAREWELLS: [
+            "a_call_that_is_cancelled_at_any_event_leaves_nothing_running",
+            "a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is",
+            "an_api_in_trouble_is_asked_again_to_cancel",
+        ],
+        RESEARCH: [
+            "research_survives_a_cut_connection_and_is_asked_once",
+            "a_signal_cancels_research_at_the_api",
+            "a_client_that_goes_leaves_no_research_running",
+        ],
+    },
 }
 
 
@@ -203,7 +227,7 @@ def names_in(path: str) -> frozenset[str]:
 
 
 def test_every_fault_of_the_server_is_in_the_table() -> None:
-    assert sorted(COVERED) == [*range(1, 31), 41, 42, 43]
+    assert sorted(COVERED) == [*range(1, 31), 41, 42, 43, 44]
     assert all(names for files in COVERED.values() for names in files.values())
 
 

@@ -21,12 +21,11 @@ from openai_responses_mcp.adapters.log.structlog_logger import StructlogLogger
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import LLMGateway
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
-from tests.fakes import FakeClock, FakeTransport
-from tests.rules import ANSWERING, CALLING
+from tests.fakes import FakeClock, FakeGateway, FakeTransport
 from tests.server.wired import tool_call
 from tests.stand_in.server import StandInThread
 
@@ -222,10 +221,15 @@ def test_a_variable_that_is_no_text_does_not_break_the_mask(
     assert "0123456789" not in server.stderr
 
 
-class Crashing(LLMGateway):
+class Crashing(FakeGateway):
     """Fails in a way nobody has thought of, with secrets in the text, the cause and the context."""
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         try:
             try:
                 raise KeyError(PASSWORD)
@@ -237,22 +241,27 @@ class Crashing(LLMGateway):
             raise error from exc
 
 
-class Failing(LLMGateway):
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+class Failing(FakeGateway):
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         raise GatewayBroken(f"{KEY} {TOKEN}", code=KEY, kind=TOKEN, name=PASSWORD, body=KEY)
 
 
 @pytest.mark.parametrize("gateway", [Crashing(), Failing()], ids=["crashing", "failing"])
 async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path, gateway: LLMGateway) -> None:
-    from openai_responses_mcp.domain.answering import AnswerQuestion
     from openai_responses_mcp.server.calling import ToolCaller
+    from tests.server.wired import tool_caller
 
     environ = {"OPENAI_API_KEY": KEY, "MY_PASSWORD": PASSWORD, "OTHER_TOKEN": TOKEN}
     mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
     clock, transport, debug_file = FakeClock(), FakeTransport(), tmp_path / "debug.log"
     stderr = os.open(tmp_path / "stderr", os.O_WRONLY | os.O_CREAT)
     logger = StructlogLogger(now=clock.now, mask=mask, is_debugging=True, debug_file=str(debug_file), stderr=stderr)
-    caller = ToolCaller(AnswerQuestion(gateway, clock, logger, ANSWERING), clock, logger, mask, CALLING)
+    caller = tool_caller(gateway, clock, logger, mask=mask)
 
     async def load() -> ToolCaller:
         return caller

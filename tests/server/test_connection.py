@@ -12,8 +12,14 @@ class Served:
     def __init__(self) -> None:
         self.wired = Wired()
         self.is_ending = asyncio.Event()
-        connection = Connection(self.wired.transport, self.wired.dispatcher, self.is_ending)
+        self.is_settled = asyncio.Event()
+        self.is_settled.set()
+        connection = Connection(self.wired.transport, self.wired.dispatcher, self.is_ending, self.settle)
         self.task = asyncio.create_task(connection.serve())
+
+    async def settle(self) -> None:
+        self.dropped_before_settling = len(self.wired.gateway.cancelled)
+        await self.is_settled.wait()
 
     async def over(self) -> None:
         await asyncio.wait_for(self.task, WAIT_SECONDS)
@@ -92,3 +98,24 @@ async def test_it_lasts_until_a_slow_client_has_read_the_last_reply() -> None:
     served.wired.transport.read_again()
     await served.over()
     assert [reply["id"] for reply in served.wired.transport.replies()] == [1]
+
+
+async def test_an_api_that_does_not_settle_holds_up_the_end_only_for_a_moment() -> None:
+    served = Served()
+    served.is_settled.clear()
+    served.wired.transport.close()
+    await served.over()
+
+
+async def test_what_is_dropped_is_settled_before_the_end() -> None:
+    served = Served()
+    served.is_settled.clear()
+    served.wired.gateway.hold()
+    served.wired.transport.enqueue(tool_call(1))
+    await served.wired.gateway.wait_for_calls(1)
+    served.wired.transport.close()
+    await asyncio.sleep(0)
+    assert not served.task.done()
+    served.is_settled.set()
+    await served.over()
+    assert served.dropped_before_settling == 1

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.domain.cancellation import CallsInFlight
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, Usage
-from openai_responses_mcp.domain.ports import FramingFault, LLMGateway
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener, Usage
+from openai_responses_mcp.domain.ports import FramingFault
 from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.fakes import WAIT_SECONDS, FakeGateway
@@ -51,14 +51,20 @@ async def test_replies_come_in_the_order_of_completion() -> None:
     assert [reply["id"] for reply in await wired.drained()] == [2, 1]
 
 
-class Switch(LLMGateway):
+class Switch(FakeGateway):
     """Asks the gateway named by the first word of the question."""
 
     def __init__(self, gateways: dict[str, FakeGateway]) -> None:
+        super().__init__()
         self._gateways = gateways
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
-        return await self._gateways[request.input_text.split()[0]].respond(request, on_progress)
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
+        return await self._gateways[request.input_text.split()[0]].respond(request, on_progress, on_started)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +119,14 @@ async def test_a_cancelled_call_is_aborted_and_sends_no_response() -> None:
 class StubbornGateway(FakeGateway):
     """Shrugs off a cancellation and answers in the end."""
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         try:
-            return await super().respond(request, on_progress)
+            return await super().respond(request, on_progress, on_started)
         except asyncio.CancelledError:
             await self._released.wait()
             return ModelReply(text="all the same")

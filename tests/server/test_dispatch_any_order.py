@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from openai_responses_mcp.domain.errors import GatewayTimeout
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
-from openai_responses_mcp.domain.ports import LLMGateway
-from tests.server.wired import ENVELOPE, Wired, cancel, request, tool_call
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
+from tests.fakes import FakeGateway
+from tests.server.wired import CAPABILITIES, ENVELOPE, Wired, cancel, request, tool_call
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=10),
@@ -21,16 +21,20 @@ JSON = st.recursive(
     max_leaves=8,
 )
 IDS = st.one_of(st.integers(), st.text(max_size=5))
-METHODS = st.sampled_from(["initialize", "ping", "tools/list", "tools/call", "server/discover", "nope"]) | st.text(
-    max_size=9
-)
-TOOLS = st.sampled_from(["answer", "answer_quick", "iris", "nope"]) | JSON
+NAMES = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "tasks/get", "tasks/cancel", "nope"]
+METHODS = st.sampled_from(NAMES) | st.text(max_size=9)
+TOOLS = st.sampled_from(["answer", "answer_detailed", "iris", "answer_result", "nope"]) | JSON
+WITH_TASKS = {**ENVELOPE, CAPABILITIES: {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
 PARAMS = st.fixed_dictionaries(
     {},
     optional={
         "name": TOOLS,
-        "arguments": st.fixed_dictionaries({}, optional={"query": JSON, "input": JSON, "max_results": JSON}) | JSON,
-        "_meta": st.just(ENVELOPE) | JSON,
+        "arguments": st.fixed_dictionaries(
+            {}, optional={"query": JSON, "response_id": JSON, "input": JSON, "max_results": JSON}
+        )
+        | JSON,
+        "taskId": JSON,
+        "_meta": st.sampled_from([ENVELOPE, WITH_TASKS]) | JSON,
     },
 )
 REQUEST_LIKE = st.fixed_dictionaries(
@@ -40,7 +44,7 @@ REQUEST_LIKE = st.fixed_dictionaries(
 
 def replies_to(body: bytes) -> list[Any]:
     async def ask() -> list[Any]:
-        wired = Wired()
+        wired = Wired(hand_over=5)
         wired.dispatcher.handle(body)
         return await wired.drained()
 
@@ -63,13 +67,19 @@ def test_a_well_formed_request_gets_exactly_one_reply_with_its_id(request_id: An
     assert type(reply["id"]) is type(request_id)
 
 
-class PatientGateway(LLMGateway):
+class PatientGateway(FakeGateway):
     """Answers a question only when told to, each by its number."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._waiting: dict[str, asyncio.Future[ModelReply]] = {}
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         number = request.input_text.split("\n")[0]
         self._waiting[number] = asyncio.get_running_loop().create_future()
         return await self._waiting[number]

@@ -70,7 +70,7 @@ async def test_initialize_answers_with_one_revision_whatever_is_asked_for() -> N
 async def test_discover_tells_both_revisions_and_how_long_to_keep_them() -> None:
     result = (await Wired().reply_to(request(1, "server/discover", {"_meta": ENVELOPE})))["result"]
     assert result["supportedVersions"] == SUPPORTED
-    assert result["capabilities"] == {"tools": {}}
+    assert result["capabilities"] == {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
     assert result["instructions"]
     assert (result["ttlMs"], result["cacheScope"]) == (3_600_000, "private")
     assert (result["resultType"], result["_meta"]) == ("complete", {SERVER_INFO: INFO})

@@ -43,6 +43,13 @@ IRIS_ARGUMENTS = [
             IRIS_ARGUMENTS,
             ["input"],
         ),
+        (
+            "answer_result",
+            'Get the answer of a question that was answered with "Still working". Waits for it for a while;'
+            " call it again if the answer is still not there.",
+            ["response_id"],
+            ["response_id"],
+        ),
     ],
 )
 def test_a_tool_is_described_word_for_word(
@@ -57,8 +64,8 @@ def test_a_tool_is_described_word_for_word(
     assert described["inputSchema"]["required"] == required
 
 
-def test_there_are_four_tools() -> None:
-    assert list(TOOLS) == ["answer", "answer_detailed", "answer_quick", "iris"]
+def test_there_are_five_tools() -> None:
+    assert list(TOOLS) == ["answer", "answer_detailed", "answer_quick", "iris", "answer_result"]
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
@@ -92,12 +99,12 @@ def test_the_input_schema_says_what_each_argument_takes() -> None:
 
 def test_the_output_schema_is_that_of_the_answer() -> None:
     schema = ANSWER.described()["outputSchema"]
-    assert schema["required"] == ["answer", "used_search", "citations", "model"]
-    assert list(schema["properties"]) == ["answer", "used_search", "citations", "model", "response_id"]
+    assert schema["required"] == ["answer", "used_search", "citations"]
+    assert list(schema["properties"]) == ["answer", "used_search", "citations", "model", "response_id", "status"]
     assert list(schema["properties"]["citations"]["items"]["properties"]) == [
         "url",
         "title",
         "published_at",
         "date_kind",
     ]
-    assert list(IRIS.described()["outputSchema"]["properties"]) == ["answer", "response_id"]
+    assert list(IRIS.described()["outputSchema"]["properties"]) == ["answer", "response_id", "status"]

@@ -2,18 +2,26 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.cancellation import CallsInFlight
+from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.masking import SecretMask
-from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.server.clients import HandOver
 from openai_responses_mcp.server.dispatch import Dispatcher
+from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.task_ids import TaskIds
+from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
 from tests.rules import ANSWERING, CALLING
 
 SECRET = "sk-planted-1234567890"
+MASK = SecretMask([SECRET])
 ALL_TOOLS = ("answer", "answer_detailed", "answer_quick", "iris")
 
 REVISION = "io.modelcontextprotocol/protocolVersion"
@@ -37,6 +45,29 @@ def cancel(request_id: Any, **more: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
 
 
+def tool_caller(
+    gateway: LLMGateway,
+    clock: Clock,
+    logger: Logger,
+    rules: CallingRules = CALLING,
+    answering: AnsweringRules = ANSWERING,
+    mask: Callable[[str], str] = MASK,
+) -> ToolCaller:
+    """As the container wires one; the ids of tasks are signed with the secret."""
+    fetching = FetchAnswer(gateway, clock, answering)
+    failures = Failures(logger, mask)
+    return ToolCaller(
+        AnswerQuestion(gateway, clock, logger, answering),
+        fetching,
+        UnfinishedAnswers(gateway, clock),
+        Tasks(gateway, fetching, clock, TaskIds(SECRET), failures, shows_response_id=rules.shows_response_id),
+        clock,
+        logger,
+        failures,
+        rules,
+    )
+
+
 class Wired:
     def __init__(
         self,
@@ -46,15 +77,17 @@ class Wired:
         rules: CallingRules = CALLING,
         answering: AnsweringRules = ANSWERING,
         is_debugging: bool = False,
+        hand_over: HandOver = None,
     ) -> None:
         self.gateway = FakeGateway()
         self.clock = FakeClock()
         self.logger = FakeLogger(is_debugging=is_debugging)
         self.transport = FakeTransport()
-        use_case = AnswerQuestion(gateway or self.gateway, self.clock, self.logger, answering)
-        self.caller = ToolCaller(use_case, self.clock, self.logger, SecretMask([SECRET]), rules)
+        self.caller = tool_caller(gateway or self.gateway, self.clock, self.logger, rules, answering)
         calls = CallsInFlight(self.logger)
-        self.dispatcher = Dispatcher(self.transport, calls, self.logger, tools, load_caller=self._load)
+        self.dispatcher = Dispatcher(
+            self.transport, calls, self.logger, tools, load_caller=self._load, hand_over=hand_over
+        )
 
     async def _load(self) -> ToolCaller:
         return self.caller

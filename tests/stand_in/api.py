@@ -53,7 +53,7 @@ class _Turn:
 class FaultyApi:
     def __init__(self, *, delay_seconds: float = 0.0) -> None:
         self.background = Background()
-        self._delay_seconds = delay_seconds
+        self.delay_seconds = delay_seconds
         self._turns = Memory[_Turn]()
         self._times_asked = TimesAsked()
         self._routes: tuple[tuple[str, str, Callable[..., Awaitable[Reply]]], ...] = (
@@ -107,7 +107,7 @@ class FaultyApi:
         if is_in_background and directives.background is False:
             raise ApiError(400, "Unknown parameter: 'background'.", param="background", code="unknown_parameter")
         delay_seconds = 0.0 if is_in_background else directives.delay or 0.0
-        await asyncio.sleep(self._delay_seconds + delay_seconds)
+        await asyncio.sleep(self.delay_seconds + delay_seconds)
         reply = _without_answer(directives)
         if reply is None:
             response = self._respond(asked, Question(plain, question.hints), directives, previous)

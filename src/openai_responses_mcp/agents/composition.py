@@ -8,13 +8,14 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import ApprovalStore
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
@@ -26,6 +27,7 @@ from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
+from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.providers.models import ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
@@ -82,20 +84,23 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "on_approval_requested is a callable that takes a request")
     from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
+    from openai_responses_mcp.agents.adapters.stores.given_stores import given
 
     apply_log_level(os.environ)
     opened = open_stores(store, audit_head)
     stores = Stores(
-        policies=policy_store or opened.policies,
-        approvals=approval_store or opened.approvals,
-        runs=run_state_store or opened.runs,
-        logs=log_store or opened.logs,
+        policies=opened.policies if policy_store is None else given(policy_store, PolicyStore),
+        approvals=opened.approvals if approval_store is None else given(approval_store, ApprovalStore),
+        runs=opened.runs if run_state_store is None else given(run_state_store, RunStateStore),
+        logs=opened.logs if log_store is None else given(log_store, ExecutionLogStore),
         # A head tells about our own log only; a store that was given keeps its own.
         head=opened.head if log_store is None else None,
         clock=clock or opened.clock,
+        decisions=opened.decisions if approval_store is None and log_store is None else None,
+        pins=opened.pins,
     )
     lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
-    engine = OpenAIAgentsEngine(guarded_mcp_tools)
+    engine = OpenAIAgentsEngine(partial(guarded_mcp_tools, kept=stores.pins))
     return runner_on(engine, safety_agent, stores, lifetime, audit, on_approval_requested=on_approval_requested)
 
 
@@ -112,7 +117,7 @@ def runner_on(
     """The use cases of a runner around any engine and any stores."""
     masking, clock, policies = Masking(), stores.clock, stores.policies
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
-    approvals = ApprovalController(stores.approvals, log, clock, masking, token_ttl_seconds, on_approval_requested)
+    approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     guards = Guards(SafetyGate(judge, policies, masking), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
@@ -145,7 +150,11 @@ async def run(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database, four stores, and the head of the log."""
+    """One database, four stores, and the head of the log.
+
+    `decisions` keeps those of approvals and log that can be kept in one transaction; `pins` are the store's, where that
+    outlives the process.
+    """
 
     policies: PolicyStore
     approvals: ApprovalStore
@@ -153,28 +162,32 @@ class Stores:
     logs: ExecutionLogStore
     head: AuditHead | None
     clock: Clock
+    decisions: DecisionBook | None = None
+    pins: DefinitionPins | None = None
 
 
-def open_stores(url: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Stores:
+def open_stores(
+    url: str | None = None, audit_head: str | os.PathLike[str] | None = None, *, must_exist: bool = False
+) -> Stores:
     """Nothing is connected to yet. Without a URL the database is in memory."""
+    from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
-    from openai_responses_mcp.agents.adapters.stores.sql_stores import (
-        SqlApprovalStore,
-        SqlExecutionLogStore,
-        SqlPolicyStore,
-        SqlRunStateStore,
-    )
+    from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+    from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPins, SqlPolicyStore, SqlRunStateStore
     from openai_responses_mcp.agents.adapters.system_clock import SystemClock
 
-    database = SqlDatabase(IN_MEMORY if url is None else url)
+    database = SqlDatabase(IN_MEMORY if url is None else url, must_exist=must_exist)
     head = _head_for(database, audit_head)
+    logs = SqlExecutionLogStore(database, head)
     return Stores(
         policies=SqlPolicyStore(database),
         approvals=SqlApprovalStore(database),
         runs=SqlRunStateStore(database),
-        logs=SqlExecutionLogStore(database, head),
+        logs=logs,
         head=head,
         clock=SystemClock(),
+        decisions=SqlDecisionBook(database, logs),
+        pins=None if database.is_in_memory else SqlPins(database),
     )
 
 
@@ -188,12 +201,19 @@ def _head_for(database: "SqlDatabase", path: str | os.PathLike[str] | None) -> A
 
 
 def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
-    """Approvals and the log of a store, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
-    stores, masking = open_stores(store, audit_head), Masking()
-    # A decision that cannot be recorded must not count.
+    """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
+    stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    lifetime = lifetime_seconds(None, os.environ)
-    return ApprovalController(stores.approvals, audit, stores.clock, masking, lifetime), audit
+    return _controller(stores, audit, masking, lifetime_seconds(None, os.environ)), audit
+
+
+def _controller(
+    stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
+) -> ApprovalController:
+    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
+    return ApprovalController(
+        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested
+    )
 
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
@@ -271,7 +291,8 @@ def hosted_mcp_tool(
     """An MCP server for an agent's `mcp_servers` or `tools`, each of its tools behind the gate.
 
     `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is what scopes
-    call it. Definitions that were approved are remembered in the file `pins`, else for as long as the process lives.
+    call it. Definitions that were approved are remembered in the file `pins`, else in the runner's store if that outlives
+    the process, else for as long as the process lives.
     """
     from openai_responses_mcp.agents.adapters.mcp.hosted_server import hosted_server
     from openai_responses_mcp.agents.adapters.mcp.pin_file import PinFile

@@ -2,6 +2,7 @@
 
 AgentsError
 ├── StoreUnavailable        a store cannot be reached, is full, locked or read-only (AGENTS-E-LOG-STORE)
+│   └── RecordRefused       the store works, and does not take this one record (AGENTS-E-LOG-STORE)
 └── DuplicateRecord         an audit record with this run, call and event is there already (AGENTS-E-LOG-STORE)
 
 `CODES` is the whole list, each with the layer it comes from; `docs/agents.md` shows the same table.
@@ -65,6 +66,10 @@ class StoreUnavailable(AgentsError):
 
     def __init__(self, message: str) -> None:
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "unavailable"})
+
+
+class RecordRefused(StoreUnavailable):
+    """Trying again will not help, and other records are not concerned."""
 
 
 class DuplicateRecord(AgentsError):

@@ -50,7 +50,7 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
     if served.done():
         served.result()
         return 0
-    connection.abort()
+    await connection.abort()
     return stopped.result()
 
 

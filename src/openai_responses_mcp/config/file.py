@@ -30,7 +30,7 @@ _TRANSPORT = ("server", "transport")
 
 # What the server itself puts into a request -> what to use instead of request.extra.
 SERVER_FIELDS: dict[str, str] = {
-    "background": "leave it out",
+    "background": "use model_profiles.answer.background",
     "include": "use request.omit to leave it out",
     "input": "it holds the question",
     "instructions": "use policy.system",
@@ -46,7 +46,11 @@ SERVER_FIELDS: dict[str, str] = {
 }
 _EXTRA = ("request", "extra")
 
-_UNKNOWN_KEY = "extra_forbidden"  # as pydantic calls it
+_SWITCHED_OFF_BY_NULL = {("model_profiles", "answer"), ("server", "hand_over_after_s")}
+
+# As pydantic calls them.
+_UNKNOWN_KEY = "extra_forbidden"
+_KINDS_OF_A_VALUE = ("int", "float", "literal['auto']")
 
 _API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")
 _SECRET_NAME = re.compile(r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$")
@@ -131,9 +135,9 @@ def _refuse_server_fields(settings: Settings, file: ConfigFile, findings: Findin
 
 
 def _path_of(error: "ErrorDetails") -> "KeyPath":
-    """Where the error is. What may be a whole number or a fraction is reported once as each: that is one error."""
+    """Where the error is. A value that may be of several kinds is reported once for each of them: that is one error."""
     path = error["loc"]
-    return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in ("int", "float") else path
+    return path[:-1] if error["type"] != _UNKNOWN_KEY and path[-1] in _KINDS_OF_A_VALUE else path
 
 
 def _tell(path: "KeyPath", error: "ErrorDetails", file: ConfigFile, findings: Findings) -> None:
@@ -174,11 +178,11 @@ def _is_named_like_a_secret(path: "KeyPath") -> bool:
 
 
 def _without_nulls(section: dict[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A copy in which a key without a value is absent; only `answer` can be taken away by setting it to null."""
+    """A copy in which a key without a value is absent, but for those that are switched off that way."""
     return {
         name: _without_nulls(value, (*path, name)) if isinstance(value, dict) else value
         for name, value in section.items()
-        if value is not None or (*path, name) == ("model_profiles", "answer")
+        if value is not None or (*path, name) in _SWITCHED_OFF_BY_NULL
     }
 
 

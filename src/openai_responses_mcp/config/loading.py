@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config.findings import Findings, finding_lines, mask_for
 from openai_responses_mcp.config.settings import (
+    BACKGROUND_BY_DEFAULT,
     ModelProfiles,
     OpenAISettings,
     Profile,
@@ -207,10 +208,17 @@ def _with_value(node: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> ModelProfiles:
-    """`answer` as changed, and the other profiles: what is said of them, and `answer` in the rest."""
+    """`answer` as changed, and the other profiles: what is said of them, and `answer` in the rest.
+
+    Where a question runs is not taken over from `answer`.
+    """
     if changes.get("answer"):
         answer = (answer or Profile())._replace(**changes["answer"])
-    others = {name: (answer or Profile())._replace(**change) for name, change in changes.items() if change}
+    others = {
+        name: (answer or Profile())._replace(**{"background": name in BACKGROUND_BY_DEFAULT, **change})
+        for name, change in changes.items()
+        if change
+    }
     return ModelProfiles(**{**others, "answer": answer})
 
 

@@ -60,11 +60,17 @@ Fields = Annotated[Mapping[str, Any], Rule("without NaN and infinity", lambda fi
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
 ContextSize = Literal["low", "medium", "high"]
-ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris"]
-OmittedField = Literal["truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream"]
+ToolName = Literal["answer", "answer_detailed", "answer_quick", "iris", "answer_result"]
+OmittedField = Literal[
+    "truncation", "include", "store", "text", "reasoning", "max_output_tokens", "stream", "background"
+]
 ErrorStyle = Literal["jsonrpc", "tool_result"]
 PolicySource = Literal["builtin", "file"]
 PolicyMerge = Literal["replace", "prepend", "append"]
+_SecondsOrAuto = int | float | Literal["auto"]
+HandOver = Annotated[
+    _SecondsOrAuto, Rule("of at least 5, or auto, or null", lambda value: value == "auto" or 5 <= value < inf)
+]
 
 
 class OpenAISettings(NamedTuple):
@@ -96,6 +102,11 @@ class Profile(NamedTuple):
     model: Text = "gpt-5.2"
     reasoning_effort: Effort = "medium"
     verbosity: Verbosity = "medium"
+    background: bool = False
+
+
+# The tool that takes minutes. The others are not worth the longer way.
+BACKGROUND_BY_DEFAULT = ("answer_detailed",)
 
 
 class ModelProfiles(NamedTuple):
@@ -161,6 +172,7 @@ class ServerSettings(NamedTuple):
     error_style: ErrorStyle = "jsonrpc"
     response_id_text: bool = True
     max_message_bytes: Count = 16 * 1024 * 1024
+    hand_over_after_s: HandOver | None = "auto"
 
 
 class Settings(NamedTuple):
@@ -172,6 +184,18 @@ class Settings(NamedTuple):
     policy: PolicySettings = PolicySettings()
     search: SearchSettings = SearchSettings()
     server: ServerSettings = ServerSettings()
+
+    @property
+    def tools_in_background(self) -> tuple[str, ...]:
+        """None where the API is not to keep the response, or cannot be asked for such a one."""
+        if not self.request.store or {"background", "stream"} & {*self.request.omit}:
+            return ()
+        profiles = self.model_profiles._asdict().items()
+        return tuple(
+            name
+            for name, profile in profiles
+            if (name in BACKGROUND_BY_DEFAULT if profile is None else profile.background)
+        )
 
 
 def kind_at(path: tuple[str | int, ...]) -> Any:
@@ -236,6 +260,7 @@ _NOUNS: dict[Any, str] = {
     bool: "true or false",
     int: "a whole number",
     int | float: "a number",
+    _SecondsOrAuto: "a number",
     str: "text",
     Mapping[str, Any]: "a mapping of keys",
 }

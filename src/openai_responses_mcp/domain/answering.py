@@ -1,7 +1,7 @@
 """The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -16,16 +16,19 @@ from openai_responses_mcp.domain.models import (
     ProgressListener,
     Question,
     SearchTool,
+    StartListener,
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
 # Of the text: more than any model writes in one answer.
 LONGEST_ANSWER = 1_000_000
+# Of a reply that does not say which, and that nobody here asked for.
+UNKNOWN_MODEL = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweringRules:
-    """What the configuration says about answering; the defaults are those of the settings."""
+    """What the configuration says about answering; `in_background` has the profiles whose questions run there."""
 
     profiles: Mapping[str, Profile]
     instructions: str
@@ -39,6 +42,7 @@ class AnsweringRules:
     max_citations: int
     max_output_tokens: int | None
     store: bool
+    in_background: frozenset[str]
 
 
 def model_request(question: Question, rules: AnsweringRules, today: date) -> ModelRequest:
@@ -48,13 +52,12 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
         raise ProfileMissing("model_profiles.answer is required")
     model = question.model or profile.model
     effort = question.reasoning_effort or profile.reasoning_effort
-    domains = rules.domains if question.domains is None else question.domains
     return ModelRequest(
         model=model,
         instructions=rules.instructions,
-        input_text=f"{question.text}\n{_hints(question, rules, domains, today)}",
+        input_text=f"{question.text}\n{_hints(question, rules, today)}",
         search=SearchTool(
-            allowed_domains=domains if rules.restrict_to_domains else (),
+            allowed_domains=_allowed_domains(question, rules),
             context_size=question.search_context_size or rules.search_context_size,
             user_location=rules.user_location,
             is_live=rules.searches_live,
@@ -65,14 +68,23 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
         max_output_tokens=rules.max_output_tokens,
         store=rules.store,
         use_code_interpreter=question.use_code_interpreter,
+        background=question.profile in rules.in_background,
     )
 
 
-def _hints(question: Question, rules: AnsweringRules, domains: tuple[str, ...], today: date) -> str:
+def _domains(question: Question, rules: AnsweringRules) -> tuple[str, ...]:
+    return rules.domains if question.domains is None else question.domains
+
+
+def _allowed_domains(question: Question, rules: AnsweringRules) -> tuple[str, ...]:
+    return _domains(question, rules) if rules.restrict_to_domains else ()
+
+
+def _hints(question: Question, rules: AnsweringRules, today: date) -> str:
     recency = rules.recency_days if question.recency_days is None else question.recency_days
     results = rules.max_results if question.max_results is None else question.max_results
     hints = f"[Hints] recency_days={_plain(recency)}, max_results={_plain(results)}."
-    if domains:
+    if domains := _domains(question, rules):
         hints += f" domains: {', '.join(domains)}"
     if question.style:
         hints += f" style: {question.style}"
@@ -86,41 +98,24 @@ class AnswerQuestion:
         self._logger = logger
         self._rules = rules
 
-    async def answer(self, question: Question, on_progress: ProgressListener | None = None) -> Answer:
-        """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`."""
+    def allowed_domains(self, question: Question) -> tuple[str, ...]:
+        """What the search for the answer is restricted to; nothing means that it is not."""
+        return _allowed_domains(question, self._rules)
+
+    async def answer(
+        self,
+        question: Question,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> Answer:
+        """Raises `ProfileMissing`, `KeyUnusable` or `GatewayError`; the listeners are those of the gateway."""
         request = model_request(question, self._rules, self._clock.today())
         self._log_request(question, request)
         started = self._clock.monotonic()
-        reply = await self._gateway.respond(request, on_progress)
+        reply = await self._gateway.respond(request, on_progress, on_started)
         self._log_reply(reply, self._clock.monotonic() - started)
-        return self._answer_from(reply, request)
-
-    def _answer_from(self, reply: ModelReply, request: ModelRequest) -> Answer:
-        if reply.refusal is not None:
-            raise AnswerWithheld(f"The model refused to answer: {reply.refusal} Ask in another way.")
-        text = reply.text.strip()
-        if not text:
-            raise _nothing_said(reply)
-        reason = reply.incomplete_reason
-        if len(text) > LONGEST_ANSWER:
-            text, reason = text[:LONGEST_ANSWER], f"cut after {LONGEST_ANSWER:,} characters"
-        if reason is not None:
-            text = f"[Incomplete: {reason}] {text}"
-        today = self._clock.today().isoformat()
-        searched = used_search(reply)
-        citations, left_out = select_citations(
-            reply, today=today, limit=self._rules.max_citations, allowed_domains=request.search.allowed_domains
-        )
-        return Answer(
-            text=with_sources(text, citations, today=today) if searched else text,
-            used_search=searched,
-            citations=citations,
-            model=reply.model or request.model,
-            response_id=reply.response_id if self._rules.store else None,
-            usage=reply.usage,
-            search_count=reply.search_count,
-            left_out=left_out,
-        )
+        reply = replace(reply, model=reply.model or request.model, allowed_domains=request.search.allowed_domains)
+        return answer_from(reply, self._rules, self._clock.today())
 
     def _log_request(self, question: Question, request: ModelRequest) -> None:
         if not self._logger.is_debugging:
@@ -142,6 +137,34 @@ class AnswerQuestion:
             outputTokens=usage and usage.output_tokens,
             searches=reply.search_count,
         )
+
+
+def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer:
+    """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
+    if reply.refusal is not None:
+        raise AnswerWithheld(f"The model refused to answer: {reply.refusal} Ask in another way.")
+    text = reply.text.strip()
+    if not text:
+        raise _nothing_said(reply)
+    reason = reply.incomplete_reason
+    if len(text) > LONGEST_ANSWER:
+        text, reason = text[:LONGEST_ANSWER], f"cut after {LONGEST_ANSWER:,} characters"
+    if reason is not None:
+        text = f"[Incomplete: {reason}] {text}"
+    searched = used_search(reply)
+    citations, left_out = select_citations(
+        reply, today=today.isoformat(), limit=rules.max_citations, allowed_domains=reply.allowed_domains
+    )
+    return Answer(
+        text=with_sources(text, citations, today=today.isoformat()) if searched else text,
+        used_search=searched,
+        citations=citations,
+        model=reply.model or UNKNOWN_MODEL,
+        response_id=reply.response_id if rules.store else None,
+        usage=reply.usage,
+        search_count=reply.search_count,
+        left_out=left_out,
+    )
 
 
 def _nothing_said(reply: ModelReply) -> AnswerWithheld:

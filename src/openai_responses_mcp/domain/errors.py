@@ -8,13 +8,16 @@ AnsweringError
 │   └── CallInFlight            the id of a call that has not been answered yet
 ├── GatewayError                the other side misbehaved, or refused
 │   ├── GatewayTimeout          no complete reply in time; never repeated
+│   │   └── StillRunning            the response goes on in the background and can be fetched later
 │   ├── GatewayUnreachable      no connection could be opened; worth repeating
 │   ├── GatewayOverloaded       429 and 5xx; worth repeating
 │   ├── GatewayRefused          any other status; repeating would not help
-│   │   └── PreviousResponseLost    the conversation to continue is unknown or expired
+│   │   ├── PreviousResponseLost    the conversation to continue is unknown or expired
+│   │   └── ResponseLost            the API does not have the response that was asked for by its id
 │   ├── GatewayBroken           the connection broke after the request was sent
 │   ├── GatewayGarbled          a reply that cannot be read
 │   └── AnswerWithheld          the model refused, failed or said nothing
+│       └── ResponseCancelled       the response was cancelled at the API
 └── TransportClosed             the client has gone away
 
 Errors carry facts and a sentence for the user; codes of the wire are the server's business.
@@ -75,6 +78,14 @@ class GatewayTimeout(GatewayError):
     """The attempt took longer than it may."""
 
 
+class StillRunning(GatewayTimeout):
+    """Nothing is lost: the reply can be had with the id."""
+
+    def __init__(self, message: str, *, response_id: str = "") -> None:
+        super().__init__(message)
+        self.response_id = response_id
+
+
 class GatewayUnreachable(GatewayError):
     """Nothing was sent, so nothing can have been billed."""
 
@@ -95,6 +106,10 @@ class PreviousResponseLost(GatewayRefused):
     """`previous_response_id` leads nowhere."""
 
 
+class ResponseLost(GatewayRefused):
+    """Unknown to the API, of another account, or no longer kept."""
+
+
 class GatewayBroken(GatewayError):
     """The request may have been worked on and billed, so it is not sent again."""
 
@@ -105,6 +120,10 @@ class GatewayGarbled(GatewayError):
 
 class AnswerWithheld(GatewayError):
     """A proper reply without an answer in it."""
+
+
+class ResponseCancelled(AnswerWithheld):
+    """Somebody stopped it before it was finished."""
 
 
 class TransportClosed(AnsweringError):

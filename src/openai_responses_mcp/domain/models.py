@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, Protocol
 
 
@@ -59,6 +60,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     store: bool = True
     use_code_interpreter: bool = False
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One response of the model, whichever way it ended."""
+    """One response of the model, whichever way it ended; `allowed_domains` are those its search was restricted to."""
 
     text: str
     model: str | None = None
@@ -93,6 +95,25 @@ class ModelReply:
     incomplete_reason: str | None = None
     refusal: str | None = None
     usage: Usage | None = None
+    allowed_domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is happening upstream, in words for a person."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseState:
+    """A response at the API as one look showed it: with its reply once it is done, before that with what it is doing."""
+
+    response_id: str
+    progress: Progress | None = None
+    reply: ModelReply | None = None
+    allowed_domains: tuple[str, ...] = ()
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +140,5 @@ class Answer:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What is happening upstream, in words for a person."""
-
-    message: str
-
-
 ProgressListener = Callable[[Progress], None]
+StartListener = Callable[[str], None]

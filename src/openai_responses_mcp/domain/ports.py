@@ -7,14 +7,62 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
+    from openai_responses_mcp.domain.models import (
+        ModelReply,
+        ModelRequest,
+        ProgressListener,
+        ResponseState,
+        StartListener,
+    )
 
 
 class LLMGateway(Protocol):
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    """Every method raises `GatewayError` or `KeyUnusable`, nothing else."""
+
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         """One reply of the model. With a listener, tells it what is happening while it waits.
 
-        Raises `GatewayError` or `KeyUnusable`, nothing else. Cancelling the call closes the connection.
+        `on_started` hears, once, the id of a response that runs in the background, as soon as the API has said it. It
+        hears nothing when the question does not run there. A background response that takes too long raises
+        `StillRunning`: it goes on at the API.
+
+        Cancelling the call closes the connection and cancels a background response at the API, also when its id is not
+        known yet, but not one that was let go.
+        """
+        ...
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        """The reply of a response that runs, or ran, in the background; waits for it as long as one attempt may last.
+
+        Cancelling this call only stops the wait; the response goes on. Raises `StillRunning` when the time is over,
+        `ResponseLost` and `ResponseCancelled` as `look_up`.
+        """
+        ...
+
+    async def look_up(self, response_id: str) -> ResponseState:
+        """How far a response is, now: one request, not repeated.
+
+        Raises `ResponseLost` when the API does not have it (any more), `ResponseCancelled` when it was cancelled there,
+        `AnswerWithheld` when it failed there, `GatewayOverloaded` while the API is in trouble.
+        """
+        ...
+
+    async def cancel(self, response_id: str) -> None:
+        """Stop a background response at the API. One that is finished or cancelled stays what it is.
+
+        Raises `ResponseLost` when the API does not have it.
+        """
+        ...
+
+    def let_go(self, response_id: str) -> None:
+        """From now on the response goes on whatever happens to the call that asked for it.
+
+        For a call that is answered otherwise: cancel it afterwards, and the response is not cancelled with it.
         """
         ...
 

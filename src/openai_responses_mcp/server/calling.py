@@ -1,21 +1,26 @@
 """One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from openai_responses_mcp.domain.answering import AnswerQuestion
-from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, InvalidArguments
-from openai_responses_mcp.domain.models import Answer, Question
+from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
+from openai_responses_mcp.domain.fetching import FetchAnswer
+from openai_responses_mcp.domain.models import Answer, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import Clock, Logger
-from openai_responses_mcp.server.eras import Era
-from openai_responses_mcp.server.jsonrpc import JsonObject, Request, code_of, error_message, result_message
+from openai_responses_mcp.server.clients import Client
+from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.jsonrpc import JsonObject, Request, result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
-from openai_responses_mcp.server.tool_results import failed_tool_result, tool_result
-from openai_responses_mcp.server.tools import Tool, read_question, unknown_arguments
+from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.tool_results import handed_over, tool_result
+from openai_responses_mcp.server.tools import RESULT_TOOL, Tool, read_question, read_response_id, unknown_arguments
+from openai_responses_mcp.server.unfinished import Promise, UnfinishedAnswers
 
-LONGEST_FAILURE_MESSAGE = 400
-_LONGEST_MASKED = 4_000
+Send = Callable[[JsonObject], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,62 +33,96 @@ class CallingRules:
 
 
 class ToolCaller:
+    """`tasks` has what becomes of the calls that are answered with a task."""
+
     def __init__(
         self,
         answering: AnswerQuestion,
+        fetching: FetchAnswer,
+        unfinished: UnfinishedAnswers,
+        tasks: Tasks,
         clock: Clock,
         logger: Logger,
-        mask: Callable[[str], str],
+        failures: Failures,
         rules: CallingRules,
     ) -> None:
+        self.tasks = tasks
         self._answering = answering
+        self._fetching = fetching
+        self._unfinished = unfinished
         self._clock = clock
         self._logger = logger
-        self._mask = mask
+        self._failures = failures
         self._rules = rules
 
-    async def call(self, tool: Tool, request: Request, era: Era, send: Callable[[JsonObject], None]) -> JsonObject:
+    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
         """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
         try:
-            answer = await self._answer(self._question(tool, request), request, send)
+            result = await self._result(tool, request, client, send)
+        except StillRunning as exc:
+            return self._failure(tool, request, client, _with_a_way_to_fetch(exc) if client.may_fetch else exc)
         except AnsweringError as exc:
-            return self._failure(tool, request, era, exc)
-        result = tool_result(tool, answer, shows_response_id=self._rules.shows_response_id)
-        return result_message(request.id, era.result(result))
+            return self._failure(tool, request, client, exc)
+        return result_message(request.id, client.era.result(result))
 
-    def _question(self, tool: Tool, request: Request) -> Question:
+    async def _result(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+        arguments = self._arguments(tool, request)
+        async with AsyncExitStack() as stack:
+            token, on_progress = progress_token_of(request.params), None
+            if token is not None:
+                on_progress = await stack.enter_async_context(reporting(token, send, self._clock))
+            if tool.name == RESULT_TOOL:
+                outcome = await self._fetched(tool, arguments, client, on_progress)
+            else:
+                outcome = await self._answered(tool, arguments, client, on_progress)
+        if isinstance(outcome, Answer):
+            return tool_result(tool, outcome, shows_response_id=self._rules.shows_response_id)
+        return outcome
+
+    async def _answered(
+        self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
+    ) -> Answer | JsonObject:
+        question = read_question(tool, arguments, keeps_responses=self._rules.keeps_responses)
+        inquire = partial(self._answering.answer, question, on_progress)
+        if client.takes_tasks:
+            domains = self._answering.allowed_domains(question)
+            promise = Promise(0, lambda response_id: self.tasks.maybe_created(tool, response_id, domains))
+            return await self._unfinished.answer_or_promise(inquire, promise)
+        if client.hand_over_seconds is None:
+            return await inquire()
+        promise = Promise(client.hand_over_seconds, partial(handed_over, tool))
+        return await self._unfinished.answer_or_promise(inquire, promise)
+
+    async def _fetched(
+        self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
+    ) -> Answer | JsonObject:
+        response_id = read_response_id(tool, arguments)
+
+        async def inquire(on_started: StartListener) -> Answer:
+            on_started(response_id)
+            return await self._fetching.wait(response_id, on_progress)
+
+        try:
+            if client.hand_over_seconds is None:
+                return await self._fetching.wait(response_id, on_progress)
+            promise = Promise(client.hand_over_seconds, partial(handed_over, tool))
+            return await self._unfinished.answer_or_promise(inquire, promise, is_asking=False)
+        except StillRunning:
+            return handed_over(tool, response_id)
+
+    def _arguments(self, tool: Tool, request: Request) -> JsonObject:
         arguments = request.params.get("arguments")
         if arguments is None:
             arguments = {}
         if not isinstance(arguments, dict):
             raise InvalidArguments("arguments must be an object")
         self._log_arguments(tool, arguments)
-        return read_question(tool, arguments, keeps_responses=self._rules.keeps_responses)
+        return arguments
 
-    async def _answer(self, question: Question, request: Request, send: Callable[[JsonObject], None]) -> Answer:
-        token = progress_token_of(request.params)
-        if token is None:
-            return await self._answering.answer(question)
-        async with reporting(token, send, self._clock) as listener:
-            return await self._answering.answer(question, listener)
-
-    def _failure(self, tool: Tool, request: Request, era: Era, error: AnsweringError) -> JsonObject:
-        # Masked before it is cut, so that no half of a key is left, but not all of a text without end: that takes time.
-        message = self._mask(str(error)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
-        title = f"{tool.name}: invalid arguments" if isinstance(error, InvalidArguments) else "answer failed"
-        if era.returns_failures_as_results or self._rules.returns_failures_as_results:
-            return result_message(request.id, era.result(failed_tool_result(f"{title}: {message}")))
-        data = {"reason": message} if isinstance(error, InvalidArguments) else self._failure_data(message, error)
-        return error_message(request.id, code_of(error), title, data)
-
-    def _failure_data(self, message: str, error: AnsweringError) -> JsonObject:
-        data: JsonObject = {"message": message}
-        if isinstance(error, GatewayError) and error.retries:
-            data["retries"] = error.retries
-        if self._logger.is_debugging:
-            for name, fact in _facts_of(error).items():
-                data[name] = self._mask(fact) if isinstance(fact, str) else fact
-        return data
+    def _failure(self, tool: Tool, request: Request, client: Client, error: AnsweringError) -> JsonObject:
+        if client.era.returns_failures_as_results or self._rules.returns_failures_as_results:
+            return result_message(request.id, client.era.result(self._failures.as_result(tool, error)))
+        return self._failures.as_error(request.id, tool, error)
 
     def _log_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
         if not self._logger.is_debugging:
@@ -96,8 +135,10 @@ class ToolCaller:
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-def _facts_of(error: AnsweringError) -> JsonObject:
-    if not isinstance(error, GatewayError):
-        return {"name": type(error).__name__}
-    facts = {"status": error.status or error.code, "type": error.kind, "name": error.name}
-    return {name: fact for name, fact in facts.items() if fact is not None}
+def _with_a_way_to_fetch(error: StillRunning) -> StillRunning:
+    """For a client that is offered the tool for it; else the error names the command."""
+    message = (
+        "No complete answer in time, but the research goes on at the API."
+        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+    )
+    return StillRunning(message, response_id=error.response_id)

@@ -1,19 +1,34 @@
 """The life of a connection: messages are handled until the input ends, then what is in flight is finished."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Transport
 from openai_responses_mcp.server.dispatch import Dispatcher
 
+# The process has a second to end; a little of it goes elsewhere.
+LONGEST_ABORT_SECONDS = 0.7
+
 
 class Connection:
-    """One client. `is_ending` is set with the end of its input: from then on no call of its is tried again."""
+    """One client. `is_ending` is set with the end of its input: from then on no call of its is tried again.
 
-    def __init__(self, transport: Transport, dispatcher: Dispatcher, is_ending: asyncio.Event) -> None:
+    `settle` waits until what was dropped here is cancelled at the API too.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        dispatcher: Dispatcher,
+        is_ending: asyncio.Event,
+        settle: Callable[[], Awaitable[object]],
+    ) -> None:
         self._transport = transport
         self._dispatcher = dispatcher
         self._is_ending = is_ending
+        self._settle = settle
 
     async def serve(self) -> None:
         """Comes back when everything has been answered, or at once when the client has gone."""
@@ -24,8 +39,12 @@ class Connection:
             await self._dispatcher.drain()
             await self._transport.flush()
         except TransportClosed:
-            self.abort()
+            await self.abort()
 
-    def abort(self) -> None:
-        """Drop every call in flight, unanswered."""
+    async def abort(self) -> None:
+        """Drop every call in flight, unanswered, and have it cancelled at the API as far as the time allows."""
         self._dispatcher.abort()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_ABORT_SECONDS):
+                await self._dispatcher.drain()
+                await self._settle()

@@ -4,7 +4,7 @@ Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is n
 revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.server.jsonrpc import (
@@ -21,7 +21,10 @@ SUPPORTED_REVISIONS = (ENVELOPE_REVISION, HANDSHAKE_REVISION)
 
 _REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
 _SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 SERVER_INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "version": __version__}
 
@@ -52,11 +55,24 @@ HANDSHAKE = Era(
     stamps_results=False,
 )
 ENVELOPE = Era(
-    methods=frozenset({"server/discover", "tools/list", "tools/call"}),
+    methods=frozenset({"server/discover", "tools/list", "tools/call", "tasks/get", "tasks/cancel", "tasks/update"}),
     unknown_tool_code=INVALID_PARAMS,
     returns_failures_as_results=True,
     stamps_results=True,
 )
+
+
+def declares_tasks(request: Request) -> bool:
+    """Whether the envelope of the request says that the client knows tasks."""
+    extensions = request.params["_meta"][_CAPABILITIES_KEY].get("extensions")
+    return isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
+
+
+def client_info_of(request: Request, era: Era) -> Any:
+    """What the client says about itself, where its era has it say so; it may be anything."""
+    if era is ENVELOPE:
+        return request.params["_meta"].get(_CLIENT_INFO_KEY)
+    return request.params.get("clientInfo") if request.method == "initialize" else None
 
 
 class EnvelopeFault(NamedTuple):

@@ -4,7 +4,7 @@ import json
 
 from openai_responses_mcp.domain.models import Answer, Citation
 from openai_responses_mcp.server.jsonrpc import JsonObject
-from openai_responses_mcp.server.tools import Tool
+from openai_responses_mcp.server.tools import RESULT_TOOL, Tool
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 
@@ -35,6 +35,20 @@ def _iris_result(answer: Answer, shows_response_id: bool) -> JsonObject:
     return {
         "content": [_text_block(text)],
         "structuredContent": {"answer": answer.text, **_response_id(answer)},
+    }
+
+
+def handed_over(tool: Tool, response_id: str) -> JsonObject:
+    """For an answer that is not there yet: how to get it."""
+    told: JsonObject = {"answer": f"Still working. Call {RESULT_TOOL} with response_id {response_id} in a minute."}
+    if tool.name == "iris":
+        text = told["answer"]
+    else:
+        told |= {"used_search": False, "citations": []}
+        text = _ENCODER.encode(told)
+    return {
+        "content": [_text_block(text)],
+        "structuredContent": {**told, "status": "working", "response_id": response_id},
     }
 
 

@@ -29,8 +29,21 @@ _EFFORT = Argument("reasoningEffort", "reasoning_effort", _LEVELS, "How hard to 
 _MODEL = Argument("model", "model", Text("a model id"), "The model to ask.")
 _CODE = Argument("useCodeInterpreter", "use_code_interpreter", Flag(), "Whether the model may run code.")
 
+_RESPONSE_ID = Argument(
+    "response_id",
+    "response_id",
+    Text("the response id that a call was answered with"),
+    'The response id that came with "Still working".',
+    is_required=True,
+)
+
 _ANNOTATIONS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
 
+_STATUS: JsonObject = {
+    "type": "string",
+    "enum": ["working"],
+    "description": "Only while the answer is not there yet: call answer_result with the response_id.",
+}
 _ANSWER_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -55,12 +68,13 @@ _ANSWER_SCHEMA: JsonObject = {
         },
         "model": {"type": "string"},
         "response_id": {"type": "string"},
+        "status": _STATUS,
     },
-    "required": ["answer", "used_search", "citations", "model"],
+    "required": ["answer", "used_search", "citations"],
 }
 _IRIS_SCHEMA: JsonObject = {
     "type": "object",
-    "properties": {"answer": {"type": "string"}, "response_id": {"type": "string"}},
+    "properties": {"answer": {"type": "string"}, "response_id": {"type": "string"}, "status": _STATUS},
     "required": ["answer"],
 }
 
@@ -71,7 +85,7 @@ class Tool(NamedTuple):
     description: str
     arguments: tuple[Argument, ...]
     output_schema: JsonObject
-    profile: str
+    profile: str = "answer"
 
     def described(self) -> JsonObject:
         """The tool's entry in `tools/list`."""
@@ -88,6 +102,8 @@ class Tool(NamedTuple):
             "annotations": _ANNOTATIONS,
         }
 
+
+RESULT_TOOL = "answer_result"
 
 _FULL = (_QUERY, _RECENCY_DAYS, _MAX_RESULTS, _DOMAINS, _STYLE, _PREVIOUS)
 
@@ -128,15 +144,39 @@ TOOLS = {
             _IRIS_SCHEMA,
             profile="answer",
         ),
+        Tool(
+            RESULT_TOOL,
+            "Answer of a research that is under way",
+            'Get the answer of a question that was answered with "Still working". Waits for it for a while;'
+            " call it again if the answer is still not there.",
+            (_RESPONSE_ID,),
+            _ANSWER_SCHEMA,
+        ),
     )
 }
 
 
 def read_question(tool: Tool, arguments: Mapping[str, Any], *, keeps_responses: bool = True) -> "Question":
-    """Raises `InvalidArguments`. Null is absent; what the tool does not know is ignored."""
+    """Raises `InvalidArguments`."""
     # Here, because the first replies need no questions, and defining the models takes time.
     from openai_responses_mcp.domain.models import Question
 
+    values = _values(tool, arguments)
+    if "previous_response_id" in values and not keeps_responses:
+        raise InvalidArguments(
+            "previous_response_id cannot be used: request.store is false, so the API keeps no responses to continue"
+        )
+    return Question(profile=tool.profile, **values)
+
+
+def read_response_id(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """Raises `InvalidArguments`."""
+    response_id: str = _values(tool, arguments)[_RESPONSE_ID.field]
+    return response_id.strip()
+
+
+def _values(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Null is absent; what the tool does not know is ignored."""
     values = {}
     for argument in tool.arguments:
         value = arguments.get(argument.name)
@@ -144,11 +184,7 @@ def read_question(tool: Tool, arguments: Mapping[str, Any], *, keeps_responses: 
             values[argument.field] = argument.read(value)
         elif argument.is_required:
             raise InvalidArguments(f"{argument.name} is required")
-    if "previous_response_id" in values and not keeps_responses:
-        raise InvalidArguments(
-            "previous_response_id cannot be used: request.store is false, so the API keeps no responses to continue"
-        )
-    return Question(profile=tool.profile, **values)
+    return values
 
 
 def unknown_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:

@@ -27,11 +27,12 @@ from openai_responses_mcp.config.settings import (
 )
 from openai_responses_mcp.container import answering_rules
 from openai_responses_mcp.domain.answering import model_request
-from openai_responses_mcp.server.tools import TOOLS, Tool, read_question
+from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool, read_question
 
 SCHEMA = json.loads((Path(__file__).parent / "request_schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 TODAY = date(2026, 11, 16)
+ASKING = {name: tool for name, tool in TOOLS.items() if name != RESULT_TOOL}
 
 ALL_SEARCHING = SearchSettings(
     defaults=SearchDefaults(domains=("a.example", "b.example")),
@@ -60,6 +61,8 @@ SETTINGS = {
         f"verbosity {verbosity}": Settings(model_profiles=ModelProfiles(Profile(verbosity=verbosity)))
         for verbosity in get_args(Verbosity)
     },
+    "background": Settings(model_profiles=ModelProfiles(*[Profile(background=True)] * 3)),
+    "no background": Settings(model_profiles=ModelProfiles(*[Profile(background=False)] * 3)),
     **{f"context {size}": Settings(search=SearchSettings(context_size=size)) for size in get_args(ContextSize)},
     **{f"without {name}": ALL._replace(request=ALL.request._replace(omit=(name,))) for name in get_args(OmittedField)},
 }
@@ -84,7 +87,7 @@ def body_of(tool: Tool, arguments: dict[str, Any], settings: Settings) -> dict[s
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+@pytest.mark.parametrize("tool", ASKING.values(), ids=ASKING)
 def test_a_request_is_what_the_published_description_allows(tool: Tool, settings: Settings) -> None:
     required = {argument.name: "Why?" for argument in tool.arguments if argument.is_required}
     for arguments in (required, ARGUMENTS):
@@ -103,6 +106,7 @@ def test_a_request_is_what_the_published_description_allows(tool: Tool, settings
         {"tools": [{"type": "web_search", "search_context_size": "vast"}]},
         {"include": ["everything"]},
         {"stream": False},
+        {"background": "yes"},
     ],
 )
 def test_a_request_that_the_description_does_not_allow_is_seen(change: dict[str, Any]) -> None:
@@ -110,11 +114,17 @@ def test_a_request_that_the_description_does_not_allow_is_seen(change: dict[str,
     assert not VALIDATOR.is_valid(body)
 
 
+@pytest.mark.parametrize(("tool", "is_in_background"), [("answer", False), ("answer_detailed", True), ("iris", False)])
+def test_research_is_asked_for_in_the_background(tool: str, is_in_background: bool) -> None:
+    body = body_of(TOOLS[tool], ARGUMENTS, Settings())
+    assert body.get("background") == (True if is_in_background else None)
+    assert "background" not in body_of(TOOLS[tool], ARGUMENTS, ALL)
+
+
 def test_every_field_that_is_set_here_is_kept_from_request_extra() -> None:
-    settings = ALL._replace(request=ALL.request._replace(extra={}))
-    fields = body_of(TOOLS["iris"], ARGUMENTS, settings) | body_of(TOOLS["answer"], ARGUMENTS, settings)
-    # Whether it is streamed, and whether in the background, is decided further out.
-    assert set(fields) | {"stream", "background"} == set(SERVER_FIELDS)
+    settings = ALL._replace(request=ALL.request._replace(store=True, extra={}))
+    fields = [body_of(TOOLS[tool], ARGUMENTS, settings) for tool in ("iris", "answer_detailed")]
+    assert {name for body in fields for name in body} == set(SERVER_FIELDS)
 
 
 # The extract against the types that it comes from

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from openai_responses_mcp.domain.errors import (
     KeyUnusable,
     PreviousResponseLost,
 )
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener, StartListener
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger
 
 REQUEST = ModelRequest(model="gpt-5.2", instructions="", input_text="Why?")
@@ -280,3 +281,26 @@ async def test_each_failed_attempt_is_a_line_in_the_log() -> None:
             },
         ),
     ]
+
+
+class Interrupted(FakeGateway):
+    """Starts, and then fails in a way that would be worth another try."""
+
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
+        await super().respond(request, on_progress, on_started)
+        raise busy()
+
+
+@pytest.mark.parametrize("listens", [False, True])
+async def test_a_question_that_runs_in_the_background_is_not_asked_again(listens: bool) -> None:
+    interrupted, started = Interrupted(), list[str]()
+    gateway = RetryingGateway(interrupted, FakeClock(), FakeLogger(), max_retries=3, is_ending=asyncio.Event())
+    with pytest.raises(GatewayOverloaded):
+        await gateway.respond(replace(REQUEST, background=True), None, started.append if listens else None)
+    assert len(interrupted.calls) == 1
+    assert started == (["resp_1"] if listens else [])

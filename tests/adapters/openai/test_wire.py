@@ -181,7 +181,7 @@ def test_a_complete_response_is_not_incomplete_whatever_its_details_say() -> Non
         ({"status": "failed", "error": {"code": "server_error", "message": "It broke."}}, "It broke.", "server_error"),
         ({"status": "failed", "error": {"code": 7, "message": None}}, "status failed, no reason given", None),
         ({"status": "failed", "error": "odd"}, "status failed, no reason given", None),
-        ({"status": "cancelled"}, "status cancelled, no reason given", None),
+        ({"status": "cancelled"}, "was cancelled at the API", None),
     ],
 )
 def test_a_failed_response_is_an_error_that_says_why(fields: dict[str, Any], said: str, code: str | None) -> None:
@@ -353,7 +353,8 @@ def searched(action: object) -> dict[str, Any]:
         ({"type": "response.output_item.added"}, None),
         ({"type": "response.output_item.added", "item": "odd"}, None),
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
-        ({"type": "response.in_progress"}, None),
+        ({"type": "response.queued"}, "waiting in the API's queue"),
+        ({"type": "response.in_progress"}, "thinking"),
         ({"type": ["odd"]}, None),
         ({"type": {"odd": 1}, "item": {}}, None),
         ({}, None),

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlApprovalStore, SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.clock import timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.secrets.masking import Masking
@@ -34,8 +36,9 @@ class Desk:
         self.controller = self.another()
 
     def another(self) -> ApprovalController:
-        masking = Masking({})
-        return ApprovalController(self.store, AuditLog(self.logs, self.clock, masking), self.clock, masking, 900)
+        masking, decisions = Masking({}), SqlDecisionBook(self.database, self.logs)
+        audit = AuditLog(self.logs, self.clock, masking)
+        return ApprovalController(self.store, decisions, audit, self.clock, masking, 900)
 
     async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
         pause = Pause(state_hash="s1")
@@ -289,6 +292,18 @@ async def test_a_clock_set_back_does_not_make_a_token_live_longer(desk: Desk, cl
     assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
 
 
+async def test_a_clock_set_back_in_a_second_process_does_not_make_a_token_live_longer(
+    desk: Desk, clock: FakeClock
+) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(1000)
+    await desk.controller.pending_of_pause("another pause")
+    clock.move(-1000)
+    assert await code_of(desk.another().check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(desk.another().check_decisions("r1")) == "AGENTS-E-APPROVAL-INVALID"
+
+
 async def test_an_expired_sibling_is_asked_about_again(desk: Desk, clock: FakeClock) -> None:
     first, second = await desk.ask("c1", "c2")
     await desk.controller.submit_decision(first.approval_id, "approve")
@@ -305,8 +320,9 @@ async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: 
     await desk.controller.submit_decision(request.approval_id, "approve")
     record = await desk.controller.get(request.approval_id)
     clock.move(900)
-    assert await desk.controller._reopen(record) is not None
-    assert await desk.another()._reopen(record) is None
+    now = timestamp(clock.now())
+    assert await desk.controller._reopen(record, now) is not None
+    assert await desk.another()._reopen(record, now) is None
     assert len(await desk.controller.pending("r1")) == 1
 
 

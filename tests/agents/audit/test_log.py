@@ -12,14 +12,15 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from openai_responses_mcp.agents.adapters.stores.head_file import HeadFile
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.adapters.stores.sql_tables import logs as table
 from openai_responses_mcp.agents.audit.chain import first_break, linked
-from openai_responses_mcp.agents.audit.log import NO_HEAD, AuditEntry, AuditLog, AuditMode, unfinished
-from openai_responses_mcp.agents.audit.models import ExecutionLog
-from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.agents.audit.heads import Head
+from openai_responses_mcp.agents.audit.log import NO_HEAD, AuditEntry, AuditLog, AuditMode
+from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
+from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.secrets.masking import Masking
-from tests.agents.fakes import BreakableLogStore, FakeClock
+from tests.agents.fakes import ODD_TEXTS, BreakableLogStore, FakeClock
 
 
 def an_entry(call: str = "c1", event: str = "decision", **fields: str) -> AuditEntry:
@@ -32,8 +33,16 @@ class Office:
     def __init__(self, folder: Path, clock: FakeClock) -> None:
         self.folder = folder
         self.head = HeadFile(folder / "agents.db.head")
+        self.clock = clock
         self.database = SqlDatabase(f"sqlite:///{folder}/agents.db")
-        self.audit = AuditLog(SqlExecutionLogStore(self.database, self.head), clock, Masking({}), head=self.head)
+        self.reopen()
+
+    def reopen(self) -> None:
+        """As another process would."""
+        self.database.close()
+        self.database = SqlDatabase(f"sqlite:///{self.folder}/agents.db")
+        self.logs = SqlExecutionLogStore(self.database, self.head)
+        self.audit = AuditLog(self.logs, self.clock, Masking({}), head=self.head)
 
     async def write(self, count: int) -> None:
         for number in range(count):
@@ -87,18 +96,11 @@ async def test_records_are_found_by_time_in_any_zone(clock: FakeClock, since: st
     assert [log.tool_call_id for log in await audit.query(since=since)] == ["c2"]
 
 
-async def test_a_time_that_is_none_is_refused(clock: FakeClock) -> None:
+@pytest.mark.parametrize("since", ["yesterday", "0001-01-01T00:00:00+09:00", 5, "2026-11-16\0"])
+async def test_a_time_that_is_none_is_refused(clock: FakeClock, since: str) -> None:
     audit, _ = in_memory(clock)
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        await audit.query(since="yesterday")
-
-
-def test_calls_without_an_outcome_are_named() -> None:
-    def log(call: str, event: str) -> ExecutionLog:
-        return ExecutionLog("r1", call, event, "", "")
-
-    logs = [log("a", "started"), log("b", "started"), log("b", "outcome"), log("c", "decision")]
-    assert unfinished(logs) == [logs[0]]
+        await audit.query(since=since)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -146,6 +148,70 @@ async def test_a_record_that_did_arrive_is_not_written_twice(
         await audit.flush()
     assert "already" in caplog.text
     assert len(await audit.query()) == 1
+
+
+async def test_what_was_noted_is_written_with_the_next_record_of_its_run(clock: FakeClock) -> None:
+    audit, store = in_memory(clock)
+    audit.note(an_entry("c1"))
+    audit.note(AuditEntry("r2", "d1", "decision", "allow"))
+    assert await store.query() == []
+    await audit.record(an_entry("c1", "started"))
+    assert [(log.tool_call_id, log.event) for log in await store.query()] == [("c1", "decision"), ("c1", "started")]
+    await audit.settle("r1")
+    await audit.settle("r2")
+    assert [log.run_id for log in await store.query()] == ["r1", "r1", "r2"]
+
+
+async def test_what_was_noted_is_in_the_log_for_whoever_reads_it(clock: FakeClock) -> None:
+    audit, _ = in_memory(clock)
+    audit.note(an_entry("c1"))
+    assert len(await audit.query()) == 1
+
+
+async def test_what_was_noted_is_not_lost_when_its_record_cannot_be_written(clock: FakeClock) -> None:
+    audit, store = in_memory(clock, "required")
+    audit.note(an_entry("c1"))
+    store.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await audit.record(an_entry("c1", "started"))
+    store.is_broken = False
+    assert [log.event for log in await audit.query()] == ["decision"]
+
+
+@pytest.mark.parametrize("mode", ["best_effort", "required"])
+async def test_a_record_that_the_store_refuses_does_not_block_the_others(
+    clock: FakeClock, mode: AuditMode, caplog: pytest.LogCaptureFixture
+) -> None:
+    audit, store = in_memory(clock, mode)
+    store.refuses = lambda log: log.tool_call_id == "bad"
+    if mode == "required":
+        with pytest.raises(RecordRefused):
+            await audit.record(an_entry("bad"))
+    else:
+        await audit.record(an_entry("bad"))
+    await audit.record(an_entry("c1"))
+    await audit.record(an_entry("c2"))
+    assert [log.tool_call_id for log in await audit.query()] == ["c1", "c2"]
+    assert [log.tool_call_id for log in audit.unwritten] == ([] if mode == "required" else ["bad"])
+    assert (await audit.verify()).is_intact
+
+
+async def test_an_id_that_no_index_takes_is_kept_by_its_beginning_and_its_hash(clock: FakeClock) -> None:
+    audit, _ = in_memory(clock)
+    await audit.record(an_entry("x" * 10_000_000), an_entry("x" * 10_000_000, "started"), an_entry("x" * 9_999_999))
+    first, second, third = (log.tool_call_id for log in await audit.query())
+    assert (first == second, first == third, len(first) < 300) == (True, False, True)
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_a_denial_is_recorded_whatever_its_reason_says(clock: FakeClock, store_url: str, text: str) -> None:
+    database = SqlDatabase(store_url)
+    audit = AuditLog(SqlExecutionLogStore(database), clock, Masking({}), "required")
+    await audit.record(AuditEntry("r1", text, "decision", "deny", text, "mcp", 3, text, {text: text}, text))
+    await audit.record(an_entry("c2"))
+    assert [log.reason for log in await audit.query()] == [text, ""]
+    assert (await audit.verify()).is_intact
+    database.close()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -269,7 +335,7 @@ async def test_an_old_copy_put_back_is_found(office: Office) -> None:
     office.database.close()
     shutil.copy(office.folder / "agents.db", office.folder / "old.db")
     await office.audit.record(an_entry("c9"))
-    office.database.close()
+    office.reopen()
     shutil.copy(office.folder / "old.db", office.folder / "agents.db")
     assert (await office.audit.verify()).first_bad == 4
 
@@ -299,6 +365,150 @@ async def test_a_record_added_at_the_end_by_hand_is_found_by_the_head(office: Of
     assert (await office.audit.verify()).first_bad == 4
 
 
+def cut_the_tail(office: Office) -> None:
+    office.tamper(lambda c: c.execute(delete(table).where(table.c.sequence >= 3)))
+
+
+def cut_everything(office: Office) -> None:
+    office.tamper(lambda c: c.execute(delete(table)))
+
+
+def delete_the_head(office: Office) -> None:
+    (office.folder / "agents.db.head").unlink()
+
+
+def spoil_the_head(office: Office) -> None:
+    (office.folder / "agents.db.head").write_text("nonsense")
+
+
+def delete_the_database(office: Office) -> None:
+    office.reopen()
+    (office.folder / "agents.db").unlink()
+
+
+def put_an_old_copy_back(office: Office) -> None:
+    office.reopen()
+    shutil.copy(office.folder / "old.db", office.folder / "agents.db")
+
+
+def add_by_hand(office: Office) -> None:
+    other = SqlExecutionLogStore(office.database)
+    office.tamper(lambda c: other.append_in(c, [ExecutionLog("r1", "forged", "decision", "allow", "2026")]))
+
+
+def change_one(office: Office) -> None:
+    office.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 2).values(reason="another")))
+
+
+def make_unreadable(office: Office) -> None:
+    office.tamper(lambda c: c.execute(text("UPDATE agents_log SET arguments = '{' WHERE sequence = 2")))
+
+
+TAMPERINGS = [
+    cut_the_tail,
+    cut_everything,
+    delete_the_head,
+    spoil_the_head,
+    delete_the_database,
+    put_an_old_copy_back,
+    add_by_hand,
+    change_one,
+    make_unreadable,
+]
+
+
+@pytest.fixture(params=TAMPERINGS, ids=lambda tampering: tampering.__name__)
+async def tampered(request: pytest.FixtureRequest, office: Office) -> Office:
+    """Four records, of which somebody has made something else."""
+    await office.write(2)
+    office.database.close()
+    shutil.copy(office.folder / "agents.db", office.folder / "old.db")
+    await office.audit.record(an_entry("c2"), an_entry("c3"))
+    request.param(office)
+    return office
+
+
+async def test_what_was_tampered_with_stays_a_finding_while_the_log_goes_on(tampered: Office) -> None:
+    before = await tampered.audit.verify()
+    assert not before.is_intact
+    for number in range(10, 15):
+        await tampered.audit.record(an_entry(f"c{number}"))
+    tampered.reopen()
+    await tampered.audit.record(an_entry("c15"))
+    after = await tampered.audit.verify()
+    assert (after.is_intact, after.first_bad, after.problem) == (False, before.first_bad, before.problem)
+
+
+async def test_a_person_accepts_a_loss_and_that_is_a_record(tampered: Office) -> None:
+    await tampered.audit.record(an_entry("c10"))
+    problem = (await tampered.audit.verify()).problem
+    record = await tampered.audit.accept_loss("the disk was replaced, sk-0123456789abcdef", by="sato")
+    assert (record.event, record.decision, record.reason) == ("loss_accepted", "accepted", problem)
+    assert (record.comment, record.arguments["by"]) == ("the disk was replaced, ‹sk-…, 19 characters›", "sato")
+    verification = await tampered.audit.verify()
+    assert (verification.is_intact, verification.problem, verification.findings) == (True, "", ())
+    assert verification.accepted == (
+        f"{problem}; accepted in record {record.sequence}: the disk was replaced, ‹sk-…, 19 characters›",
+    )
+    await tampered.audit.record(an_entry("c11"))
+    tampered.reopen()
+    assert (await tampered.audit.verify()).is_intact
+
+
+async def test_what_is_done_after_an_acceptance_is_found_again(tampered: Office) -> None:
+    await tampered.audit.record(an_entry("c10"))
+    await tampered.audit.accept_loss("accepted")
+    await tampered.audit.record(an_entry("c11"))
+    tampered.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 1).values(comment="new")))
+    assert not (await tampered.audit.verify()).is_intact
+
+
+async def test_a_forged_acceptance_is_found_by_the_head(office: Office) -> None:
+    await office.write(3)
+    cut_the_tail(office)
+    forged = AuditLog(SqlExecutionLogStore(office.database), FakeClock(), Masking({}))
+    office.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 1).values(reason="x")))
+    await forged.accept_loss("never mind")
+    assert (await forged.verify()).is_intact
+    assert not (await office.audit.verify()).is_intact
+
+
+async def test_there_is_nothing_to_accept_in_an_intact_log(office: Office) -> None:
+    await office.write(2)
+    with pytest.raises(AgentsError, match="intact"):
+        await office.audit.accept_loss("just in case")
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 2001, None])
+async def test_a_loss_is_accepted_with_a_reason(office: Office, reason: str) -> None:
+    await office.write(2)
+    spoil_the_head(office)
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        await office.audit.accept_loss(reason)
+    assert not (await office.audit.verify()).is_intact
+
+
+async def test_a_log_is_verified_while_others_write(office: Office) -> None:
+    await office.write(3)
+
+    class Busy(HeadFile):
+        """Somebody writes each time between two looks at the head."""
+
+        reads = 0
+
+        def read(self) -> Head | None:
+            Busy.reads += 1
+            head = super().read()
+            office.tamper(
+                lambda c: office.logs.append_in(c, [ExecutionLog("r2", str(Busy.reads), "decision", "deny", "2026")])
+            )
+            return head
+
+    busy = AuditLog(office.logs, FakeClock(), Masking({}), head=Busy(office.folder / "agents.db.head"))
+    assert (await busy.verify()).is_intact
+    assert Busy.reads > 2
+
+
 async def test_a_missing_or_unreadable_head_is_found(office: Office) -> None:
     await office.write(1)
     (office.folder / "agents.db.head").write_text("{}")
@@ -310,7 +520,8 @@ async def test_a_missing_or_unreadable_head_is_found(office: Office) -> None:
 async def test_a_crash_between_announcing_and_committing_is_no_alarm(office: Office) -> None:
     await office.write(2)
     logs = await office.audit.query()
-    office.head.announce(linked(ExecutionLog("r1", "c9", "decision", "allow", "2026"), logs[-1]))
+    unwritten = linked(ExecutionLog("r1", "c9", "decision", "allow", "2026"), logs[-1])
+    office.head.announce(Place.of(logs[-1]), Place.of(unwritten), lambda number: None)
     assert (await office.audit.verify()).is_intact
     await office.audit.record(an_entry("c3"))
     assert (await office.audit.verify()).is_intact
@@ -319,24 +530,9 @@ async def test_a_crash_between_announcing_and_committing_is_no_alarm(office: Off
 async def test_a_crash_between_committing_and_confirming_is_no_alarm(office: Office) -> None:
     await office.write(2)
     logs = await office.audit.query()
-    office.head.announce(logs[-1])
+    (office.folder / "agents.db.head").unlink()
+    office.head.announce(BEGINNING, Place.of(logs[-1]), lambda number: None)
     assert (await office.audit.verify()).is_intact
-
-
-async def test_a_late_confirmation_does_not_set_the_head_back(office: Office) -> None:
-    await office.write(3)
-    logs = await office.audit.query()
-    office.head.confirm(logs[0])
-    assert (await office.audit.verify()).is_intact
-
-
-async def test_on_a_shared_store_the_log_may_have_grown_past_the_head(office: Office) -> None:
-    await office.write(3)
-    head = HeadFile(office.folder / "elsewhere.head", is_sole_writer=False)
-    logs = await office.audit.query()
-    head.confirm(logs[1])
-    assert head.problem_with(logs) is None
-    assert head.problem_with(logs[:1]) == (2, "the tail from record 2 was cut, or an old copy was put back")
 
 
 async def test_a_head_that_cannot_be_written_is_a_store_that_fails(tmp_path: Path, clock: FakeClock) -> None:

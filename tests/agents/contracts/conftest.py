@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import (
-    SqlApprovalStore,
-    SqlExecutionLogStore,
-    SqlPolicyStore,
-    SqlRunStateStore,
-)
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore, SqlRunStateStore
 from openai_responses_mcp.agents.composition import Stores
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock

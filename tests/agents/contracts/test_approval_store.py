@@ -8,7 +8,7 @@ import pytest
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
 from openai_responses_mcp.agents.composition import Stores
-from tests.agents.fakes import within
+from tests.agents.fakes import ODD_TEXTS, within
 
 NOW = "2026-11-16T09:00:00.000000+00:00"
 LATER = "2026-11-16T09:15:00.000000+00:00"
@@ -197,3 +197,31 @@ async def test_what_the_human_said_is_kept(store: ApprovalStore) -> None:
     record = await store.get("a1")
     assert record is not None
     assert record.human_response == "only once, please"
+
+
+async def test_the_latest_moment_is_remembered(store: ApprovalStore) -> None:
+    assert await store.latest_moment(LATER) == LATER
+    assert await store.latest_moment(NOW) == LATER
+    await store.create([a_record()])
+    assert await store.latest_moment(NOW) == LATER
+    late = a_record("a2")
+    await store.create([replace(late, request=replace(late.request, created_at=MUCH_LATER))])
+    assert await store.latest_moment(NOW) == MUCH_LATER
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_any_text_is_stored(store: ApprovalStore, text: str) -> None:
+    request = HumanApprovalRequest(
+        f"a{text}", f"r{text}", text, text, "pending", text, text, "mcp", {text: text}, 3, text, created_at=NOW
+    )
+    odd = ApprovalRecord(request, f"p{text}", "args", "definition", "state")
+    await store.create([odd, a_record()])
+    assert await store.get(f"a{text}") == odd
+    assert await store.list_pending(f"r{text}") == [odd]
+    await store.decide(replace(a_choice(f"a{text}"), comment=text, token_hash="hash"))
+    await store.respond(f"a{text}", text)
+    record = await store.find_by_token("hash")
+    assert record is not None
+    assert (record.request.comment, record.human_response) == (text, text)
+    assert await store.list_pending() == [a_record()]
+    assert await store.consume(f"p{text}", "hash", NOW) is True

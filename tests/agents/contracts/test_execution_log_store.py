@@ -1,6 +1,7 @@
 """What every `ExecutionLogStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord
-from tests.agents.fakes import within
+from tests.agents.fakes import ODD_TEXTS, within
 
 
 @pytest.fixture
@@ -60,3 +61,44 @@ async def test_records_appended_at_the_same_time_make_one_chain(store: Execution
     logs = await store.query()
     assert len(logs) == 20
     assert first_break(logs) is None
+
+
+async def test_records_appended_together_are_linked_in_their_order(store: ExecutionLogStore) -> None:
+    await store.append(a_log("c0"))
+    kept = await store.append_all([a_log("c1"), a_log("c1", event="started"), a_log("c2")])
+    logs = await store.query()
+    assert logs[1:] == kept
+    assert [(log.sequence, log.event) for log in kept] == [(2, "decision"), (3, "started"), (4, "decision")]
+    assert first_break(logs) is None
+
+
+async def test_a_record_that_is_there_already_is_refused_among_others_too(store: ExecutionLogStore) -> None:
+    await store.append(a_log("c1"))
+    with pytest.raises(DuplicateRecord):
+        await store.append_all([a_log("c1"), a_log("c2")])
+    await store.append(a_log("c3"))
+    assert [log.tool_call_id for log in await store.query()] == ["c1", "c3"]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_any_text_is_stored_and_harms_no_other_record(store: ExecutionLogStore, text: str) -> None:
+    odd = ExecutionLog(
+        f"r{text}", f"c{text}", "decision", "deny", "2026", text, "mcp", 3, text, {text: [text]}, comment=text
+    )
+    kept = await store.append(odd)
+    await store.append(a_log())
+    logs = await store.query()
+    assert logs[0] == kept
+    assert replace(logs[0], sequence=0, previous_hash="", hash="") == odd
+    assert first_break(logs) is None
+    assert await store.query(run_id=f"r{text}") == [kept]
+    with pytest.raises(DuplicateRecord):
+        await store.append(odd)
+
+
+async def test_ten_megabytes_are_stored(store: ExecutionLogStore) -> None:
+    big = "字" * (10 * 1024 * 1024 // 3)
+    await store.append(replace(a_log(), reason=big, arguments={"x": big}))
+    await store.append(a_log("c2"))
+    logs = await store.query()
+    assert (logs[0].reason == big, logs[0].arguments == {"x": big}, first_break(logs)) == (True, True, None)

@@ -6,6 +6,7 @@ import pytest
 
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+from tests.agents.fakes import ODD_TEXTS
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
 
@@ -38,3 +39,26 @@ async def test_runs_are_listed_oldest_first_and_by_status(store: RunStateStore) 
     assert [run.run_id for run in await store.list_runs()] == ["run_9", "run_8", "run_7"]
     assert [run.run_id for run in await store.list_runs("done")] == ["run_9", "run_7"]
     assert await store.list_runs("failed") == []
+
+
+async def test_a_run_that_begins_is_there_and_can_be_saved(store: RunStateStore) -> None:
+    await store.begin(RUN)
+    assert await store.list_runs() == [RUN]
+    assert await store.get("run_1") == RUN
+    await store.save(replace(RUN, status="done"))
+    assert await store.get("run_1") == replace(RUN, status="done")
+
+
+async def test_a_run_can_be_saved_before_its_beginning_was_asked_for(store: RunStateStore) -> None:
+    await store.begin(RUN)
+    await store.save(replace(RUN, status="done", created_at="never"))
+    assert await store.get("run_1") == replace(RUN, status="done")
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_any_text_is_stored(store: RunStateStore, text: str) -> None:
+    odd = RunRecord(f"run{text}", "paused", text, RUN.created_at, RUN.updated_at, text)
+    await store.save(odd)
+    await store.save(RUN)
+    assert await store.get(f"run{text}") == odd
+    assert await store.get("run_1") == RUN

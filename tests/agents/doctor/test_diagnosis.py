@@ -218,6 +218,7 @@ async def doctor(*arguments: str) -> int:
 async def test_the_command_looks_at_everything_it_is_given(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sqlite_url: str
 ) -> None:
+    await SqlDatabase(sqlite_url).work(lambda connection: None)
     async with ChatStandIn("ollama") as stand_in:
         stand_in.models = ["llama"]
         environment.setenv("AGENTS_OLLAMA_BASE_URL", stand_in.base_url)

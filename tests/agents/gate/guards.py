@@ -9,11 +9,19 @@ from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fake_stores import FakePolicyStore
 from tests.agents.fakes import FakeClock
 
+MASKING = Masking({"MY_API_KEY": "hunter2hunter2"})
+
 
 def guard_on(
     store: ExecutionLogStore, judge: Judge, context: GateContext | None = None, mode: AuditMode = "best_effort"
 ) -> RunGuard:
-    masking = Masking({"MY_API_KEY": "hunter2hunter2"})
-    audit = AuditLog(store, FakeClock(), masking, mode)
+    return guard_with(audit_on(store, mode), judge, context)
+
+
+def audit_on(store: ExecutionLogStore, mode: AuditMode = "best_effort") -> AuditLog:
+    return AuditLog(store, FakeClock(), MASKING, mode)
+
+
+def guard_with(audit: AuditLog, judge: Judge, context: GateContext | None = None) -> RunGuard:
     gate = SafetyGate(judge, FakePolicyStore())
-    return RunGuard("r1", gate, audit, masking, context or GateContext("fast"), "what the user typed")
+    return RunGuard("r1", gate, audit, MASKING, context or GateContext("fast"), "what the user typed")

@@ -318,7 +318,8 @@ def test_an_agent_without_a_name_has_none() -> None:
 
 async def test_a_decision_is_recorded_with_all_that_led_to_it(guard: RunGuard, store: BreakableLogStore) -> None:
     await guard.judge(None, [CALL], [TOOL])
-    log = await last(store)
+    await guard.starting("c1", TOOL, {"amount": 5})
+    log = (await store.query())[0]
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == ("r1", "c1", "decision", "allow")
     assert (log.tool_name, log.tool_kind, log.risk_level, log.reason) == ("pay", "function", 1, "fine")
     assert log.arguments == {"amount": 5}

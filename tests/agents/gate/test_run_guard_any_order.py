@@ -22,7 +22,7 @@ from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import code_of
-from tests.agents.gate.guards import guard_on
+from tests.agents.gate.guards import audit_on, guard_with
 
 TOOL = ToolDescription("act", "function", definition_hash="as decided")
 OTHER_TOOL = ToolDescription("act", "function", definition_hash="another")
@@ -77,7 +77,8 @@ class SideBySide:
 
     def __init__(self) -> None:
         self.log = FakeExecutionLogStore()
-        self.guard: RunGuard = guard_on(self.log, JudgeByArguments())
+        self.audit = audit_on(self.log)
+        self.guard: RunGuard = guard_with(self.audit, JudgeByArguments())
         self.known: dict[str, Known] = {}
 
     async def check_log(self) -> None:
@@ -161,7 +162,9 @@ class SideBySide:
         }
         approved = {call_id for call_id in asked if all_of_it or call_id != self.id_at(left_out)}
         saved = json.loads(json.dumps(self.guard.saved()))
-        self.guard = guard_on(self.log, JudgeByArguments())
+        # What was noted of a run is written before the run is saved.
+        await self.audit.settle("r1")
+        self.guard = guard_with(self.audit, JudgeByArguments())
         self.guard.restore(saved, [Permit.of(PlannedCall(one, TOOL, asked[one].args)) for one in sorted(approved)])
         if approved != set(asked):
             return

@@ -1,6 +1,7 @@
 """A person at a terminal: what is shown, what is decided, and with which exit code."""
 
 import asyncio
+import getpass
 import json
 import os
 import pty
@@ -13,7 +14,7 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.terminal.command_line import main
@@ -142,8 +143,69 @@ def test_on_a_terminal_there_are_tables(paused: Any, sqlite_url: str) -> None:
     assert lines[0].index("TOOL") == lines[1].index("function:pay")
 
 
-def test_an_empty_list_says_so_on_a_terminal(tmp_path: Path) -> None:
-    assert on_a_terminal(["approvals", "list", "--store", f"sqlite:///{tmp_path}/new.db"]) == "Nothing.\n"
+def test_an_empty_list_says_so_on_a_terminal(sqlite_url: str) -> None:
+    SqlDatabase(sqlite_url).work_now(lambda connection: None)
+    assert on_a_terminal(["approvals", "list", "--store", sqlite_url]) == "Nothing.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["approvals", "list"],
+        ["approvals", "show", "a"],
+        ["approvals", "approve", "a"],
+        ["approvals", "deny", "a"],
+        ["log"],
+        ["log", "--verify"],
+        ["log", "accept-loss", "--reason", "x"],
+        ["doctor"],
+    ],
+)
+def test_a_store_that_is_not_there_is_an_error_and_is_not_made(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*words, "--store", f"sqlite:///{tmp_path}/typo.db"])
+    said = capsys.readouterr()
+    assert code == (1 if words == ["doctor"] else 2)
+    assert "There is no store at this address" in (said.out if words == ["doctor"] else said.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loss_is_accepted_at_the_terminal(
+    paused: Any, sqlite_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "sato")
+    store = ["--store", sqlite_url]
+    assert main(["log", "accept-loss", "--reason", "just so", *store]) == 2
+    assert "intact" in capsys.readouterr().err
+    (tmp_path / "agents.db.head").unlink()
+    assert main(["log", *store, "--verify"]) == 1
+    assert said(capsys)["problem"] == "the head of the log is missing"
+    assert main(["log", *store, "accept-loss", "--reason", "the folder was moved"]) == 0
+    record = said(capsys)
+    assert (record["event"], record["comment"], record["arguments"]["by"]) == (
+        "loss_accepted",
+        "the folder was moved",
+        "sato",
+    )
+    assert main(["log", "--verify", *store]) == 0
+    assert said(capsys)["accepted"] == [
+        f"the head of the log is missing; accepted in record {record['sequence']}: the folder was moved"
+    ]
+    assert main(["log", *store]) == 0
+    assert said(capsys)[-1]["event"] == "loss_accepted"
+
+
+def test_whoever_the_system_does_not_know_can_accept_a_loss_too(
+    paused: Any, sqlite_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown() -> str:
+        raise KeyError("no such user")
+
+    monkeypatch.setattr(getpass, "getuser", unknown)
+    (tmp_path / "agents.db.head").unlink()
+    assert main(["log", "accept-loss", "--reason", "moved", "--store", sqlite_url]) == 0
+    assert said(capsys)["arguments"]["by"] == ""
 
 
 def test_a_table_is_aligned_cut_and_free_of_control_characters() -> None:

@@ -30,6 +30,8 @@ _LONGEST_FACT = 2_000
 
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
+_BACKGROUND = re.compile(r"\bbackground\b")
+
 Now = Callable[[], datetime]
 Mask = Callable[[str], str]
 Meaning = tuple[type[Exception], type[GatewayError], str]
@@ -39,6 +41,11 @@ BROKEN = "The connection to the API broke before the reply was complete ({detail
 GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
 TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
 REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
+
+
+class BackgroundRefused(GatewayRefused):
+    """The API does not know, or not take, `background`. Stays inside the gateway, which then asks without it."""
+
 
 EXCEPTIONS: tuple[Meaning, ...] = (
     (aiohttp.ClientConnectorError, GatewayUnreachable, UNREACHABLE),
@@ -66,7 +73,7 @@ EXCEPTIONS: tuple[Meaning, ...] = (
 )
 """The first class that fits decides. ValueError covers JSON and UTF-8 that cannot be decoded."""
 
-_KINDS = tuple(kind for kind, _, _ in EXCEPTIONS)
+VENDOR_ERRORS = tuple(kind for kind, _, _ in EXCEPTIONS)
 
 
 @contextmanager
@@ -75,13 +82,13 @@ def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
         yield
     except openai.APIStatusError as exc:
         raise refusal(exc, now, mask) from exc
-    except _KINDS as exc:
+    except VENDOR_ERRORS as exc:
         raise _meaning_of(_wrapped(exc), mask) from exc
 
 
 def _wrapped(exc: Exception) -> Exception:
     """What the SDK has wrapped says more."""
-    is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, _KINDS)
+    is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, VENDOR_ERRORS)
     return cast(Exception, exc.__cause__) if is_wrapper else exc
 
 
@@ -137,6 +144,8 @@ def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayErr
         return GatewayOverloaded, f"The API is in trouble (HTTP {status}): ask again in a while."
     if status == 400 and _names_previous_response(facts):
         return PreviousResponseLost, _advice_on_previous_response(facts)
+    if status == 400 and _names_background(facts):
+        return BackgroundRefused, _ADVICE[400]
     if status < 400:
         return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed: check openai.base_url."
     return GatewayRefused, _ADVICE.get(status, f"The API refused the request (HTTP {status}).")
@@ -145,6 +154,10 @@ def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayErr
 def _names_previous_response(facts: dict[str, str | None]) -> bool:
     named = (facts["code"] or "").startswith("previous_response") or facts["param"] == "previous_response_id"
     return named or "previous_response_id" in (facts["message"] or "")
+
+
+def _names_background(facts: dict[str, str | None]) -> bool:
+    return facts["param"] == "background" or _BACKGROUND.search(facts["message"] or "") is not None
 
 
 def _advice_on_previous_response(facts: dict[str, str | None]) -> str:

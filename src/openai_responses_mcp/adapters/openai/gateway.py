@@ -1,33 +1,39 @@
-"""One attempt at the Responses API through the SDK, bounded in time and in number at once.
+"""The Responses API as the model gateway: one attempt for each question, bounded in time and in number at once.
 
 Every question asks for a stream. It is read to its end, also behind its last event: only then can the connection be
-used again.
+used again. A question in the background runs on at the API when the connection breaks; see `background`.
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager
-from functools import cached_property
-from urllib.parse import quote
+from contextlib import asynccontextmanager
 
-import httpx2
 from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, counted_body, shutdown_date
-from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
-from openai_responses_mcp.adapters.openai.errors import stream_error, vendor_errors_translated
-from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
-from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, request_body
-from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError, GatewayTimeout, KeyUnusable
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener
+from openai_responses_mcp.adapters.openai.api import ResponsesApi
+from openai_responses_mcp.adapters.openai.background import BackgroundRun
+from openai_responses_mcp.adapters.openai.checks import counted_body
+from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
+from openai_responses_mcp.adapters.openai.farewells import Farewells
+from openai_responses_mcp.adapters.openai.streams import StreamEnded
+from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayTimeout,
+    KeyUnusable,
+    StillRunning,
+)
+from openai_responses_mcp.domain.models import (
+    ModelReply,
+    ModelRequest,
+    ProgressListener,
+    ResponseState,
+    StartListener,
+)
 from openai_responses_mcp.domain.ports import Clock, LLMGateway
 
-# What follows the last event, which is nothing or next to nothing. A new connection costs about as long.
-LONGEST_END_SECONDS = 0.5
-LONGEST_END_BYTES = 64 * 1024
-
-_FINAL_EVENTS = (COMPLETED, "response.incomplete", "response.failed")
+# As long as a process that is told to end may still take.
+LONGEST_FAREWELL_SECONDS = 0.7
 
 
 class OpenAIResponsesGateway(LLMGateway):
@@ -46,7 +52,8 @@ class OpenAIResponsesGateway(LLMGateway):
         mask: Callable[[str], str] = str,
         extra: Mapping[str, object] | None = None,
     ) -> None:
-        self._make_client = make_client
+        self._api = ResponsesApi(make_client, clock.now, mask)
+        self._farewells = Farewells(self._api, clock)
         self._api_key = api_key.strip()
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
@@ -55,105 +62,127 @@ class OpenAIResponsesGateway(LLMGateway):
         self._extra = extra
         self._clock = clock
         self._mask = mask
+        self._knows_background = True
+        self._let_go: set[str] = set()
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
         self._refuse_unusable_key()
         body = request_body(request, self._omit, self._extra)
         async with self._places:
-            response = await self._ask(body, on_progress)
-        return read_reply(response)
+            if "background" in body and self._knows_background:
+                try:
+                    run = BackgroundRun(self._api, self._clock, self._mask, on_progress, on_started)
+                    return read_reply(await self._ask_in_background(run, body))
+                except BackgroundRefused:
+                    self._knows_background = False
+            body.pop("background", None)
+            return read_reply(await self._ask(body, on_progress))
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        self._refuse_unusable_key()
+        run = BackgroundRun(self._api, self._clock, self._mask, on_progress)
+        async with self._places:
+            try:
+                async with asyncio.timeout(self._timeout_seconds):
+                    return read_reply(await run.fetch(response_id))
+            except TimeoutError as exc:
+                raise self._still_running(response_id) from exc
+
+    async def look_up(self, response_id: str) -> ResponseState:
+        self._refuse_unusable_key()
+        async with self._attempt():
+            return read_state(await self._api.retrieve(response_id))
+
+    async def cancel(self, response_id: str) -> None:
+        self._refuse_unusable_key()
+        async with self._attempt():
+            await self._api.cancel(response_id)
+
+    def let_go(self, response_id: str) -> None:
+        self._let_go.add(response_id)
 
     async def check_model(self, model: str) -> str | None:
         """The day on which the model will be shut down, if one is announced. Raises as `respond`."""
         self._refuse_unusable_key()
-        path = f"/models/{quote(model, safe='')}"
         async with self._attempt():
-            reply = await self._client.get(path, cast_to=httpx2.Response, stream=True, options=LEAN)
-            return shutdown_date(await _beginning_of(reply))
+            return await self._api.model_shutdown_date(model)
 
     async def check_request(self, request: ModelRequest) -> None:
         """Try a request without having it answered, which costs nothing. Raises as `respond`."""
         self._refuse_unusable_key()
-        body = counted_body(request_body(request, self._omit, self._extra))
         async with self._attempt():
-            reply = await self._client.post(
-                COUNTING_PATH, cast_to=httpx2.Response, body=body, stream=True, options=LEAN
-            )
-            await reply.aclose()  # How many tokens it counted does not matter.
+            await self._api.count_tokens(counted_body(request_body(request, self._omit, self._extra)))
 
     def prepare(self) -> None:
-        """Pay for the first question in advance, in a thread without an event loop.
+        """Pay for the first question in advance, in a thread without an event loop."""
+        self._api.prepare()
 
-        What goes wrong here goes wrong again, and is told, with the first question.
-        """
-        self._mask("")  # Made with the first text to mask.
-        with contextlib.suppress(GatewayError), vendor_errors_translated(self._clock.now, self._mask):
-            asyncio.run(load_late_imports(self._client))
+    async def settle(self) -> bool:
+        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is."""
+        return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
         """Close the connections; a later question opens new ones."""
-        client = self.__dict__.pop("_client", None)
-        if client is not None:
-            await client.close()
-
-    @cached_property
-    def _client(self) -> AsyncOpenAI:
-        return self._make_client()
+        await self.settle()
+        await self._api.close()
 
     async def _ask(self, body: JsonObject, on_progress: ProgressListener | None) -> object:
-        async with self._attempt() as deadline:
-            reply = await self._client.post("/responses", cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
-            async with aclosing(reply), aclosing(reply.aiter_bytes()) as chunks:
-                reader = ReplyReader(reply.headers.get("content-type", ""))
-                response = await self._final_response(reader, chunks, on_progress)
-                deadline.reschedule(None)  # The answer is there; being late can no longer cost it.
-                await self._read_to_end(chunks)
-                return response
+        def tell(event: JsonObject) -> None:
+            progress = progress_of(event, self._mask)
+            if progress is not None and on_progress is not None:
+                on_progress(progress)
 
-    async def _final_response(
-        self, reader: ReplyReader, chunks: AsyncIterator[bytes], on_progress: ProgressListener | None
-    ) -> object:
-        """The response object of the event that ends the answer. The events before it are told to the listener."""
-        async for chunk in chunks:
-            for event in reader.receive(chunk):
-                if _ends_answer(event):
-                    return event.get("response")
-                if on_progress is not None:
-                    self._tell(event, on_progress)
-            if reader.has_ended:
-                break
-        for event in reader.end():
-            return event["response"]
-        raise GatewayBroken("The stream ended before the answer was complete. Ask again.")
+        async with self._attempt() as deadline, self._api.asked(body) as stream:
+            try:
+                response = await stream.final_response(tell if on_progress else None)
+            except StreamEnded as exc:
+                raise GatewayBroken("The stream ended before the answer was complete. Ask again.") from exc
+            deadline.reschedule(None)  # The answer is there; being late can no longer cost it.
+            await stream.read_to_end()
+            return response
 
-    def _tell(self, event: JsonObject, on_progress: ProgressListener) -> None:
-        progress = progress_of(event, self._mask)
-        if progress is not None:
-            on_progress(progress)
-
-    async def _read_to_end(self, chunks: AsyncIterator[bytes]) -> None:
-        """Whatever goes wrong now costs the connection, not the answer."""
-        count = 0
-        with contextlib.suppress(TimeoutError, GatewayError):
-            async with asyncio.timeout(LONGEST_END_SECONDS):
-                with vendor_errors_translated(self._clock.now, self._mask):
-                    async for chunk in chunks:
-                        count += len(chunk)
-                        if count > LONGEST_END_BYTES:
-                            return
+    async def _ask_in_background(self, run: BackgroundRun, body: JsonObject) -> object:
+        """Read in a task of its own: a call that is cancelled early must still learn which response to cancel."""
+        reading = asyncio.ensure_future(run.ask(body))
+        try:
+            await asyncio.wait({reading}, timeout=self._timeout_seconds)
+        except asyncio.CancelledError:
+            self._farewells.say(run, reading, cancels=run.response_id not in self._let_go)
+            raise
+        finally:
+            self._let_go.discard(run.response_id or "")
+        if reading.done() or run.has_answer:
+            return await reading
+        # What nobody can fetch for want of an id need not go on.
+        self._farewells.say(run, reading, cancels=run.response_id is None)
+        raise self._timeout() if run.response_id is None else self._still_running(run.response_id)
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
-        """Bounded by the wall clock. What vendors raise comes out as an error of the domain."""
+        """Bounded by the wall clock."""
         try:
             async with asyncio.timeout(self._timeout_seconds) as deadline:
-                with vendor_errors_translated(self._clock.now, self._mask):
-                    yield deadline
+                yield deadline
         except TimeoutError as exc:
-            raise GatewayTimeout(
-                f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
-                " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
-            ) from exc
+            raise self._timeout() from exc
+
+    def _timeout(self) -> GatewayTimeout:
+        return GatewayTimeout(
+            f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
+            " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
+        )
+
+    def _still_running(self, response_id: str) -> StillRunning:
+        return StillRunning(
+            f"No complete answer within {self._timeout_seconds:g} s, but the research goes on at the API as"
+            f" {response_id}. Fetch it later: openai-responses-mcp --fetch {response_id}",
+            response_id=response_id,
+        )
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:
@@ -163,22 +192,3 @@ class OpenAIResponsesGateway(LLMGateway):
                 f"The API key in {self._api_key_variable} holds a space, a control character or a letter that no key"
                 " has. Copy it again."
             )
-
-
-async def _beginning_of(reply: httpx2.Response) -> bytes:
-    """As much of a body as anybody looks at, and the rest never comes."""
-    beginning = b""
-    async with aclosing(reply), aclosing(reply.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            beginning += chunk
-            if len(beginning) > LONGEST_END_BYTES:
-                break
-    return beginning
-
-
-def _ends_answer(event: JsonObject) -> bool:
-    """Raises `GatewayBroken` for an event that ends the stream without one."""
-    kind = event.get("type")
-    if kind == "error" or event.get("error"):
-        raise stream_error(event)
-    return kind in _FINAL_EVENTS

@@ -1,18 +1,24 @@
-"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed."""
+"""A gateway that asks again where that may help: never after a timeout, never where an answer may have been billed.
+
+Nor is a question asked again once it runs in the background: the gateway inside goes on reading by itself.
+"""
 
 import asyncio
-from collections.abc import Iterator
 
-import backoff
-
+from openai_responses_mcp.adapters.openai.waits import growing_waits
 from openai_responses_mcp.domain.errors import GatewayError
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, ProgressListener
+from openai_responses_mcp.domain.models import (
+    ModelReply,
+    ModelRequest,
+    Progress,
+    ProgressListener,
+    ResponseState,
+    StartListener,
+)
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.domain.waiting import has_happened_within
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-_FIRST_WAIT_SECONDS = 0.5
-_LONGEST_WAIT_SECONDS = 8.0
 
 
 class RetryingGateway(LLMGateway):
@@ -27,15 +33,26 @@ class RetryingGateway(LLMGateway):
         self._max_retries = max_retries
         self._is_ending = is_ending
 
-    async def respond(self, request: ModelRequest, on_progress: ProgressListener | None = None) -> ModelReply:
-        waits, retries = _waits(), 0
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
+        waits, retries, started = growing_waits(), 0, list[str]()
+
+        def note(response_id: str) -> None:
+            started.append(response_id)
+            if on_started is not None:
+                on_started(response_id)
+
         while True:
             try:
-                return await self._gateway.respond(request, on_progress)
+                return await self._gateway.respond(request, on_progress, note)
             except GatewayError as exc:
                 exc.retries = retries
                 self._log(exc)
-                if not self._may_retry(exc):
+                if started or not self._may_retry(exc):
                     raise
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
@@ -43,6 +60,18 @@ class RetryingGateway(LLMGateway):
                 if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        return await self._gateway.follow(response_id, on_progress)
+
+    async def look_up(self, response_id: str) -> ResponseState:
+        return await self._gateway.look_up(response_id)
+
+    async def cancel(self, response_id: str) -> None:
+        await self._gateway.cancel(response_id)
+
+    def let_go(self, response_id: str) -> None:
+        self._gateway.let_go(response_id)
 
     def _may_retry(self, error: GatewayError) -> bool:
         seconds = error.retry_after_seconds
@@ -62,10 +91,3 @@ class RetryingGateway(LLMGateway):
             msg=str(error),
             body=error.body,
         )
-
-
-def _waits() -> Iterator[float]:
-    """Seconds to wait before each retry: growing exponentially, with full jitter."""
-    growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
-    next(growing)  # Starts the generator; its first value stands for no wait.
-    return map(backoff.full_jitter, growing)

@@ -7,12 +7,20 @@ have the right shape, or the whole reply counts as garbled.
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
-from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled
-from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool, Source, Usage
+from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled, ResponseCancelled
+from openai_responses_mcp.domain.models import (
+    ModelReply,
+    ModelRequest,
+    Progress,
+    ResponseState,
+    SearchTool,
+    Source,
+    Usage,
+)
 from openai_responses_mcp.domain.texts import without_surrogates
 
 JsonObject = dict[str, Any]
@@ -44,6 +52,7 @@ def request_body(
         "previous_response_id": request.previous_response_id,
         "max_output_tokens": request.max_output_tokens,
         "stream": True,
+        "background": request.background or None,
     }
     return {name: value for name, value in body.items() if value is not None and name not in omit} | dict(extra or {})
 
@@ -87,7 +96,31 @@ def read_reply(response: object) -> ModelReply:
         incomplete_reason=_incomplete_reason(body),
         refusal=_refusal(parts),
         usage=_usage(body.get("usage")),
+        allowed_domains=_allowed_domains(body),
     )
+
+
+def read_state(response: object) -> ResponseState:
+    """Raises as `read_reply`."""
+    body = _object(response, "the reply")
+    return ResponseState(
+        response_id=_text_or_none(body.get("id")) or "",
+        progress=progress_of_state(body),
+        reply=None if is_under_way(body) else read_reply(body),
+        allowed_domains=_allowed_domains(body),
+        created_at=_moment(body.get("created_at")),
+    )
+
+
+def is_under_way(response: object) -> bool:
+    """Whether the API still works, or will work, on the response."""
+    return progress_of_state(response) is not None
+
+
+def progress_of_state(response: object) -> Progress | None:
+    """What is happening to a response that is not finished; None for one that is."""
+    status = response.get("status") if isinstance(response, dict) else None
+    return _STATE_PROGRESS.get(status) if isinstance(status, str) else None
 
 
 def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:
@@ -104,8 +137,12 @@ def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> P
     return _search_progress(item.get("action"), mask) if is_search else None
 
 
+_QUEUED = Progress("waiting in the API's queue")
+_STATE_PROGRESS = {"queued": _QUEUED, "in_progress": Progress("working")}
 _PROGRESS = {
     "response.created": Progress("thinking"),
+    "response.queued": _QUEUED,
+    "response.in_progress": Progress("thinking"),
     "response.web_search_call.searching": Progress("searching the web"),
     "response.output_text.delta": Progress("writing the answer"),
 }
@@ -134,7 +171,9 @@ def _refuse_failure(body: JsonObject) -> None:
     status = body.get("status", "completed")
     if status in ("completed", "incomplete"):
         return
-    if status not in ("failed", "cancelled"):
+    if status == "cancelled":
+        raise ResponseCancelled("The response was cancelled at the API before it was finished. Ask again.")
+    if status != "failed":
         raise GatewayGarbled(f"The API returned a response that is not finished (status {_short(status)}). Ask again.")
     error = body.get("error")
     facts = error if isinstance(error, dict) else {}
@@ -143,6 +182,20 @@ def _refuse_failure(body: JsonObject) -> None:
     raise AnswerWithheld(
         f"The API could not finish the response: {reason} Ask again.", code=_text_or_none(facts.get("code"))
     )
+
+
+def _allowed_domains(body: JsonObject) -> tuple[str, ...]:
+    """Those that the response's own search was restricted to."""
+    filters = [tool["filters"] for tool in _objects(body.get("tools")) if isinstance(tool.get("filters"), dict)]
+    domains = [domain for found in filters for domain in _texts(found.get("allowed_domains"))]
+    return tuple(domains[:_MOST_ITEMS])
+
+
+def _moment(seconds: object) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _final(messages: list[JsonObject]) -> list[JsonObject]:
@@ -221,6 +274,10 @@ def _list(value: object, what: str) -> list[Any]:
 
 def _objects(value: object) -> Iterator[JsonObject]:
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _text_or_none(value: object) -> str | None:

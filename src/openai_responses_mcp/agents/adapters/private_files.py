@@ -4,22 +4,28 @@ Windows has owners and no modes: there the mode only keeps the file writable, an
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _OWNER_ONLY = 0o600
+_OTHERS = 0o077
+
+
+def create_private(file: Path) -> bool:
+    """With its mode from the start, so that others cannot read it even for a moment. False when it is there already."""
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    except FileExistsError:
+        return False
+    return True
 
 
 def make_private(file: Path) -> None:
-    """A missing file is created with its mode, so that others cannot read it even for a moment."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
-    try:
-        # Through the open file where the system can do that: the name may lead elsewhere by now.
-        os.chmod(descriptor if os.chmod in os.supports_fd else file, _OWNER_ONLY)
-    except PermissionError:
-        # Somebody else's file, who has let us in.
-        pass
-    finally:
-        os.close(descriptor)
+    """Only for a file that is known to be ours."""
+    if os.stat(file).st_mode & _OTHERS:
+        # Somebody else's file, who has let us in, stays as it is.
+        with suppress(PermissionError):
+            os.chmod(file, _OWNER_ONLY)
 
 
 def replace_private(file: Path, text: str) -> None:

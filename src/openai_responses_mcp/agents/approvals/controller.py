@@ -23,7 +23,7 @@ from openai_responses_mcp.agents.approvals.models import (
 )
 from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
-from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, DecisionBook
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
@@ -42,6 +42,7 @@ class ApprovalController:
     def __init__(
         self,
         store: ApprovalStore,
+        decisions: DecisionBook,
         audit: AuditLog,
         clock: Clock,
         masking: Masking,
@@ -49,11 +50,11 @@ class ApprovalController:
         on_requested: OnRequested | None = None,
     ) -> None:
         self._store = store
+        self._decisions = decisions
         self._audit = audit
         self._clock = clock
         self._masking = masking
         self._ttl = timedelta(seconds=token_ttl_seconds)
-        self._latest: datetime | None = None
         self._on_requested = on_requested
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class ApprovalController:
         await self._store.create(pause.records)
         for record in pause.records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
-            await self._record(record, "approval_requested", "pending")
+        await self._audit.record(*(_entry(record, "approval_requested", "pending", "") for record in pause.records))
         for record in pause.records:
             await tell(self._on_requested, record.request)
         return [record.request for record in pause.records]
@@ -120,20 +121,24 @@ class ApprovalController:
             arguments=self._masking.shown(call.args, call.tool.parameters),
             risk_level=decision.risk_level,
             reason=reason,
-            created_at=timestamp(self._now()),
+            created_at=timestamp(self._clock.now()),
             tool_description=self._masking.shown_text(call.tool.description),
             definition_change=self._masking.shown_text(call.tool.definition_change),
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
         """What has to be decided, with a new request for each approval that expired before it was used."""
-        for record in await self._store.list_expired(timestamp(self._now()), run_id):
-            await self._reopen(record)
+        now = await self._now()
+        for record in await self._store.list_expired(now, run_id):
+            await self._reopen(record, now)
         return [record.request for record in await self._store.list_pending(run_id)]
 
     async def pending_of_pause(self, pause_id: str) -> list[HumanApprovalRequest]:
         """What still has to be decided, with a new request for each decision that expired in the meantime."""
-        await self._reopen_expired(pause_id)
+        now = await self._now()
+        for record in await self._store.list_of_pause(pause_id):
+            if record.used_at is None and record.request.status == "approved" and _is_expired(record, now):
+                await self._reopen(record, now)
         records = await self._store.list_of_pause(pause_id)
         return [record.request for record in records if record.request.status == "pending"]
 
@@ -162,20 +167,20 @@ class ApprovalController:
         if comment is not None and len(comment) > LONGEST_TEXT:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"comment may have {LONGEST_TEXT} characters")
         record = await self.get(approval_id)
-        token, now, status = secrets.token_urlsafe(32), self._now(), _STATUS[decision]
-        expires_at = timestamp(now + self._ttl)
+        token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
+        expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
         choice = ApprovalChoice(
             approval_id=approval_id,
             status=status,
             comment=self._masking.text(comment or ""),
-            decided_at=timestamp(now),
+            decided_at=now,
             token_hash=token_hash(token),
             binding=seal(token, record, status, expires_at),
             expires_at=expires_at,
         )
-        if record.replaced_by is not None or not await self._store.decide(choice):
+        told = await self._audit.prepared(_entry(record, "approval", status, comment or ""))
+        if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
-        await self._record(record, "approval", status, comment or "")
         return ResumeToken(token, record.request.run_id, expires_at)
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -190,9 +195,10 @@ class ApprovalController:
             raise bad_token("The token has been used", "used")
         if record.replaced_by is not None:
             raise bad_token("The token has expired", "expired", approval_id=record.replaced_by)
-        if self._is_expired(record):
+        now = await self._now()
+        if _is_expired(record, now):
             # A denial stays one; only an approval is asked for again.
-            renewed = None if record.request.status == "denied" else await self._reopen(record)
+            renewed = None if record.request.status == "denied" else await self._reopen(record, now)
             raise bad_token("The token has expired", "expired", approval_id=renewed)
         if not compare_digest(record.binding or "", seal(token, record, record.request.status, record.expires_at)):
             raise bad_token("What was approved has been changed since", "changed")
@@ -206,16 +212,17 @@ class ApprovalController:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run, or it never waited for a human")
         if any(record.used_at is not None for record in records):
             raise bad_token("The decision has been used", "used")
+        now = await self._now()
         for record in records:
-            if record.request.status == "approved" and self._is_expired(record):
-                raise bad_token("The decision has expired", "expired", approval_id=await self._reopen(record))
+            if record.request.status == "approved" and _is_expired(record, now):
+                raise bad_token("The decision has expired", "expired", approval_id=await self._reopen(record, now))
         await self._check_all_decided(records[0].pause_id)
         return records[0]
 
     async def consume(self, token: str | None, record: ApprovalRecord) -> None:
         """Use the pause's decisions up, for good. Raises unless this caller is the one who did."""
         hashed = None if token is None else token_hash(token)
-        if not await self._store.consume(record.pause_id, hashed, timestamp(self._now())):
+        if not await self._store.consume(record.pause_id, hashed, await self._now()):
             raise bad_token("The token has been used", "used")
 
     async def respond(self, record: ApprovalRecord, human_response: str) -> None:
@@ -223,14 +230,9 @@ class ApprovalController:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _now(self) -> datetime:
-        """A clock that is set back does not bring back to life what has expired."""
-        now = self._clock.now()
-        self._latest = now if self._latest is None else max(self._latest, now)
-        return self._latest
-
-    def _is_expired(self, record: ApprovalRecord) -> bool:
-        return record.expires_at is not None and record.expires_at <= timestamp(self._now())
+    async def _now(self) -> str:
+        """A clock that is set back, here or elsewhere, does not bring back to life what has expired."""
+        return await self._store.latest_moment(timestamp(self._clock.now()))
 
     async def _check_all_decided(self, pause_id: str) -> None:
         waiting = await self.pending_of_pause(pause_id)
@@ -241,12 +243,7 @@ class ApprovalController:
                 details={"approval_ids": [request.approval_id for request in waiting]},
             )
 
-    async def _reopen_expired(self, pause_id: str) -> None:
-        for record in await self._store.list_of_pause(pause_id):
-            if record.used_at is None and record.request.status == "approved" and self._is_expired(record):
-                await self._reopen(record)
-
-    async def _reopen(self, record: ApprovalRecord) -> str | None:
+    async def _reopen(self, record: ApprovalRecord, now: str) -> str | None:
         """A new request for the same call; the old one stays expired. None when somebody else was quicker."""
         renewed = replace(
             record.request,
@@ -254,7 +251,7 @@ class ApprovalController:
             status="pending",
             comment=None,
             decided_at=None,
-            created_at=timestamp(self._now()),
+            created_at=now,
         )
         opened = replace(
             record,
@@ -272,21 +269,27 @@ class ApprovalController:
         return renewed.approval_id
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:
-        request = record.request
-        await self._audit.record(
-            AuditEntry(
-                run_id=request.run_id,
-                tool_call_id=request.tool_call_id,
-                event=event if record.attempt == 1 else f"{event}:{record.attempt}",
-                decision=decision,
-                tool_name=request.tool_name,
-                tool_kind=request.tool_kind,
-                risk_level=request.risk_level,
-                reason=request.reason,
-                arguments=request.arguments,
-                comment=comment,
-            )
-        )
+        await self._audit.record(_entry(record, event, decision, comment))
+
+
+def _is_expired(record: ApprovalRecord, now: str) -> bool:
+    return record.expires_at is not None and record.expires_at <= now
+
+
+def _entry(record: ApprovalRecord, event: str, decision: str, comment: str) -> AuditEntry:
+    request = record.request
+    return AuditEntry(
+        run_id=request.run_id,
+        tool_call_id=request.tool_call_id,
+        event=event if record.attempt == 1 else f"{event}:{record.attempt}",
+        decision=decision,
+        tool_name=request.tool_name,
+        tool_kind=request.tool_kind,
+        risk_level=request.risk_level,
+        reason=request.reason,
+        arguments=request.arguments,
+        comment=comment,
+    )
 
 
 def _prompt(call: PlannedCall, reason: str) -> str:

@@ -1,10 +1,11 @@
-"""Where approvals are kept. Stores raise `StoreUnavailable` and nothing else of their own."""
+"""Where approvals are kept, and decisions with their records. Stores raise `StoreUnavailable` and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest
+from openai_responses_mcp.agents.audit.models import ExecutionLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,17 @@ class ApprovalChoice:
 
 
 class ApprovalStore(Protocol):
+    """Any text can be stored."""
+
+    async def latest_moment(self, now: str) -> str:
+        """The latest moment that any process has seen, this one included; it is remembered to the second.
+
+        A clock that is set back somewhere does not bring back to life what has expired elsewhere.
+        """
+        ...
+
     async def create(self, records: Sequence[ApprovalRecord]) -> None:
-        """All or none."""
+        """All or none. The moment of their creation counts as seen."""
         ...
 
     async def get(self, approval_id: str) -> ApprovalRecord | None: ...
@@ -84,4 +94,12 @@ class ApprovalStore(Protocol):
 
     async def respond(self, approval_id: str, human_response: str) -> None:
         """Keep what the person said when the run was resumed."""
+        ...
+
+
+class DecisionBook(Protocol):
+    """A person's decision counts when the log tells of it, and the log tells of it when it counts."""
+
+    async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
+        """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""
         ...

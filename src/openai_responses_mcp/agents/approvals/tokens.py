@@ -8,7 +8,9 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.hashing import digest, sealed
 
 DEFAULT_LIFETIME_SECONDS = 900
+LONGEST_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
 _LIFETIME_VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
+_MOST_DIGITS = 12
 
 
 def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
@@ -17,11 +19,17 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
         written = environ.get(_LIFETIME_VARIABLE)
         if written is None:
             return DEFAULT_LIFETIME_SECONDS
-        given = int(written) if written.strip().isascii() and written.strip().isdigit() else 0
-    if type(given) is not int or given < 1:
-        message = f"resume_token_ttl_sec ({_LIFETIME_VARIABLE}) is a whole number of seconds from 1 up"
+        given = _number_in(written.strip())
+    if type(given) is not int or not 1 <= given <= LONGEST_LIFETIME_SECONDS:
+        limits = f"from 1 to {LONGEST_LIFETIME_SECONDS}"
+        message = f"resume_token_ttl_sec ({_LIFETIME_VARIABLE}) is a whole number of seconds {limits}"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     return given
+
+
+def _number_in(text: str) -> int:
+    """Zero where there is none; a number of thousands of digits is none that Python would read."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
 def token_hash(token: str) -> str:

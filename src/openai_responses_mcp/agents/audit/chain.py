@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.models import ExecutionLog, Finding, Place
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 
-def linked(log: ExecutionLog, previous: ExecutionLog | None) -> ExecutionLog:
+def linked(log: ExecutionLog, previous: ExecutionLog | Place | None) -> ExecutionLog:
     """The record with its number, the hash before it and its own."""
     sequence = previous.sequence + 1 if previous else 1
     chained = replace(log, sequence=sequence, previous_hash=previous.hash if previous else "", hash="")
@@ -32,7 +32,7 @@ def hash_of(log: ExecutionLog) -> str:
     )
 
 
-def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None) -> tuple[int, str] | None:
+def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None) -> Finding | None:
     """The number of the first record that is not as it was written, and what happened to it.
 
     With `after`, the records are those that follow one which is known to be good.
@@ -40,12 +40,18 @@ def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None)
     previous = after
     for number, log in enumerate(logs, start=after.sequence + 1 if after else 1):
         if log.sequence > number:
-            return number, f"record {number} was removed"
+            return Finding(number, f"record {number} was removed")
         if log.sequence < number:
-            return number, f"a record was inserted after record {number - 1}"
+            return Finding(number, f"a record was inserted after record {number - 1}")
         if hash_of(log) != log.hash:
-            return number, f"record {number} was changed"
+            return Finding(number, f"record {number} was changed")
         if log.previous_hash != (previous.hash if previous else ""):
-            return number, f"record {number} does not follow the one before it: reordered, replaced or inserted"
+            problem = f"record {number} does not follow the one before it: reordered, replaced or inserted"
+            return Finding(number, problem)
         previous = log
     return None
+
+
+def fingerprint(logs: Sequence[ExecutionLog]) -> str:
+    """Of the records as they are, whether or not they are as they were written."""
+    return digest([[log.sequence, log.hash, hash_of(log)] for log in logs])

@@ -5,30 +5,29 @@ can write to the store can also write a whole new chain; only a head that is kep
 """
 
 import logging
-from collections import deque
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from openai_responses_mcp.agents.audit.chain import first_break
-from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
+from openai_responses_mcp.agents.audit.heads import misfit_of_log
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, LogVerification
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.audit.verifying import facts_to_accept, verification
+from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.agents.clock import Clock, timestamp
-from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
+from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 AuditMode = Literal["best_effort", "required"]
 
 NO_HEAD = "No head is kept outside the log: a cut tail or an old copy put back would not show"
 
+_MOST_LOOKS = 5  # how often the log is read again while others write to it
+
 _logger = logging.getLogger("openai_responses_mcp.agents")
-
-
-def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
-    """Calls that started and of which no outcome is recorded: running at this moment, or cut off by a crash."""
-    over = {(log.run_id, log.tool_call_id) for log in logs if log.event == "outcome"}
-    return [log for log in logs if log.event == "started" and (log.run_id, log.tool_call_id) not in over]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +62,45 @@ class AuditLog:
         self._masking = masking
         self._mode = mode
         self._head = head
-        self._unwritten: deque[ExecutionLog] = deque()
+        self._noted: dict[str, list[ExecutionLog]] = {}
+        self._unwritten: list[ExecutionLog] = []
+        self._refused: list[ExecutionLog] = []
+
+    @property
+    def is_required(self) -> bool:
+        return self._mode == "required"
 
     @property
     def unwritten(self) -> tuple[ExecutionLog, ...]:
         """Records that no store has taken yet."""
-        return tuple(self._unwritten)
+        return (*self._refused, *self._unwritten)
 
-    async def record(self, entry: AuditEntry) -> None:
-        """Raises `DuplicateRecord`, and `StoreUnavailable` only when the audit is `required`."""
-        log = self._masked(entry)
-        try:
-            await self._write_backlog()
-            await self._store.append(log)
-        except StoreUnavailable as exc:
-            if self._mode == "required":
-                raise
-            self._unwritten.append(log)
-            facts = {"unwritten": len(self._unwritten), "run_id": entry.run_id}
-            _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", exc.message, facts)
+    # -----------------------------------------------------------------------------------------------------------------
+    # Writing
+
+    async def record(self, *entries: AuditEntry) -> None:
+        """Write these, and what was noted of their runs before them, in one step.
+
+        Raises `DuplicateRecord`, and `StoreUnavailable` only when the audit is `required`.
+        """
+        await self._record([self._masked(entry) for entry in entries], {entry.run_id for entry in entries})
+
+    def note(self, entry: AuditEntry) -> None:
+        """For what does nothing by itself: it is written with the next record of its run, or when the run ends."""
+        self._noted.setdefault(entry.run_id, []).append(self._masked(entry))
+
+    async def settle(self, run_id: str) -> None:
+        """Write what was noted of the run and still waits for a record. Raises as `record` does."""
+        if run_id in self._noted:
+            await self._record([], {run_id})
+
+    async def prepared(self, entry: AuditEntry) -> ExecutionLog:
+        """The record, to be written together with what it tells. Everything before it is written.
+
+        Raises `StoreUnavailable` in both modes: what has to be kept together with its record cannot go on without it.
+        """
+        await self._write_backlog()
+        return self._masked(entry)
 
     async def flush(self) -> None:
         """Try again to write what is left. A store that is still unreachable is not reported again."""
@@ -90,38 +109,53 @@ class AuditLog:
         except StoreUnavailable:
             return
 
-    async def query(self, run_id: str | None = None, since: str | datetime | None = None) -> list[ExecutionLog]:
-        await self._write_backlog()
-        return await self._store.query(run_id, _moment(since))
+    async def _record(self, logs: list[ExecutionLog], run_ids: set[str]) -> None:
+        noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
+        try:
+            await self._write_backlog()
+            await self._append([*noted, *logs])
+        except StoreUnavailable as exc:
+            self._unwritten += noted
+            if self.is_required:
+                raise
+            self._unwritten += logs
+            facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
+            _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", exc.message, facts)
 
-    async def verify(self) -> LogVerification:
-        logs = await self.query()
-        broken = first_break(logs) or (self._head.problem_with(logs) if self._head else None)
-        uncovered = "" if self._head else NO_HEAD
-        if broken is None:
-            return LogVerification(True, len(logs), uncovered=uncovered)
-        return LogVerification(False, len(logs), first_bad=broken[0], problem=broken[1], uncovered=uncovered)
+    async def _append(self, logs: Sequence[ExecutionLog]) -> None:
+        if len(logs) == 1:
+            await self._store.append(logs[0])
+        else:
+            await self._store.append_all(logs)
 
     async def _write_backlog(self) -> None:
-        while self._unwritten:
-            oldest = self._unwritten.popleft()
-            try:
-                await self._store.append(oldest)
-            except DuplicateRecord:
-                # It did arrive when the store seemed to fail. The first record of its kind stands.
-                _logger.warning("an audit record was there already: %s %s", oldest.run_id, oldest.event)
-            except StoreUnavailable:
-                self._unwritten.appendleft(oldest)
-                raise
+        """Oldest first. One that the store refuses is put aside, so that the others get through."""
+        waiting, self._unwritten = self._unwritten, []
+        try:
+            while waiting:
+                await self._write_one(waiting[0])
+                waiting.pop(0)
+        finally:
+            self._unwritten = waiting + self._unwritten
+
+    async def _write_one(self, log: ExecutionLog) -> None:
+        try:
+            await self._store.append(log)
+        except DuplicateRecord:
+            # It did arrive when the store seemed to fail. The first record of its kind stands.
+            _logger.warning("an audit record was there already: %s %s", log.run_id, log.event)
+        except RecordRefused as exc:
+            _logger.warning("AGENTS-E-LOG-STORE: %s; %s of %s is not written", exc.message, log.event, log.run_id)
+            self._refused.append(log)
 
     def _masked(self, entry: AuditEntry) -> ExecutionLog:
         mask = self._masking
         return ExecutionLog(
             run_id=entry.run_id,
-            tool_call_id=mask.text(entry.tool_call_id),
+            tool_call_id=_short(mask.text(entry.tool_call_id)),
             event=entry.event,
             decision=entry.decision,
-            timestamp=timestamp(self._clock.now()),
+            timestamp=self._now(),
             tool_name=mask.text(entry.tool_name),
             tool_kind=entry.tool_kind,
             risk_level=entry.risk_level,
@@ -130,12 +164,69 @@ class AuditLog:
             comment=mask.text(entry.comment),
         )
 
+    def _now(self) -> str:
+        return timestamp(self._clock.now())
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Reading
+
+    async def query(self, run_id: str | None = None, since: str | datetime | None = None) -> list[ExecutionLog]:
+        moment = _moment(since)
+        for noted in list(self._noted):
+            await self.settle(noted)
+        await self._write_backlog()
+        return await self._store.query(run_id, moment)
+
+    async def verify(self) -> LogVerification:
+        return (await self._look())[1]
+
+    async def accept_loss(self, reason: str, by: str = "") -> ExecutionLog:
+        """A person takes the log as it is now for the truth, by name. That is a record itself."""
+        if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_TEXT:
+            message = f"Say in 1 to {LONGEST_TEXT} characters why the loss is accepted"
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        logs, found = await self._look()
+        if found.is_intact:
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "The log is intact: there is no loss to accept")
+        return await self._store.append(
+            ExecutionLog(
+                run_id="log",
+                tool_call_id=f"loss_{uuid.uuid4().hex}",
+                event=LOSS_ACCEPTED,
+                decision="accepted",
+                timestamp=self._now(),
+                reason=found.problem,
+                arguments={**facts_to_accept(logs, found), "by": self._masking.text(by)},
+                comment=self._masking.text(reason),
+            )
+        )
+
+    async def _look(self) -> tuple[list[ExecutionLog], LogVerification]:
+        logs, finding = await self._read_with_head()
+        return logs, verification(logs, finding, "" if self._head else NO_HEAD)
+
+    async def _read_with_head(self) -> tuple[list[ExecutionLog], Finding | None]:
+        """The log and what its head says about it. While others write, the two are read again until they belong together."""
+        if self._head is None:
+            return await self.query(), None
+        for _ in range(_MOST_LOOKS):
+            known, logs = self._head.read(), await self.query()
+            if self._head.read() == known:
+                return logs, misfit_of_log(known, logs, is_sole_writer=self._head.is_sole_writer)
+        # The log has grown since the head was read. It must still contain what the head says.
+        return logs, misfit_of_log(known, logs, is_sole_writer=False)
+
+
+def _short(call_id: str) -> str:
+    """Models choose ids. One that is too long for an index is kept by its beginning and its hash."""
+    return call_id if len(call_id) <= LONGEST_ID else f"{call_id[:LONGEST_ID]}…{digest(call_id)}"
+
 
 def _moment(since: str | datetime | None) -> str | None:
     if since is None:
         return None
     try:
         moment = since if isinstance(since, datetime) else datetime.fromisoformat(since)
-    except ValueError as exc:
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, TypeError, OverflowError) as exc:
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "since is a time such as 2026-11-16T09:00:00+09:00") from exc
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

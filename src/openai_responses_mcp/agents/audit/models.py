@@ -1,8 +1,10 @@
-"""One record of the audit log, and what a check of the whole log found."""
+"""One record of the audit log, a place in the log, and what a check of the whole log found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+LOSS_ACCEPTED = "loss_accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,39 @@ class ExecutionLog:
     hash: str = ""
 
 
+class Place(NamedTuple):
+    """A place in the log: the number of the record there, and its hash."""
+
+    sequence: int
+    hash: str
+
+    @classmethod
+    def of(cls, log: ExecutionLog | None) -> "Place":
+        return BEGINNING if log is None else cls(log.sequence, log.hash)
+
+
+BEGINNING = Place(0, "")
+
+
+class Finding(NamedTuple):
+    """Something in the log that is not as it should be, and the number of the record where it shows."""
+
+    sequence: int
+    problem: str
+
+
 @dataclass(frozen=True, slots=True)
 class LogVerification:
-    """`first_bad` is the record where the log stops being what was written; `uncovered` says what was not checked."""
+    """`first_bad` is the record where the log stops being what was written; `uncovered` says what was not checked.
+
+    `findings` names everything that was found, `problem` the first of it. What people have accepted is no finding any
+    more; `accepted` says so for each loss, with the reason that was given.
+    """
 
     is_intact: bool
     records: int
     first_bad: int | None = None
     problem: str = ""
     uncovered: str = ""
+    findings: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()

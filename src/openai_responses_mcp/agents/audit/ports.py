@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.heads import HashAt, Head
+from openai_responses_mcp.agents.audit.models import ExecutionLog, Place
 
 
 class ExecutionLogStore(Protocol):
+    """Any text can be stored. A record that the store cannot take is `RecordRefused`, and harms no other."""
+
     async def append(self, log: ExecutionLog) -> ExecutionLog:
         """Link the record to the last one and keep it for good; on return it survives a crash.
 
@@ -14,22 +17,31 @@ class ExecutionLogStore(Protocol):
         """
         ...
 
+    async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """In this order. When it fails, the first of them may be there; stores that can keep all or none do so."""
+        return [await self.append(log) for log in logs]
+
     async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
         """In the order they were appended; `since` is inclusive."""
         ...
 
 
 class AuditHead(Protocol):
-    """Where the log ends, kept outside the log."""
+    """Where the log ends, kept outside the log. Raises `StoreUnavailable`."""
 
-    def announce(self, record: ExecutionLog) -> None:
-        """The record is about to be appended."""
+    @property
+    def is_sole_writer(self) -> bool:
+        """Whether everything that is written to the log is announced here."""
+        ...
+
+    def read(self) -> Head | None:
+        """None when there is none yet; what cannot be read is `UNREADABLE`."""
+        ...
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        """Records are about to follow `before` and to end at `end`. A log that does not fit is kept as a finding."""
         ...
 
     def confirm(self, record: ExecutionLog) -> None:
-        """The record is in the log."""
-        ...
-
-    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
-        """The first record at which the log is not the one that this head was kept for."""
+        """The record is in the log. One that accepts a loss takes the finding away."""
         ...

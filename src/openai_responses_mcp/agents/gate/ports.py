@@ -41,7 +41,9 @@ class TurnGuard(Protocol):
         """Raises unless exactly this call was let through, once."""
         ...
 
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None: ...
+    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+        """`error` is what the tool raised; there is an `output` too where that became an answer for the model."""
+        ...
 
     def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
         """The call as it may be shown."""

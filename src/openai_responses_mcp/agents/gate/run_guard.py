@@ -83,8 +83,9 @@ class RunGuard(TurnGuard):
             self._secret_texts += secret_texts(call.tool.parameters, call.args)
         requests = [self._request_for(agent, call, tuple(catalog)) for call in fresh]
         verdicts = await asyncio.gather(*(self._evaluate(agent, request) for request in requests))
-        for request, (decision, _) in zip(requests, verdicts, strict=True):
-            await self._record_decision(request, decision)
+        await self._record_decisions(
+            [(request, decision) for request, (decision, _) in zip(requests, verdicts, strict=True)]
+        )
         refusals = [refusal for _, refusal in verdicts if refusal is not None]
         if refusals:
             for call in fresh:
@@ -115,7 +116,8 @@ class RunGuard(TurnGuard):
         request = ToolCallRequest(
             tool.name, tool.kind, {}, run_id=self.run_id, tool_call_id=f"hosted:{tool.scope_name}"
         )
-        await self._record_decision(request, decision)
+        # At once: the provider may run it while the model is asked.
+        await self._record(self._decision_entry(request, decision))
         if decision.decision == "deny":
             raise self.refuse(_denied(request, decision))
 
@@ -173,7 +175,8 @@ class RunGuard(TurnGuard):
         call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
         if call.state is CallState.SUSPENDED:
             return
-        call.result = self.shown(call.planned, output if error is None else error)
+        # What a tool raised may have become an answer for the model on its way here.
+        call.result = self.shown(call.planned, error if output is None and error is not None else output)
         decision, reason = ("completed", "") if error is None else ("failed", error)
         await self._record(self._entry(call.planned, "outcome", decision, reason))
 
@@ -217,12 +220,21 @@ class RunGuard(TurnGuard):
     # -----------------------------------------------------------------------------------------------------------------
     # Recording
 
-    async def _record_decision(self, request: ToolCallRequest, decision: GateDecision) -> None:
+    async def _record_decisions(self, decided: Sequence[tuple[ToolCallRequest, GateDecision]]) -> None:
+        """A turn that may run is recorded with the start of its first call, which it precedes; any other at once."""
+        entries = [self._decision_entry(request, decision) for request, decision in decided]
+        if all(decision.decision == "allow" for _, decision in decided):
+            for entry in entries:
+                self._audit.note(entry)
+        else:
+            await self._record(*entries)
+
+    def _decision_entry(self, request: ToolCallRequest, decision: GateDecision) -> AuditEntry:
         names = [self._masking.text(str(name)) for name in request.args]
         facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(names)}
         said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level, facts)
         _logger.debug("gate: %s %s -> %s, risk %s %s", *said)
-        entry = AuditEntry(
+        return AuditEntry(
             run_id=self.run_id,
             tool_call_id=request.tool_call_id,
             event="decision",
@@ -233,7 +245,6 @@ class RunGuard(TurnGuard):
             reason=decision.reason,
             arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
         )
-        await self._record(entry)
 
     def _entry(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
         return AuditEntry(
@@ -247,9 +258,9 @@ class RunGuard(TurnGuard):
             arguments=self._masking.shown(call.args, call.tool.parameters),
         )
 
-    async def _record(self, entry: AuditEntry) -> None:
+    async def _record(self, *entries: AuditEntry) -> None:
         try:
-            await self._audit.record(entry)
+            await self._audit.record(*entries)
         except AgentsError as exc:
             self.refuse(exc)
             raise

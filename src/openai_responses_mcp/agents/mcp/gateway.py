@@ -30,10 +30,10 @@ class MemoryPins(DefinitionPins):
     def __init__(self) -> None:
         self._pins: dict[str, str] = {}
 
-    def get(self, tool: str) -> str | None:
-        return self._pins.get(tool)
+    async def known(self) -> Mapping[str, str]:
+        return self._pins
 
-    def put(self, tool: str, pin: str) -> None:
+    async def put(self, tool: str, pin: str) -> None:
         self._pins[tool] = pin
 
 

@@ -22,8 +22,10 @@ class McpClient(Protocol):
 
 
 class DefinitionPins(Protocol):
-    """Remembers the definition that a tool had when it was let through."""
+    """Remembers the definition that a tool had when it was let through. Raises `AgentsError`."""
 
-    def get(self, tool: str) -> str | None: ...
+    async def known(self) -> Mapping[str, str]:
+        """The last pin of each tool that has one."""
+        ...
 
-    def put(self, tool: str, pin: str) -> None: ...
+    async def put(self, tool: str, pin: str) -> None: ...

@@ -52,7 +52,7 @@ class RunBook:
         now = timestamp(self._clock.now())
         name = str(getattr(agent, "name", ""))
         record = RunRecord(f"run_{uuid.uuid4().hex}", "running", name, created_at=now, updated_at=now)
-        await self._store.save(record)
+        await self._store.begin(record)
         self.remember(record.run_id, Remembered(agent, sdk))
         return record
 

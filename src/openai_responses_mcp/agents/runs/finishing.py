@@ -1,18 +1,21 @@
 """Finishing a run: what the engine gives back becomes a result, a pause or a failure, and is written down as such."""
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.pausing import PauseRun
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
 from openai_responses_mcp.agents.runs.results import RunResult
 from openai_responses_mcp.agents.secrets.masking import Masking
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
 
 _REFUSALS = ("AGENTS-E-GATE-DENIED", "AGENTS-E-GUARDRAIL-DENIED")
 
@@ -56,26 +59,48 @@ class FinishRun:
         raise await self._failed(run, failure)
 
     async def _ended(self, run: Run, outcome: EngineOutcome) -> RunResult:
+        await self._audit.settle(run.run_id)
         if outcome.saved is not None:
             return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
         await run.guard.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
-        await self._book.save(run.record, "done")
+        unsaved = await self._saved_as_done(run)
         self._book.forget(run.run_id)
-        return self._result(run, outcome)
+        return self._result(run, outcome, unsaved=unsaved)
+
+    async def _saved_as_done(self, run: Run) -> str | None:
+        """What kept the end of the run from being stored. Its calls have been made, and their result must not be lost."""
+        try:
+            await self._book.save(run.record, "done")
+        except StoreUnavailable as exc:
+            if self._audit.is_required:
+                raise
+            _logger.warning(
+                "AGENTS-E-LOG-STORE: %s; the run %s is over, and not stored as such", exc.message, run.run_id
+            )
+            return "the end of the run is not stored"
+        return None
 
     async def _failed(self, run: Run, failure: AgentsError) -> AgentsError:
         self._book.forget(run.run_id)
         with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
+            await self._audit.settle(run.run_id)
+        with suppress(AgentsError):
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
         return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     def _result(
-        self, run: Run, outcome: EngineOutcome, interruptions: Sequence[HumanApprovalRequest] = ()
+        self,
+        run: Run,
+        outcome: EngineOutcome,
+        interruptions: Sequence[HumanApprovalRequest] = (),
+        unsaved: str | None = None,
     ) -> RunResult:
         extensions: dict[str, Any] = {"policy_profile": run.guard.context.policy_profile}
-        if self._audit.unwritten:
-            extensions["AGENTS-E-LOG-STORE"] = f"{len(self._audit.unwritten)} audit records are not written yet"
+        unwritten = len(self._audit.unwritten)
+        troubles = [unsaved, f"{unwritten} audit records are not written yet" if unwritten else None]
+        if any(troubles):
+            extensions["AGENTS-E-LOG-STORE"] = "; ".join(filter(None, troubles))
         return RunResult(
             run_id=run.run_id,
             output_text=outcome.output_text,

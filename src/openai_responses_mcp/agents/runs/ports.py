@@ -22,6 +22,12 @@ class RunRecord:
 
 
 class RunStateStore(Protocol):
+    """Any text can be stored."""
+
+    async def begin(self, record: RunRecord) -> None:
+        """A new run. It is there for this process at once, and for others no later than anything that comes of it."""
+        await self.save(record)
+
     async def save(self, record: RunRecord) -> None:
         """Create or replace."""
         ...

@@ -4,7 +4,7 @@ In this order: check the token or the decisions, read the run back, compare what
 decisions up, run. Everything before that is used up changes nothing.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
-from openai_responses_mcp.agents.audit.log import AuditLog, unfinished
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_table import Permit
@@ -22,6 +23,7 @@ from openai_responses_mcp.agents.runs.models import Resumption, RunEvent
 from openai_responses_mcp.agents.runs.ports import PausedRun
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.secrets.hashing import digest
 
 
 class ResumeRun:
@@ -87,12 +89,26 @@ class ResumeRun:
             raise
 
     async def _unknown_outcomes(self, run_id: str) -> dict[str, object]:
-        """What a used token may have left behind: calls that started and of which nothing more is known."""
-        started = unfinished(await self._audit.query(run_id))
-        record = await self._book.get(run_id)
-        if not started and (record is None or record.status != "resuming"):
+        """What a used token may have left behind: calls of which nobody knows what came of them."""
+        logs = await self._audit.query(run_id)
+        calls = [log.tool_call_id for log in unfinished(logs)]
+        pause = await self._approvals.of_newest_pause(run_id)
+        if not calls and not await self._is_cut_off(run_id, pause):
             return {}
-        return {"outcome": "unknown", "tool_call_ids": [log.tool_call_id for log in started]}
+        over = {log.tool_call_id for log in logs if log.event == "outcome"}
+        unknown = [one.request.tool_call_id for one in pause if one.request.tool_call_id not in over]
+        return {"outcome": "unknown", "tool_call_ids": calls or unknown}
+
+    async def _is_cut_off(self, run_id: str, pause: Sequence[ApprovalRecord]) -> bool:
+        """Whether the run goes on and never came to an end, as far as its record tells.
+
+        Decisions are used up before that is saved: a run that still waits with used decisions was cut off in between.
+        """
+        record = await self._book.get(run_id)
+        if record is None or record.status != "paused":
+            return record is not None and record.status == "resuming"
+        is_approved = all(one.request.status == "approved" and one.used_at is not None for one in pause)
+        return bool(pause) and is_approved and pause[0].state_hash == digest(record.payload)
 
     async def _turned_down(
         self, token: str | None, approval: ApprovalRecord, denied: HumanApprovalRequest

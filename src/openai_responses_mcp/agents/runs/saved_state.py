@@ -28,7 +28,8 @@ class SavedStates:
             "sdk": _kept(run.options.sdk),
             "sdk_objects": _objects(run.options.sdk),
         }
-        return json.dumps({"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)})
+        taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)}
+        return json.dumps(taken_out, ensure_ascii=False)
 
     def read(self, payload: str) -> dict[str, Any]:
         """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""

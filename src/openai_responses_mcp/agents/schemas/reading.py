@@ -73,7 +73,7 @@ class _Reading:
         if keyword in REFERENCES:
             is_known = self._references.find(value) is not None
             return None if is_known else "leads to something that the schema does not contain; write it inside"
-        if keyword in ("$id", "id") and isinstance(value, str) and not is_root and not value.startswith("#"):
+        if keyword == "$id" and isinstance(value, str) and not is_root and not value.startswith("#"):
             return "gives a part an address of its own; take it out"
         if keyword in ("pattern", "patternProperties") and self._checks_patterns:
             names = value if isinstance(value, Mapping) else [value]

@@ -7,7 +7,6 @@ from urllib.parse import unquote
 Schema = Mapping[str, Any] | bool
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_ANCHORS = ("$anchor", "$dynamicAnchor", "$id", "id")
 
 
 class References:
@@ -40,12 +39,16 @@ class References:
 
     def _anchor(self, name: str) -> Schema | None:
         if self._anchors is None:
-            self._anchors = {}
-            for node in nodes_of(self._root):
-                for keyword in _ANCHORS if isinstance(node, Mapping) else ():
-                    if isinstance(node.get(keyword), str):
-                        self._anchors.setdefault(node[keyword].removeprefix("#"), node)
+            parts = [node for node in nodes_of(self._root) if isinstance(node, Mapping)]
+            self._anchors = {anchor: part for part in parts for anchor in _anchors_of(part)}
         return self._anchors.get(name)
+
+
+def _anchors_of(part: Mapping[str, Any]) -> list[str]:
+    """Older drafts write an anchor as an `$id` or `id` that begins with a #."""
+    written = [part.get("$anchor"), part.get("$dynamicAnchor")]
+    older = [one for one in (part.get("$id"), part.get("id")) if isinstance(one, str) and one.startswith("#")]
+    return [one for one in written if isinstance(one, str)] + [one[1:] for one in older]
 
 
 def nodes_of(value: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@
     agents approvals show APPROVAL
     agents approvals approve|deny APPROVAL [--comment TEXT]
     agents log [--run RUN] [--since TIME] [--verify]
+    agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
 
 The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
@@ -12,6 +13,7 @@ The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with
 
 import argparse
 import asyncio
+import getpass
 import os
 import shutil
 import sys
@@ -20,8 +22,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
-from openai_responses_mcp.agents.audit.log import unfinished
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
+from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.terminal import doctor
@@ -72,13 +74,19 @@ def _desk(store: str, arguments: argparse.Namespace) -> Desk:
     return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns, encoding)
 
 
-def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
+def _shared(default: Any = None) -> argparse.ArgumentParser:
+    """What every command takes. A verb behind another one has no defaults: they would take the place of what was said."""
+    shared = argparse.ArgumentParser(add_help=False, argument_default=default)
     shared.add_argument("--store", metavar="URL", help="the store of the runs (else AGENTS_STORE)")
     shared.add_argument(
         "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
     )
-    shared.add_argument("--json", action="store_true", help="JSON instead of tables")
+    shared.add_argument("--json", action="store_const", const=True, help="JSON instead of tables")
+    return shared
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = _shared()
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
     areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor")
     approvals = areas.add_parser("approvals", help="list, show, approve and deny")
@@ -98,6 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")
     log.add_argument("--verify", action="store_true", help="check that nothing was changed, removed or inserted")
     log.set_defaults(command="log")
+    accepting = log.add_subparsers(dest="verb", metavar="accept-loss").add_parser(
+        "accept-loss",
+        parents=[_shared(argparse.SUPPRESS)],
+        help="take the log as it is for the truth; that is a record itself",
+    )
+    accepting.add_argument("--reason", metavar="TEXT", required=True, help="why; kept in the log")
+    accepting.set_defaults(command="accept-loss")
     return parser
 
 
@@ -167,12 +182,29 @@ async def _verify(desk: Desk) -> int:
     return 0 if found.is_intact else 1
 
 
+async def _accept_loss(desk: Desk, arguments: argparse.Namespace) -> int:
+    record: ExecutionLog = await desk.audit.accept_loss(arguments.reason, _user())
+    facts = _plain(record)
+    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
+    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    return 0
+
+
+def _user() -> str:
+    """As the system calls whoever sits at the terminal; it may not know."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
 _COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[Any, Any, int]]] = {
     "list": _list,
     "show": _one,
     "approve": _decide,
     "deny": _decide,
     "log": _log,
+    "accept-loss": _accept_loss,
 }
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -341,6 +342,44 @@ async def test_pins_in_a_file_outlive_the_process(host: Host, runner: AgentRunne
     after = host(wild("changes", log), **options)
     result = await within(runner.run(Agent(name="a", mcp_servers=[after]), "", asking("wild/echo", {"text": "hi"})))
     assert len(result.interruptions) == 1
+
+
+@pytest.mark.parametrize("is_hosted", [True, False])
+async def test_pins_in_a_durable_store_outlive_the_process(
+    host: Host, tmp_path: Path, sqlite_url: str, is_hosted: bool
+) -> None:
+    log = tmp_path / "log"
+    command = wild("changes", log)
+
+    async def waiting() -> int:
+        """How many approvals a call needs in a process of its own: other runner, other server."""
+        runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+        async with AsyncExitStack() as stack:
+            if is_hosted:
+                server: Any = host(command, name="wild", require_approval=False, risk_levels={"*": 1})
+            else:
+                params: Any = {"command": command[0], "args": command[1:]}
+                server = await stack.enter_async_context(MCPServerStdio(params, name="wild"))
+            agent = Agent(name="a", mcp_servers=[server])
+            result = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"}, "fast")))
+            for request in result.interruptions:
+                await within(runner.approve_and_resume(result.run_id, request.approval_id))
+            return len(result.interruptions)
+
+    assert [await waiting(), await waiting()] == [0, 0]
+    with log.open("a") as file:
+        file.write("description\n")
+    assert [await waiting(), await waiting()] == [1, 0]
+
+
+async def test_a_call_that_an_mcp_server_answers_with_an_error_is_recorded_as_failed(
+    host: Host, runner: AgentRunner, tmp_path: Path
+) -> None:
+    server = host(sdk_command(), require_approval=False)
+    await call(runner, server, "sdk_server/fail", {"reason": "no ink"}, seconds=SLOW_START_SECONDS)
+    last = (await runner.get_execution_logs())[-1]
+    assert (last.event, last.decision) == ("outcome", "failed")
+    assert "no ink" in last.reason
 
 
 async def test_pins_that_cannot_be_read_or_written_stop_the_call(

@@ -22,6 +22,7 @@ OURS = {"_guarded_original"}
 @pytest.mark.parametrize(("owner", "name"), PRIVATE_NAMES, ids=lambda value: getattr(value, "__name__", value))
 def test_a_private_name_exists_in_the_installed_sdk(owner: type, name: str) -> None:
     fields = {field.name for field in dataclasses.fields(owner)} if dataclasses.is_dataclass(owner) else set()
+    fields |= set(vars(owner)["__init__"].__code__.co_names) if "__init__" in vars(owner) else set()
     assert name in fields or hasattr(owner, name), (
         f"openai-agents {version('openai-agents')} has no {owner.__name__}.{name}: {PRIVATE_NAMES[owner, name]}"
     )

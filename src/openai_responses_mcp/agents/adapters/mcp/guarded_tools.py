@@ -5,7 +5,7 @@ import copy
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -29,6 +29,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     put_mcp_binding,
     shown_name,
 )
+from openai_responses_mcp.agents.adapters.sdk.takeover import handed_over
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
@@ -40,8 +41,13 @@ from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 LONGEST_TOOL_NAME = 64
 
 
-async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) -> list[Tool]:
-    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it."""
+async def guarded_mcp_tools(
+    agent: Agent[Any], context: RunContextWrapper[Any], kept: DefinitionPins | None = None
+) -> list[Tool]:
+    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it.
+
+    `kept` are the pins of a store that outlives the process, for servers that have no file of their own for them.
+    """
     names = [server.name for server in agent.mcp_servers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -52,11 +58,15 @@ async def guarded_mcp_tools(agent: Agent[Any], context: RunContextWrapper[Any]) 
         for server, tools in listed
     ]
     wire_names = _wire_names(agent, listed)
-    return [
-        _function_tool(agent, server, tool, capabilities[number][place], wire_names[number, place], number)
-        for number, (server, tools) in enumerate(listed)
-        for place, tool in enumerate(tools)
-    ]
+    made: list[Tool] = []
+    for number, (server, tools) in enumerate(listed):
+        pins = _pins_of(server, kept)
+        known = await pins.known() if tools else {}
+        for place, tool in enumerate(tools):
+            capability = capabilities[number][place]
+            function_tool = _function_tool(agent, server, tool, capability, wire_names[number, place], number)
+            made.append(_pinned(function_tool, server, capability, pins, known))
+    return made
 
 
 async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapper[Any]) -> list[McpTool]:
@@ -99,43 +109,52 @@ def _function_tool(
     agent: Agent[Any], server: MCPServer, tool: McpTool, capability: McpCapability, wire_name: str, number: int
 ) -> FunctionTool:
     if isinstance(server, HostedMcpServer):
-        made, rules, pins = _hosted_tool(server, capability, wire_name), server.rules, server.pins
+        made = _hosted_tool(server, capability, wire_name)
         put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
         made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
-        rules, pins = McpRules(require_approval=False), _pins_of_sdk_servers.setdefault(server, MemoryPins())
     put_mcp_binding(made, shown_name(server), tool.name, number)
-    key = f"{shown_name(server)}/{tool.name}"
-    traits = ToolTraits(
-        kind="mcp",
-        name=key,
-        risk_level=rules.risk_of(tool.name),
-        require_approval=rules.require_approval,
-        definition=capability.entry,
-    )
-    known = pins.get(key)
-    if known is not None and not is_same(known, capability.pin):
-        change = change_between(known, capability.pin)
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
-    return with_traits(_pinning(_checking(made, shown_name(server), capability), pins, key, capability.pin), traits)
+    return _checking(made, shown_name(server), capability)
 
 
 _CHANGED = "what the server says about the tool has changed since it was approved"
 
-_pins_of_sdk_servers: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
+_pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
-def _pinning(tool: FunctionTool, pins: DefinitionPins, key: str, pin: str) -> FunctionTool:
-    """The tool, remembering the definition with which it was let through."""
-    invoke = tool.on_invoke_tool
+def _pins_of(server: MCPServer, kept: DefinitionPins | None) -> DefinitionPins:
+    if isinstance(server, HostedMcpServer):
+        return server.given_pins or kept or server.own_pins
+    return kept or _pins_of_plain.setdefault(server, MemoryPins())
+
+
+def _pinned(
+    made: FunctionTool, server: MCPServer, capability: McpCapability, pins: DefinitionPins, known: Mapping[str, str]
+) -> FunctionTool:
+    """The tool with what the gate has to know; it remembers the definition with which it is let through."""
+    rules = server.rules if isinstance(server, HostedMcpServer) else McpRules(require_approval=False)
+    key, pin = f"{shown_name(server)}/{capability.name}", capability.pin
+    traits = ToolTraits(
+        kind="mcp",
+        name=key,
+        risk_level=rules.risk_of(capability.name),
+        require_approval=rules.require_approval,
+        definition=capability.entry,
+    )
+    before = known.get(key)
+    if before is not None and not is_same(before, pin):
+        change = change_between(before, pin)
+        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
+    invoke = made.on_invoke_tool
 
     async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> Any:
-        pins.put(key, pin)
+        if before != pin:
+            await pins.put(key, pin)
         return await invoke(context, arguments)
 
-    tool.on_invoke_tool = invoke_and_pin
-    return tool
+    made.on_invoke_tool = invoke_and_pin
+    return with_traits(made, traits)
 
 
 def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -> FunctionTool:
@@ -148,7 +167,7 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -
             if not isinstance(args, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            return "The tool was not called, because its arguments are no JSON object"
+            return handed_over("The tool was not called, because its arguments are no JSON object")
         try:
             await check_arguments(server_name, capability, args)
         except AgentsError as exc:
@@ -167,7 +186,7 @@ def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: 
             if exc.details.get("reason") != "rejected":
                 raise
             # The server answered, so the model may try to do better.
-            return str(exc)
+            return handed_over(str(exc))
 
     return FunctionTool(
         name=wire_name,
@@ -186,7 +205,7 @@ def _output_of(result: CallToolResult) -> Any:
     if any(part["type"] != "text" for part in parts):
         return parts
     text = "\n".join(part["text"] for part in parts)
-    return f"The tool reports a failure: {text}" if result.is_error else text
+    return handed_over(f"The tool reports a failure: {text}") if result.is_error else text
 
 
 def _part(block: Any) -> dict[str, Any]:

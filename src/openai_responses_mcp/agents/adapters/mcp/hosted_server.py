@@ -24,7 +24,8 @@ class HostedMcpServer(MCPServer):
         super().__init__(require_approval=rules.require_approval, failure_error_function=None)
         self.client = client
         self.rules = rules
-        self.pins = pins or MemoryPins()
+        self.given_pins = pins
+        self.own_pins = MemoryPins()
         self._name = checked_name(name)
         self._gateway = McpGateway(open_client)
         self._gateway.attach(self._name, client)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from openai_responses_mcp.agents.adapters.private_files import replace_private
@@ -13,10 +14,10 @@ class PinFile(DefinitionPins):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
 
-    def get(self, tool: str) -> str | None:
-        return self._read().get(tool)
+    async def known(self) -> Mapping[str, str]:
+        return self._read()
 
-    def put(self, tool: str, pin: str) -> None:
+    async def put(self, tool: str, pin: str) -> None:
         pins = self._read()
         if pins.get(tool) == pin:
             return

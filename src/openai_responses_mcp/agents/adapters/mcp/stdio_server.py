@@ -159,11 +159,10 @@ async def _end(process: asyncio.subprocess.Process, outgoing: _Outgoing) -> None
 def _signal_group(leader: int, number: int) -> bool:
     """Whether anybody is there. Processes of other users cannot be told anything, but they are there."""
     try:
-        os.killpg(leader, number)
+        with suppress(PermissionError):
+            os.killpg(leader, number)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        return True
     return True
 
 

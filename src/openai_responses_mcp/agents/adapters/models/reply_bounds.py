@@ -28,8 +28,6 @@ async def bound_body(response: httpx2.Response) -> None:
     """A hook of the HTTP client. Counted as it is when unpacked: a few kilobytes may unfold into gigabytes."""
     # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
     response.encoding = "utf-8"
-    if not isinstance(response.stream, httpx2.AsyncByteStream):
-        return
     packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
     response.headers.pop("content-encoding", None)
     response.stream = _BoundedStream(packed.aiter_bytes(), packed.aclose)

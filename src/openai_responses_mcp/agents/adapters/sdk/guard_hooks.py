@@ -32,7 +32,9 @@ class GuardHooks(RunHooks[Any]):
         if self.takeover.guard.refusal is not None:
             raise self.takeover.guard.refusal
         await check_request(agent, self._run_config, self.takeover.guard)
-        self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
+        if agent.handoffs:
+            # Only a turn of handoffs is said once more after a pause; copying a long conversation in each turn is slow.
+            self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:

@@ -4,12 +4,15 @@ The SDK has no public way to do these things. Its version is pinned in `pyprojec
 `PRIVATE_NAMES` says what each is needed for, and a test looks each of them up in the version that is installed.
 """
 
+import copy
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from agents import Agent, FunctionTool, Handoff, ModelResponse, RunContextWrapper, RunResult, RunState
 from agents.mcp import MCPServer, MCPUtil
+from agents.tool import _FailureHandlingFunctionToolInvoker as FailureHandling
+from agents.tool_context import ToolContext
 from mcp_types import Tool as McpTool
 from mcp_types import ToolAnnotations
 
@@ -19,6 +22,7 @@ PRIVATE_NAMES: Mapping[tuple[type, str], str] = {
     (FunctionTool, "_agent_instance"): "a run inside an agent used as a tool could not be read back after a pause",
     (FunctionTool, "_mcp_tool_binding"): "a tool of an MCP server would be judged as a plain function",
     (FunctionTool, "_mcp_annotations"): "what an MCP server says about a tool would be lost on the way to the SDK",
+    (FailureHandling, "_invoke_tool_impl"): "a tool that raised would be recorded as completed",
     (Handoff, "_agent_ref"): "a saved run could not be read back into the guarded agents behind its handoffs",
     (MCPServer, "_error_name"): "credentials in a server's name would be shown",
     (MCPUtil, "_build_prefixed_tool_name_overrides"): "two MCP servers that offer one tool name could not be used",
@@ -53,6 +57,26 @@ def put_agent_inside(tool: FunctionTool, agent: Agent[Any]) -> None:
 def mcp_binding(tool: FunctionTool) -> tuple[str, str, int | None] | None:
     """Server, tool and the server's number, for a tool of an MCP server."""
     return tool._mcp_tool_binding
+
+
+def watched(
+    tool: FunctionTool, notice: Callable[[Exception], None]
+) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
+    """The tool's own call. What the tool raises is noticed, also where the SDK makes an answer for the model of it."""
+    invoke = tool.on_invoke_tool
+    if not isinstance(invoke, FailureHandling):
+        return invoke
+    inner, copied = invoke._invoke_tool_impl, copy.copy(invoke)
+
+    async def noticing(context: ToolContext[Any], arguments: str) -> Any:
+        try:
+            return await inner(context, arguments)
+        except Exception as exc:
+            notice(exc)
+            raise
+
+    copied._invoke_tool_impl = noticing
+    return copied
 
 
 def put_mcp_binding(tool: FunctionTool, server: str, name: str, number: int) -> None:

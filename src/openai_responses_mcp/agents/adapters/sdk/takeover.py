@@ -34,6 +34,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     namespace_of,
     put_agent_inside,
     put_handoff_target,
+    watched,
 )
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
     check_is_tool,
@@ -62,11 +63,21 @@ class RunningCall:
 
 current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
 running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
+# Failures of the call that runs right now which became an answer for the model instead of an error.
+handed_to_model: ContextVar[list[str] | None] = ContextVar("guarded_failures", default=None)
 
 
 def is_guarded() -> bool:
     """Whether the code that runs right now belongs to a guarded run."""
     return current_takeover.get() is not None
+
+
+def handed_over(failure: str) -> str:
+    """An answer for the model in the place of an error. The call has failed, and is recorded so."""
+    failures = handed_to_model.get()
+    if failures is not None:
+        failures.append(failure)
+    return failure
 
 
 class HandoffPause(AgentsException):
@@ -86,11 +97,18 @@ class Catalogue:
     tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
     handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
     hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+    _described: dict[int, ToolDescription] = field(default_factory=dict)
 
     @property
     def descriptions(self) -> list[ToolDescription]:
-        tools = [describe_function(tool) for tool in self.tools.values()]
+        tools = [self.description_of(tool) for tool in self.tools.values()]
         return tools + [describe_handoff(one) for one in self.handoffs.values()]
+
+    def description_of(self, tool: FunctionTool) -> ToolDescription:
+        """Made once for each turn: hashing a definition takes longer than all the rest."""
+        if id(tool) not in self._described:
+            self._described[id(tool)] = describe_function(tool)
+        return self._described[id(tool)]
 
 
 class Takeover:
@@ -161,6 +179,8 @@ class Takeover:
         """Decide the whole turn. Nothing of it has run yet."""
         catalogue = self.catalogue_of(double)
         calls = await self.planned(double, response.output, context)
+        if not calls:
+            return
         handoffs = [call for call in calls if self._is_handoff(catalogue, response, call.call_id)]
         for call in handoffs:
             self._handoff_calls.setdefault(call.tool.name, []).append(call)
@@ -189,7 +209,8 @@ class Takeover:
             call_id = field_of(item, "call_id")
             if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
                 original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
-                description = await with_sdk_approval(describe_function(tool), original, context, args, call_id)
+                described = catalogue.description_of(tool)
+                description = await with_sdk_approval(described, original, context, args, call_id)
                 calls.append(PlannedCall(call_id, description, args))
             elif transfer := catalogue.handoffs.get(name):
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
@@ -232,7 +253,7 @@ class Takeover:
             return hosted
         if not isinstance(tool, FunctionTool) or hasattr(tool, "_guarded_original"):
             return tool
-        guarded = copy.copy(tool)
+        guarded = _duplicate(tool)
         guarded._guarded_original = tool  # type: ignore[attr-defined]
         if is_agent_tool(tool):
             put_agent_inside(guarded, self.double_of(agent_inside(tool)))
@@ -262,6 +283,13 @@ class Takeover:
         return guarded
 
 
+def _duplicate(tool: FunctionTool) -> FunctionTool:
+    """As `copy` makes it, but for checking and copying its schema once more for every run."""
+    made: FunctionTool = object.__new__(type(tool))
+    made.__dict__.update(tool.__dict__)
+    return made
+
+
 class _GuardedCall:
     """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
 
@@ -273,19 +301,26 @@ class _GuardedCall:
         guard, call_id = self._takeover.guard, context.tool_call_id
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
         inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
+        failures: list[str] = []
+        watching = handed_to_model.set(failures)
         try:
-            output = await self._tool.on_invoke_tool(context, arguments)
+            output = await watched(self._tool, lambda exc: failures.append(_told(exc)))(context, arguments)
         except (Exception, asyncio.CancelledError) as exc:
-            await guard.finished(call_id, None, error=f"{type(exc).__name__}: {exc}")
+            await guard.finished(call_id, None, error=_told(exc))
             raise
         finally:
+            handed_to_model.reset(watching)
             running_calls.reset(inside)
         if guard.refusal is not None:
             # Something inside the tool was refused, and the SDK made an answer for the model out of it.
             await guard.finished(call_id, None, error="refused inside")
             raise guard.refusal
-        await guard.finished(call_id, output)
+        await guard.finished(call_id, output, error=failures[-1] if failures else None)
         return output
+
+
+def _told(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"
 
 
 class _GuardedAgent:

@@ -1,91 +1,122 @@
-"""The head of the audit log in a small file next to it, written by renaming, so that it is never half written.
+"""The head of the audit log in a small file beside it.
 
-Each record is announced before it is committed and confirmed after. A process that dies in between leaves an announced
-head, and then the log may end with that record or with the one before it. On a store that other machines write to
-(`is_sole_writer` false) the log may have grown past the head; it must still contain it.
+The file is written in place, in one piece that is smaller than a block of the disk, so that neither a kill nor a power
+cut leaves half of it. It is not forced to the disk: after a power cut it may be older than the log, which is a finding
+then. A file that is no head is left as it is until a person accepts the loss.
 """
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from openai_responses_mcp.agents.adapters.private_files import replace_private
-from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.audit.heads import UNREADABLE, HashAt, Head, announced, confirmed
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead
-from openai_responses_mcp.agents.errors import StoreUnavailable
+from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows has no fcntl; there the database's own lock must do
     fcntl = None  # type: ignore[assignment]
 
+_SIZE = 512
+_OWNER_ONLY = 0o600
+
 
 class HeadFile(AuditHead):
     def __init__(self, path: str | os.PathLike[str], *, is_sole_writer: bool = True) -> None:
+        """A path that no file can have: `AGENTS-E-RUNNER-CONFIG`."""
         self._path = Path(path)
         self._is_sole_writer = is_sole_writer
+        if b"\0" in _encoded(self._path):
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit_head is no path that a file can have")
 
-    def announce(self, record: ExecutionLog) -> None:
-        self._advance(record, is_confirmed=False)
+    @property
+    def is_sole_writer(self) -> bool:
+        return self._is_sole_writer
+
+    def read(self) -> Head | None:
+        try:
+            with self._opened(os.O_RDONLY) as descriptor:
+                return _head_in(descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return UNREADABLE
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
+            known = _head_in(descriptor)
+            if known is not UNREADABLE:
+                _write(descriptor, announced(known, before, end, hash_at, is_sole_writer=self._is_sole_writer))
 
     def confirm(self, record: ExecutionLog) -> None:
-        self._advance(record, is_confirmed=True)
-
-    def problem_with(self, logs: Sequence[ExecutionLog]) -> tuple[int, str] | None:
-        head = self._read()
-        if head is None:
-            return (1, f"the head file {self._path.name} is missing or unreadable") if logs else None
-        number: int = head["sequence"]
-        last = len(logs)
-        if not head["confirmed"] and last == number - 1 and _hash_at(logs, last) == head["previous_hash"]:
-            return None
-        if last < number:
-            return last + 1, f"the tail from record {last + 1} was cut, or an old copy was put back"
-        if _hash_at(logs, number) != head["hash"]:
-            return number, f"record {number} is not the one that was written: the chain was made anew"
-        if last > number and self._is_sole_writer:
-            return number + 1, f"record {number + 1} was inserted after the end of the log"
-        return None
-
-    def _advance(self, record: ExecutionLog, *, is_confirmed: bool) -> None:
-        try:
-            with self._locked():
-                known = self._read()
-                if is_confirmed and known is not None and known["sequence"] > record.sequence:
-                    return
-                self._write(record, is_confirmed)
-        except OSError as exc:
-            raise StoreUnavailable(f"The head of the audit log cannot be written: {type(exc).__name__}") from exc
-
-    def _write(self, record: ExecutionLog, is_confirmed: bool) -> None:
-        head = {
-            "sequence": record.sequence,
-            "hash": record.hash,
-            "previous_hash": record.previous_hash,
-            "confirmed": is_confirmed,
-        }
-        replace_private(self._path, json.dumps(head))
-
-    def _read(self) -> dict[str, Any] | None:
-        try:
-            head = json.loads(self._path.read_text())
-            return {name: head[name] for name in ("sequence", "hash", "previous_hash", "confirmed")}
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
+            known, is_accepting = _head_in(descriptor), record.event == LOSS_ACCEPTED
+            head = confirmed(known, record, is_accepting=is_accepting)
+            if head is not None and (is_accepting or known is not UNREADABLE):
+                _write(descriptor, head)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    def _opened(self, flags: int) -> Iterator[int]:
+        descriptor = os.open(self._path, flags, _OWNER_ONLY)
         try:
             if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+                fcntl.flock(descriptor, fcntl.LOCK_SH if flags == os.O_RDONLY else fcntl.LOCK_EX)
+            yield descriptor
         finally:
             os.close(descriptor)
 
 
-def _hash_at(logs: Sequence[ExecutionLog], number: int) -> str:
-    return logs[number - 1].hash if number else ""
+def _encoded(path: Path) -> bytes:
+    try:
+        return os.fsencode(path)
+    except UnicodeError:
+        return b"\0"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise StoreUnavailable(f"The head of the audit log cannot be written: {type(exc).__name__}") from exc
+
+
+def _write(descriptor: int, head: Head) -> None:
+    facts = {
+        "end": head.end,
+        "before": head.before,
+        "confirmed": head.is_confirmed,
+        "finding": head.finding,
+    }
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, json.dumps(facts).encode().ljust(_SIZE))
+    os.truncate(descriptor, _SIZE)
+
+
+def _head_in(descriptor: int) -> Head | None:
+    """An empty file is one whose first head was never written."""
+    text = os.read(descriptor, _SIZE + 1)
+    if not text:
+        return None
+    try:
+        return _head_from(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        return UNREADABLE
+
+
+def _head_from(facts: Any) -> Head:
+    finding = facts["finding"]
+    return Head(
+        _place(*facts["end"]), _place(*facts["before"]), facts["confirmed"] is True, finding and Finding(*finding)
+    )
+
+
+def _place(sequence: Any, hash: Any) -> Place:
+    if type(sequence) is not int or not isinstance(hash, str):
+        raise ValueError("no place in a log")
+    return Place(sequence, hash)

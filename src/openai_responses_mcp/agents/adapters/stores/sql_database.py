@@ -1,7 +1,8 @@
-"""One database behind all four stores: how it is opened, how work reaches it, and what its errors become.
+"""One database behind all stores: how it is opened, how work reaches it, and what its errors become.
 
-SQLAlchemy's calls block, so each piece of work is one transaction on a thread. SQLite writes begin with the write lock
-taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3 on: earlier versions can lose rows in it.
+SQLAlchemy's calls block, so each piece of work is one transaction on a thread; a database in memory is quick enough
+without. SQLite writes begin with the write lock taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3
+on: earlier versions can lose rows in it. What can wait is written in the same transaction as the next work that cannot.
 """
 
 import asyncio
@@ -16,19 +17,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, insert, select, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from openai_responses_mcp.agents.adapters.private_files import make_private
 from openai_responses_mcp.agents.adapters.stores import sql_tables as tables
-from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.agents.adapters.stores.database_urls import sqlite_file, understood
+from openai_responses_mcp.agents.adapters.stores.sqlite_files import make_ours
+from openai_responses_mcp.agents.errors import RecordRefused, StoreUnavailable
 
 SAFE_WAL_VERSION = (3, 51, 3)
 IN_MEMORY = "sqlite://"
 BUSY_SECONDS = 15.0  # how long a SQLite file may be locked by others; `?timeout=` in the URL says otherwise
 
 _SETTING_UP = 0x0A6E7_5E7  # the advisory lock of PostgreSQL under which the tables are made
+_NOWHERE = "There is no store at this address: nothing was ever kept there"
 _T = TypeVar("_T")
+
+Job = Callable[[Connection], _T]
 
 
 def journal_mode(version: tuple[int, ...]) -> str:
@@ -36,10 +40,16 @@ def journal_mode(version: tuple[int, ...]) -> str:
 
 
 class SqlDatabase:
-    def __init__(self, url: str = IN_MEMORY) -> None:
-        """Opens nothing yet. A URL that is no SQLite or PostgreSQL one: `AGENTS-E-RUNNER-CONFIG`."""
-        self._url = _understood(url)
+    def __init__(self, url: str = IN_MEMORY, *, must_exist: bool = False) -> None:
+        """Opens nothing yet. A URL that is no SQLite or PostgreSQL one: `AGENTS-E-RUNNER-CONFIG`.
+
+        With `must_exist` nothing is created, and work on a store that is not there is `StoreUnavailable`.
+        """
+        self._url = understood(url)
+        self._sqlite_file = sqlite_file(self._url)
+        self._must_exist = must_exist
         self._engine = self._make_engine()
+        self._writing = self._engine.execution_options(is_writing=True)
         # Pooled connections are closed in order, also when nobody calls close().
         weakref.finalize(self, self._engine.dispose)
         # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
@@ -47,86 +57,116 @@ class SqlDatabase:
         self._setting_up = threading.Lock()
         # A database in memory is one connection, and threads take turns with it.
         self._turn = threading.Lock() if self.is_in_memory else nullcontext()
+        self._waiting: list[Job[object]] = []
+        self._claiming = threading.Lock()
         self._is_ready = False
 
     @property
-    def _is_sqlite(self) -> bool:
+    def is_sqlite(self) -> bool:
         return self._url.get_backend_name() == "sqlite"
 
     @property
     def is_in_memory(self) -> bool:
-        return self._is_sqlite and self.file is None
+        return self.is_sqlite and self._sqlite_file is None
 
     @property
     def file(self) -> Path | None:
         """The SQLite file, where there is one."""
-        return _file_of(self._url)
+        return self._sqlite_file.path if self._sqlite_file else None
 
-    async def work(self, job: Callable[[Connection], _T], *, is_writing: bool = True) -> _T:
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    async def open(self) -> None:
+        """Look whether the database is there, once. Raises as `work` does."""
+        if not self._is_ready:
+            await self.work(lambda connection: None, is_writing=False)
+
+    async def work(self, job: Job[_T], *, is_writing: bool = True) -> _T:
         """Run the job in one transaction. Raises `StoreUnavailable`; an error of the job's own rolls back."""
         work = partial(self.work_now, job, is_writing=is_writing)
+        if self.is_in_memory:
+            return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def work_now(self, job: Callable[[Connection], _T], *, is_writing: bool = True) -> _T:
+    def work_later(self, job: Job[object]) -> None:
+        """Run the job in the transaction of the next writing work. If none comes, it is lost with the process.
+
+        Others may write in between, and later work may overtake it.
+        """
+        with self._claiming:
+            self._waiting.append(job)
+
+    def work_now(self, job: Job[_T], *, is_writing: bool = True) -> _T:
         with _translated(), self._turn:
             self._make_ready()
-            with self._engine.connect().execution_options(is_writing=is_writing) as connection, connection.begin():
+            with self._taken_along(is_writing) as waited, self._transaction(is_writing) as connection:
+                for earlier in waited:
+                    earlier(connection)
                 return job(connection)
 
     def close(self) -> None:
-        """Let go of every connection; the next work opens a new one."""
+        """Write what waits, and let go of every connection; the next work opens a new one."""
+        if self._waiting:
+            self.work_now(lambda connection: None)
         self._engine.dispose()
 
+    @contextmanager
+    def _taken_along(self, is_writing: bool) -> Iterator[list[Job[object]]]:
+        """What has waited until now. It goes on waiting when the transaction that takes it along fails."""
+        taken: list[Job[object]] = []
+        if is_writing:
+            with self._claiming:
+                taken, self._waiting = self._waiting, []
+        try:
+            yield taken
+        except BaseException:
+            with self._claiming:
+                self._waiting = taken + self._waiting
+            raise
+
+    @contextmanager
+    def _transaction(self, is_writing: bool) -> Iterator[Connection]:
+        engine = self._writing if is_writing else self._engine
+        with engine.connect() as connection, connection.begin():
+            yield connection
+
     def _make_engine(self) -> Engine:
-        if not self._is_sqlite:
+        if not self.is_sqlite:
             return create_engine(self._url, pool_pre_ping=True, hide_parameters=True)
-        if self.file is None:
+        if self.is_in_memory:
             shared = {"check_same_thread": False}
             return create_engine(self._url, poolclass=StaticPool, connect_args=shared, hide_parameters=True)
         patient = {} if "timeout" in self._url.query else {"timeout": BUSY_SECONDS}
         return _with_sqlite_settings(create_engine(self._url, connect_args=patient, hide_parameters=True))
 
     def _make_ready(self) -> None:
+        if self._is_ready:
+            return
         with self._setting_up:
-            if self._is_ready:
-                return
-            if self.file is not None and "mode" not in self._url.query:
-                make_private(self.file)
+            if self._sqlite_file is not None:
+                if self._must_exist and not self._sqlite_file.path.exists():
+                    raise StoreUnavailable(f"{_NOWHERE} ({self._sqlite_file.path.name})")
+                make_ours(self._sqlite_file, float(self._url.query.get("timeout", BUSY_SECONDS)))  # type: ignore[arg-type]
             self._make_tables()
             self._is_ready = True
 
     def _make_tables(self) -> None:
-        with self._engine.connect() as connection, connection.begin():
-            there = connection.dialect.has_table(connection, tables.log_turns.name)
-        if there:
-            return
-        with self._engine.connect().execution_options(is_writing=True) as connection, connection.begin():
-            if not self._is_sqlite:
+        with self._transaction(is_writing=False) as connection:
+            has = partial(connection.dialect.has_table, connection)
+            if self._must_exist and not has(tables.log_turns.name):
+                raise StoreUnavailable(_NOWHERE)
+            if has(tables.pins.name):
+                return
+        with self._transaction(is_writing=True) as connection:
+            if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SETTING_UP})
             tables.metadata.create_all(connection)
             if connection.execute(select(tables.log_turns.c.id)).first() is None:
                 connection.execute(insert(tables.log_turns).values(id=1, taken=0))
-
-
-def _understood(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-        backend = parsed.get_backend_name()
-        if parsed.drivername == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        parsed.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ImportError, ValueError, AttributeError) as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "store is no database URL that can be used") from exc
-    if backend not in ("sqlite", "postgresql"):
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"store is a sqlite: or postgresql: URL, not {backend}:")
-    return parsed
-
-
-def _file_of(url: URL) -> Path | None:
-    name = url.database or ""
-    if url.get_backend_name() != "sqlite" or name in ("", ":memory:"):
-        return None
-    return Path(name.removeprefix("file:"))
+            if connection.execute(select(tables.clock.c.id)).first() is None:
+                connection.execute(insert(tables.clock).values(id=1, latest=""))
 
 
 def _with_sqlite_settings(engine: Engine) -> Engine:
@@ -136,8 +176,8 @@ def _with_sqlite_settings(engine: Engine) -> Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         try:
-            cursor.execute(f"PRAGMA journal_mode={journal_mode(sqlite3.sqlite_version_info)}")
             cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute(f"PRAGMA journal_mode={journal_mode(sqlite3.sqlite_version_info)}")
         except sqlite3.OperationalError:
             # Read-only or locked at this moment; the first write will say so itself.
             pass
@@ -156,10 +196,15 @@ def _with_sqlite_settings(engine: Engine) -> Engine:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, OSError) as exc:
-        # The driver's text may hold the address with its password, and values of the statement.
-        kind = type(getattr(exc, "orig", None) or exc).__name__
-        failure = StoreUnavailable(f"The store cannot be used: {kind}")
+    except (DataError, UnicodeError, OverflowError) as exc:
+        failure: StoreUnavailable = RecordRefused(f"The store does not take this record: {_kind_of(exc)}")
+    except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
+        failure = StoreUnavailable(f"The store cannot be used: {_kind_of(exc)}")
     else:
         return
     raise failure
+
+
+def _kind_of(error: Exception) -> str:
+    """The name alone: the driver's text may hold the address with its password, and values of the statement."""
+    return type(getattr(error, "orig", None) or error).__name__

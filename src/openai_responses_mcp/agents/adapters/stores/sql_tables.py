@@ -1,6 +1,11 @@
-"""The tables. Moments are ISO texts in UTC, which sort as the moments do and are the same in every database."""
+"""The tables. Moments are ISO texts in UTC, which sort as the moments do and are the same in every database.
+
+`AnyText` is for what comes from outside; a plain text is one that we make ourselves.
+"""
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+
+from openai_responses_mcp.agents.adapters.stores.sql_text import AnyText
 
 metadata = MetaData()
 
@@ -16,36 +21,36 @@ policies = Table(
 runs = Table(
     "agents_runs",
     metadata,
-    Column("run_id", String(128), primary_key=True),
+    Column("run_id", AnyText, primary_key=True),
     Column("status", String(16), nullable=False),
-    Column("agent_name", Text, nullable=False),
+    Column("agent_name", AnyText, nullable=False),
     Column("created_at", String(40), nullable=False),
     Column("updated_at", String(40), nullable=False),
-    Column("payload", Text, nullable=False),
+    Column("payload", AnyText, nullable=False),
 )
 
 approvals = Table(
     "agents_approvals",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("approval_id", String(128), nullable=False, unique=True),
-    Column("run_id", String(128), nullable=False, index=True),
-    Column("pause_id", String(128), nullable=False, index=True),
-    Column("tool_call_id", Text, nullable=False),
-    Column("tool_name", Text, nullable=False),
+    Column("approval_id", AnyText, nullable=False, unique=True),
+    Column("run_id", AnyText, nullable=False, index=True),
+    Column("pause_id", AnyText, nullable=False, index=True),
+    Column("tool_call_id", AnyText, nullable=False),
+    Column("tool_name", AnyText, nullable=False),
     Column("tool_kind", String(16), nullable=False),
-    Column("required_action", Text, nullable=False),
-    Column("prompt", Text, nullable=False),
-    Column("arguments", Text, nullable=False),
+    Column("required_action", AnyText, nullable=False),
+    Column("prompt", AnyText, nullable=False),
+    Column("arguments", AnyText, nullable=False),
     Column("risk_level", Integer, nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", AnyText, nullable=False),
     Column("status", String(16), nullable=False, index=True),
-    Column("comment", Text),
-    Column("human_response", Text),
+    Column("comment", AnyText),
+    Column("human_response", AnyText),
     Column("created_at", String(40), nullable=False),
     Column("decided_at", String(40)),
-    Column("tool_description", Text, nullable=False),
-    Column("definition_change", Text, nullable=False),
+    Column("tool_description", AnyText, nullable=False),
+    Column("definition_change", AnyText, nullable=False),
     Column("arguments_hash", String(64), nullable=False),
     Column("definition_hash", String(64), nullable=False),
     Column("state_hash", String(64), nullable=False),
@@ -54,23 +59,23 @@ approvals = Table(
     Column("binding", String(64)),
     Column("expires_at", String(40)),
     Column("used_at", String(40)),
-    Column("replaced_by", String(128)),
+    Column("replaced_by", AnyText),
 )
 
 logs = Table(
     "agents_log",
     metadata,
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    Column("run_id", String(128), nullable=False),
-    Column("tool_call_id", Text, nullable=False),
+    Column("run_id", AnyText, nullable=False),
+    Column("tool_call_id", AnyText, nullable=False),
     Column("event", String(64), nullable=False),
-    Column("tool_name", Text, nullable=False),
+    Column("tool_name", AnyText, nullable=False),
     Column("tool_kind", String(16), nullable=False),
     Column("decision", String(32), nullable=False),
     Column("risk_level", Integer),
-    Column("reason", Text, nullable=False),
-    Column("arguments", Text, nullable=False),
-    Column("comment", Text, nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("arguments", AnyText, nullable=False),
+    Column("comment", AnyText, nullable=False),
     Column("timestamp", String(40), nullable=False),
     Column("previous_hash", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
@@ -84,4 +89,20 @@ log_turns = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("taken", BigInteger, nullable=False),
+)
+
+# One row: the latest moment that any process has seen. A clock that is set back does not bring a token back to life.
+clock = Table(
+    "agents_clock",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("latest", String(40), nullable=False),
+)
+
+# The definitions with which tools of MCP servers were let through.
+pins = Table(
+    "agents_pins",
+    metadata,
+    Column("tool", AnyText, primary_key=True),
+    Column("pin", String(64), nullable=False),
 )

@@ -1,0 +1,150 @@
+"""The requests that are made of the API, each once and through the SDK, as raw bytes.
+
+What vendors raise comes out as an error of the domain, also while a reply is read.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import cached_property
+from urllib.parse import quote
+
+import httpx2
+from openai import AsyncOpenAI, RequestOptions
+
+from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, shutdown_date
+from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
+from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
+from openai_responses_mcp.adapters.openai.streams import ReplyStream
+from openai_responses_mcp.adapters.openai.wire import JsonObject
+from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, ResponseLost
+
+_NOT_FOUND = 404
+_NOTHING_TO_CANCEL = 400
+# Anything else would lead to another address.
+_RESPONSE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
+
+class ResponsesApi:
+    """`make_client` is called once, with the first request or in `prepare`."""
+
+    def __init__(
+        self, make_client: Callable[[], AsyncOpenAI], now: Callable[[], datetime], mask: Callable[[str], str]
+    ) -> None:
+        self._make_client = make_client
+        self._now = now
+        self._mask = mask
+
+    @asynccontextmanager
+    async def asked(self, body: JsonObject) -> AsyncIterator[ReplyStream]:
+        with self._translated():
+            async with _open(await self._post("/responses", body)) as stream:
+                yield stream
+
+    @asynccontextmanager
+    async def streamed(self, response_id: str, after: int | None) -> AsyncIterator[ReplyStream]:
+        """The events of a background response, from the one after that number on. Raises `ResponseLost`."""
+        query: dict[str, object] = {"stream": "true"} if after is None else {"stream": "true", "starting_after": after}
+        with self._found(response_id), self._translated():
+            async with _open(await self._get(_path_of(response_id), query)) as stream:
+                yield stream
+
+    async def retrieve(self, response_id: str) -> object:
+        """The response object as it is now. Raises `ResponseLost`."""
+        with self._found(response_id), self._translated():
+            async with _open(await self._get(_path_of(response_id))) as stream:
+                return await stream.final_response()
+
+    async def cancel(self, response_id: str) -> None:
+        """Done also when there was nothing to cancel any more. Raises `ResponseLost`."""
+        try:
+            with self._found(response_id), self._translated():
+                async with _open(await self._post(f"{_path_of(response_id)}/cancel")) as stream:
+                    await stream.read_to_end()
+        except GatewayRefused as exc:
+            if exc.status != _NOTHING_TO_CANCEL:
+                raise
+
+    async def model_shutdown_date(self, model: str) -> str | None:
+        with self._translated():
+            async with _open(await self._get(f"/models/{quote(model, safe='')}")) as stream:
+                return shutdown_date(await stream.beginning())
+
+    async def count_tokens(self, body: JsonObject) -> None:
+        """How many there are does not matter; that the request is taken does."""
+        with self._translated():
+            async with _open(await self._post(COUNTING_PATH, body)):
+                pass
+
+    def prepare(self) -> None:
+        """Pay for the first request in advance, in a thread without an event loop.
+
+        What goes wrong here goes wrong again, and is told, with the first request.
+        """
+        self._mask("")  # Made with the first text to mask.
+        with contextlib.suppress(GatewayError), self._translated():
+            asyncio.run(load_late_imports(self._client))
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            await client.close()
+
+    @cached_property
+    def _client(self) -> AsyncOpenAI:
+        return self._make_client()
+
+    async def _post(self, path: str, body: JsonObject | None = None) -> httpx2.Response:
+        return await self._client.post(path, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
+
+    async def _get(self, path: str, query: dict[str, object] | None = None) -> httpx2.Response:
+        options: RequestOptions = {**LEAN, "params": query or {}}
+        return await self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
+
+    def _translated(self) -> contextlib.AbstractContextManager[None]:
+        return vendor_errors_translated(self._now, self._mask)
+
+    @contextlib.contextmanager
+    def _found(self, response_id: str) -> Iterator[None]:
+        try:
+            yield
+        except GatewayRefused as exc:
+            if exc.status != _NOT_FOUND:
+                raise
+            raise _lost(response_id, exc) from exc
+
+
+@asynccontextmanager
+async def _open(reply: httpx2.Response) -> AsyncIterator[ReplyStream]:
+    stream = ReplyStream(reply)
+    try:
+        yield stream
+    finally:
+        await stream.close()
+
+
+def is_response_id(value: object) -> bool:
+    return isinstance(value, str) and _RESPONSE_ID.fullmatch(value) is not None
+
+
+def _path_of(response_id: str) -> str:
+    if not is_response_id(response_id):
+        raise ResponseLost("That is no id of a response: it begins with resp_. Check it.")
+    return f"/responses/{response_id}"
+
+
+def _lost(response_id: str, refusal: GatewayError) -> ResponseLost:
+    is_expired = "expire" in str(refusal).lower()
+    reason = "has expired" if is_expired else "is unknown there, belongs to another project, or has expired"
+    return ResponseLost(
+        f"The API does not have the response {response_id}: it {reason} (responses are kept for 30 days). Ask again.",
+        status=refusal.status,
+        kind=refusal.kind,
+        code=refusal.code,
+        name=refusal.name,
+        body=refusal.body,
+    )

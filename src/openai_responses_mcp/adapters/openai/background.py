@@ -1,0 +1,173 @@
+"""A response that runs in the background at the API, read to its end whatever happens to the connection.
+
+Its events are numbered. When the connection breaks, or the API is in trouble, reading goes on behind the last event that
+came. What can no longer be streamed is looked at again and again instead. The question itself is sent once: it is not
+asked again for any of this. How long all of it may take is for the caller to bound.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import chain
+
+from openai_responses_mcp.adapters.openai.api import ResponsesApi, is_response_id
+from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded
+from openai_responses_mcp.adapters.openai.waits import growing_waits
+from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
+from openai_responses_mcp.domain.errors import (
+    GatewayBroken,
+    GatewayError,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayTimeout,
+    GatewayUnreachable,
+)
+from openai_responses_mcp.domain.models import Progress, ProgressListener, StartListener
+from openai_responses_mcp.domain.ports import Clock
+
+# Between two looks at a response that cannot be streamed.
+POLL_SECONDS = 2.0
+
+PASSING = (GatewayBroken, GatewayUnreachable, GatewayOverloaded, GatewayTimeout)
+_CANNOT_BE_STREAMED = 400
+
+Step = Callable[[], Awaitable[object]]
+
+
+class BackgroundRun:
+    """One response; `response_id` is None until the API has said it."""
+
+    def __init__(
+        self,
+        api: ResponsesApi,
+        clock: Clock,
+        mask: Callable[[str], str],
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._mask = mask
+        self._on_progress = on_progress
+        self._on_started = on_started
+        self._last_number: int | None = None
+        self._is_streamed = True
+        self._waits: Iterator[float] = growing_waits()
+        self.response_id: str | None = None
+        self.is_known = asyncio.Event()
+        self.has_answer = False
+
+    async def ask(self, body: JsonObject) -> object:
+        """The finished response object to a question."""
+        return await self._read_on(partial(self._ask, body))
+
+    async def fetch(self, response_id: str) -> object:
+        """The finished response object of that id."""
+        self.response_id = response_id
+        self._waits = chain((0.0,), self._waits)  # From the first look to the stream.
+        return await self._read_on(self._look)
+
+    def silence(self) -> None:
+        """Tell nobody anything any more."""
+        self._on_progress = self._on_started = None
+
+    async def _read_on(self, step: Step) -> object:
+        while True:
+            try:
+                response = await step()
+                if self.response_id is None or not is_under_way(response):
+                    self.has_answer = True
+                    return response
+                await self._clock.sleep(next(self._waits) if self._is_streamed else POLL_SECONDS)
+                step = self._stream if self._is_streamed else self._look
+            except StreamEnded as exc:
+                self._require_id(exc)
+                step = self._look
+            except (GatewayGarbled, GatewayRefused) as exc:
+                if step == self._look or not self._may_be_looked_at(exc):
+                    raise
+                self._is_streamed, step = False, self._look
+            except PASSING as exc:
+                self._require_id(exc)
+                await self._pause(exc)
+                step = self._stream if self._is_streamed else self._look
+
+    async def _ask(self, body: JsonObject) -> object:
+        async with self._api.asked(body) as stream:
+            return await self._read(stream)
+
+    async def _stream(self) -> object:
+        async with self._api.streamed(self._id, self._last_number) as stream:
+            return await self._read(stream)
+
+    async def _look(self) -> object:
+        response = await self._api.retrieve(self._id)
+        self._tell(progress_of_state(response))
+        if not self._is_streamed:
+            self._waits = growing_waits()
+        return response
+
+    async def _read(self, stream: ReplyStream) -> object:
+        response = await stream.final_response(self._hear)
+        if is_under_way(response):
+            # It came in one piece, so there is nothing to stream.
+            self._learn_id(response)
+            self._is_streamed = False
+            return response
+        self.has_answer = True
+        await stream.read_to_end()
+        return response
+
+    def _hear(self, event: JsonObject) -> None:
+        number = event.get("sequence_number")
+        if isinstance(number, int):
+            self._last_number = number
+            self._waits = growing_waits()
+        self._learn_id(event.get("response"))
+        self._tell(progress_of(event, self._mask))
+
+    def _learn_id(self, response: object) -> None:
+        # What the API does not run in the background is lost with its connection, id or not.
+        if self.response_id is not None or not isinstance(response, dict) or response.get("background") is False:
+            return
+        if is_response_id(response.get("id")):
+            self.response_id = response["id"]
+            self.is_known.set()
+            if self._on_started is not None:
+                self._on_started(response["id"])
+
+    def _tell(self, progress: Progress | None) -> None:
+        if progress is not None and self._on_progress is not None:
+            self._on_progress(progress)
+
+    async def _pause(self, trouble: GatewayError) -> None:
+        seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
+        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({trouble.status or 'the connection broke'})"))
+        await self._clock.sleep(seconds)
+
+    def _require_id(self, trouble: Exception) -> None:
+        """Without one there is nothing to go on with."""
+        if self.response_id is not None:
+            return
+        if isinstance(trouble, StreamEnded):
+            raise _lost_before_its_id("the stream ended") from trouble
+        if isinstance(trouble, GatewayBroken):
+            raise _lost_before_its_id(trouble.name) from trouble
+        raise trouble
+
+    def _may_be_looked_at(self, trouble: GatewayError) -> bool:
+        """Whether a look at the whole response may do where reading its events did not."""
+        is_about_streaming = isinstance(trouble, GatewayGarbled) or trouble.status == _CANNOT_BE_STREAMED
+        return self.response_id is not None and is_about_streaming
+
+    @property
+    def _id(self) -> str:
+        return self.response_id or ""
+
+
+def _lost_before_its_id(reason: str) -> GatewayBroken:
+    return GatewayBroken(
+        f"The connection to the API broke before it said the id of the response ({reason}). The response cannot be"
+        " fetched and may be billed all the same. Ask again."
+    )

@@ -1,0 +1,78 @@
+"""What was cancelled here is cancelled at the API too, so that nothing more is billed.
+
+It happens behind the back of whoever cancelled: they need not wait for it. A response whose id is not known yet is
+cancelled as soon as it is.
+"""
+
+import asyncio
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from openai_responses_mcp.adapters.openai.api import ResponsesApi
+from openai_responses_mcp.adapters.openai.background import PASSING, BackgroundRun
+from openai_responses_mcp.adapters.openai.waits import growing_waits
+from openai_responses_mcp.domain.errors import GatewayError
+from openai_responses_mcp.domain.ports import Clock
+
+LONGEST_SECONDS = 60.0
+MOST_TRIES = 6
+
+
+class Farewells:
+    def __init__(self, api: ResponsesApi, clock: Clock) -> None:
+        self._api = api
+        self._clock = clock
+        self._tasks: set[asyncio.Task[bool]] = set()
+
+    def say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
+        """Stop to read, and cancel the response if asked to. Its listeners hear nothing more."""
+        run.silence()
+        task = asyncio.ensure_future(self._say(run, reading, cancels=cancels))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def wait(self, seconds: float) -> bool:
+        """Until all is said, but not longer than that. Whether what was under way has been cancelled."""
+        if not self._tasks:
+            return True
+        said, unsaid = await asyncio.wait(self._tasks, timeout=seconds)
+        return not unsaid and all(task.result() for task in said)
+
+    async def _say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> bool:
+        with suppress(TimeoutError, GatewayError):
+            async with asyncio.timeout(LONGEST_SECONDS):
+                if cancels:
+                    await _until_known(run, reading)
+                await _stopped(reading)
+                if cancels and run.response_id is not None and not run.has_answer:
+                    await self._cancel(run.response_id)
+                return True
+        return False
+
+    async def _cancel(self, response_id: str) -> None:
+        waits = islice(growing_waits(), MOST_TRIES - 1)
+        while True:
+            try:
+                return await self._api.cancel(response_id)
+            except PASSING:
+                wait = next(waits, None)
+                if wait is None:
+                    raise
+            await self._clock.sleep(wait)
+
+
+async def _until_known(run: BackgroundRun, reading: "asyncio.Future[object]") -> None:
+    knowing = asyncio.ensure_future(run.is_known.wait())
+    either: set[asyncio.Future[Any]] = {knowing, reading}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        knowing.cancel()
+
+
+async def _stopped(reading: "asyncio.Future[object]") -> None:
+    reading.cancel()
+    await asyncio.wait({reading})
+    if not reading.cancelled():
+        reading.exception()  # Seen, and of no interest to anybody.

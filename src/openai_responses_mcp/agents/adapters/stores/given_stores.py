@@ -1,0 +1,57 @@
+"""Stores of the user's own, as the ports say they behave: complete, and with errors that have a name.
+
+Such a store raises what its author likes. Values that it cannot take concern one record; anything else means that it
+cannot be used.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
+
+_T = TypeVar("_T")
+# What the ports themselves do with the other methods, for stores that have no better way.
+_HAVE_A_WAY = ("append_all", "begin")
+_OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
+
+
+def given(store: _T, port: type) -> _T:
+    """`AGENTS-E-RUNNER-CONFIG` where the store lacks a method that it must have."""
+    missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _HAVE_A_WAY]
+    if missing:
+        message = f"{type(store).__name__} is no {port.__name__}: it lacks {', '.join(missing)}"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return cast(_T, _Given(store, port))
+
+
+class _Given:
+    def __init__(self, store: object, port: type) -> None:
+        self._store = store
+        self._port = port
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._store, name, None) or getattr(self._port, name).__get__(self)
+        return _with_named_errors(method)
+
+
+def _methods_of(port: type) -> list[str]:
+    return [name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")]
+
+
+def _with_named_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    async def named(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(*args, **kwargs)
+        except AgentsError:
+            raise
+        except _OF_ONE_RECORD as exc:
+            failure: StoreUnavailable = RecordRefused(f"The store does not take this: {type(exc).__name__}")
+        except Exception as exc:  # foreign code
+            failure = StoreUnavailable(f"The store failed with {type(exc).__name__}")
+        # Out here, so that the text of the store's own error does not travel along: it may hold an address or values.
+        raise failure
+
+    return named

@@ -1,0 +1,112 @@
+"""The audit log in the database, with its head outside.
+
+Whoever appends holds a lock until the commit: on SQLite that of the database, on PostgreSQL that of one row. The head is
+told inside the transaction where the log will end, and after the commit that it does.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_tables import log_turns, logs
+from openai_responses_mcp.agents.audit.chain import linked
+from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
+from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+# Made once: putting a statement together takes longer than running it.
+_TAKE_TURN = update(log_turns).where(log_turns.c.id == 1).values(taken=log_turns.c.taken + 1)
+_LAST = select(logs.c.sequence, logs.c.hash).order_by(logs.c.sequence.desc()).limit(1)
+_HASH_AT = select(logs.c.hash).where(logs.c.sequence == bindparam("number"))
+_INSERT = insert(logs)
+_FIELDS = tuple(logs.c.keys())
+
+
+class SqlExecutionLogStore(ExecutionLogStore):
+    def __init__(self, database: SqlDatabase, head: AuditHead | None = None) -> None:
+        self._database = database
+        self._head = head
+
+    async def append(self, log: ExecutionLog) -> ExecutionLog:
+        return (await self.append_all([log]))[0]
+
+    async def append_all(self, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """All or none."""
+        records = await self._database.work(partial(self.append_in, batch=batch))
+        self.appended(records)
+        return records
+
+    def append_in(self, connection: Connection, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """In a transaction of the caller's; `appended` is to be called when it is committed."""
+        if not batch:
+            return []
+        if not self._database.is_sqlite:
+            connection.execute(_TAKE_TURN)
+        last = connection.execute(_LAST).first()
+        before = BEGINNING if last is None else Place(*last)
+        records: list[ExecutionLog] = []
+        for log in batch:
+            records.append(linked(log, records[-1] if records else before))
+        try:
+            connection.execute(_INSERT, [_values(record) for record in records])
+        except IntegrityError as exc:
+            raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
+        if self._head is not None:
+            self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
+        return records
+
+    def appended(self, records: Sequence[ExecutionLog]) -> None:
+        """The records are in the log for good, even where the head cannot be told so; it knows where they would end."""
+        if self._head is None or not records:
+            return
+        try:
+            self._head.confirm(records[-1])
+        except StoreUnavailable as exc:
+            _logger.warning("AGENTS-E-LOG-STORE: %s", exc.message)
+
+    async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
+        query = select(logs).order_by(logs.c.sequence)
+        if run_id is not None:
+            query = query.where(logs.c.run_id == run_id)
+        if since is not None:
+            query = query.where(logs.c.timestamp >= since)
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        return [_log_from(row) for row in rows]
+
+
+def _hash_at(connection: Connection, number: int) -> str | None:
+    found: str | None = connection.execute(_HASH_AT, {"number": number}).scalar()
+    return found
+
+
+def _values(record: ExecutionLog) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in _FIELDS}
+    values["arguments"] = arguments_text(record.arguments)
+    return values
+
+
+def _log_from(row: Row[Any]) -> ExecutionLog:
+    log = ExecutionLog(**row._mapping)
+    return replace(log, arguments=arguments_in(row.arguments))
+
+
+def arguments_text(arguments: Mapping[str, Any]) -> str:
+    """Not in ASCII: two halves of a surrogate pair would come back as one character."""
+    return json.dumps(dict(arguments), ensure_ascii=False)
+
+
+def arguments_in(text: str) -> Any:
+    """What is no JSON was not written by us. It is shown as it stands, and does not fit its hash."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"<unreadable>": text}

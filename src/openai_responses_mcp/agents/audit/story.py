@@ -1,0 +1,52 @@
+"""Whether the records tell a story that can be true: nothing starts before it was let through.
+
+Whoever can write to the store can let a call through without asking anybody. The gate then finds nothing wrong, and the
+call leaves its own records; those that should come before them are missing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from openai_responses_mcp.agents.audit.models import ExecutionLog, Finding
+
+_Call = tuple[str, str]
+
+
+def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
+    decisions: dict[_Call, str] = {}
+    approvals: dict[_Call, str] = {}
+    started: set[_Call] = set()
+    for log in logs:
+        call = (log.run_id, log.tool_call_id)
+        # A request that was opened again has its number behind the name of the event.
+        event = log.event.partition(":")[0]
+        if event == "decision":
+            decisions[call] = log.decision
+        elif event == "approval":
+            approvals[call] = log.decision
+        elif event == "started":
+            started.add(call)
+            if reason := _reason_against(decisions.get(call), approvals.get(call)):
+                yield _finding(log, f"started, and {reason}")
+        elif event == "outcome" and call not in started:
+            yield _finding(log, "has an outcome, and never started")
+
+
+def _reason_against(decision: str | None, approval: str | None) -> str | None:
+    if decision is None:
+        return "no decision was recorded"
+    if decision == "deny":
+        return "the gate had refused it"
+    if decision == "needs_human" and approval != "approved":
+        return "a human had denied it" if approval else "needed a human, and no approval was recorded"
+    return None
+
+
+def _finding(log: ExecutionLog, what: str) -> Finding:
+    tool = f"{log.tool_kind} {log.tool_name}".strip()
+    return Finding(log.sequence, f"call {log.tool_call_id} of {log.run_id} ({tool}) {what}")
+
+
+def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+    """Calls that started and of which no outcome is recorded: running at this moment, or cut off by a crash."""
+    over = {(log.run_id, log.tool_call_id) for log in logs if log.event == "outcome"}
+    return [log for log in logs if log.event == "started" and (log.run_id, log.tool_call_id) not in over]

@@ -1,0 +1,21 @@
+"""`--fetch`: the answer of a response that the API works on, or has worked on, in the terminal."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from openai_responses_mcp.commands.terminal import show_answer
+from openai_responses_mcp.config.loading import Configuration
+from openai_responses_mcp.domain.models import Answer, ProgressListener
+from openai_responses_mcp.start import basis_of
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
+
+
+def fetch(response_id: str, configuration: Configuration, environ: Mapping[str, str]) -> int:
+    """The exit code: 0 with the answer on stdout, 1 with the reason on stderr. An interrupt leaves the response alone."""
+
+    async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
+        return await container.fetch_answer().wait(response_id, on_progress)
+
+    return show_answer(answer, basis_of(configuration, environ), rehearses=False, started=())

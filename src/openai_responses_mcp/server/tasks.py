@@ -1,0 +1,139 @@
+"""Tasks, for clients that know the extension: an id instead of an answer, and what becomes of it whenever they ask.
+
+Nothing is kept here. The id says which response of the API it is about, and the API says how far that is.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from openai_responses_mcp.domain.errors import (
+    AnsweringError,
+    AnswerWithheld,
+    GatewayBroken,
+    GatewayOverloaded,
+    GatewayTimeout,
+    GatewayUnreachable,
+    ResponseCancelled,
+    ResponseLost,
+)
+from openai_responses_mcp.domain.fetching import FetchAnswer
+from openai_responses_mcp.domain.models import Progress
+from openai_responses_mcp.domain.ports import Clock, LLMGateway
+from openai_responses_mcp.server.eras import Era
+from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.jsonrpc import (
+    INVALID_PARAMS,
+    JsonObject,
+    Request,
+    code_of,
+    error_message,
+    result_message,
+)
+from openai_responses_mcp.server.task_ids import NotATask, TaskFacts, TaskIds
+from openai_responses_mcp.server.tool_results import tool_result
+from openai_responses_mcp.server.tools import TOOLS, Tool
+
+# As long as the API keeps a response.
+TTL = timedelta(days=30)
+POLL_INTERVAL_MS = 5_000
+
+# What may be over the next time: the response goes on meanwhile.
+_PASSING_TROUBLE = (GatewayOverloaded, GatewayUnreachable, GatewayTimeout, GatewayBroken)
+
+
+class Tasks:
+    def __init__(
+        self,
+        gateway: LLMGateway,
+        fetching: FetchAnswer,
+        clock: Clock,
+        ids: TaskIds,
+        failures: Failures,
+        *,
+        shows_response_id: bool,
+    ) -> None:
+        self._gateway = gateway
+        self._fetching = fetching
+        self._clock = clock
+        self._ids = ids
+        self._failures = failures
+        self._shows_response_id = shows_response_id
+        self._methods = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/update": self._update}
+
+    def maybe_created(self, tool: Tool, response_id: str, domains: tuple[str, ...]) -> JsonObject | None:
+        """What a call is answered with instead of its result; None where the id would be too long."""
+        now_ms = self._now_ms()
+        task_id = self._ids.maybe_made(TaskFacts(response_id, tool.name, now_ms, domains))
+        if task_id is None:
+            return None
+        state = {"status": "working", "statusMessage": "The research has begun"}
+        return {"resultType": "task", **_task(task_id, now_ms, now_ms), **state}
+
+    async def handle(self, request: Request, era: Era) -> JsonObject:
+        """The reply to one of the methods of tasks."""
+        task_id = request.params.get("taskId")
+        if not isinstance(task_id, str):
+            return error_message(request.id, INVALID_PARAMS, "taskId must be a string")
+        try:
+            payload = await self._methods[request.method](task_id, era)
+        except NotATask as exc:
+            return error_message(request.id, INVALID_PARAMS, f"Unknown task: {exc}")
+        except ResponseLost:
+            return error_message(request.id, INVALID_PARAMS, self._gone(task_id))
+        except AnsweringError as exc:
+            return error_message(request.id, code_of(exc), f"{request.method} failed", self._failures.data(exc))
+        return result_message(request.id, era.result(payload))
+
+    async def _get(self, task_id: str, era: Era) -> JsonObject:
+        facts = self._ids.read(task_id)
+        state = await self._state(facts, era)
+        return {**_task(task_id, facts.created_ms, self._now_ms()), **state}
+
+    async def _cancel(self, task_id: str, era: Era) -> JsonObject:
+        await self._gateway.cancel(self._ids.read(task_id).response_id)
+        return {}
+
+    async def _update(self, task_id: str, era: Era) -> JsonObject:
+        """Nothing is ever waited for, so there is nothing to take in."""
+        self._ids.read(task_id)
+        return {}
+
+    async def _state(self, facts: TaskFacts, era: Era) -> JsonObject:
+        tool = TOOLS.get(facts.tool, TOOLS["answer"])
+        try:
+            found = await self._fetching.look(facts.response_id, facts.domains)
+        except ResponseCancelled as exc:
+            return {"status": "cancelled", "statusMessage": self._failures.message(exc)}
+        except AnswerWithheld as exc:
+            return {"status": "completed", "result": era.result(self._failures.as_result(tool, exc))}
+        except _PASSING_TROUBLE as exc:
+            return {
+                "status": "working",
+                "statusMessage": f"The API cannot say right now: {self._failures.message(exc)}",
+            }
+        if isinstance(found, Progress):
+            return {"status": "working", "statusMessage": found.message}
+        result = tool_result(tool, found, shows_response_id=self._shows_response_id)
+        return {"status": "completed", "result": era.result(result)}
+
+    def _gone(self, task_id: str) -> str:
+        age = timedelta(milliseconds=self._now_ms() - self._ids.read(task_id).created_ms)
+        reason = f"it keeps a response for {TTL.days} days" if age >= TTL else "it was deleted there"
+        return f"The task is gone: the API has its response no more ({reason})"
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
+
+
+def _task(task_id: str, created_ms: int, updated_ms: int) -> JsonObject:
+    return {
+        "taskId": task_id,
+        "createdAt": _iso(created_ms),
+        "lastUpdatedAt": _iso(updated_ms),
+        "ttlMs": TTL // timedelta(milliseconds=1),
+        "pollIntervalMs": POLL_INTERVAL_MS,
+    }
+
+
+def _iso(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,405 @@
+"""Questions in the background over real HTTP: whatever happens to the connection, one question and the whole answer."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+
+from openai_responses_mcp.adapters.openai.background import POLL_SECONDS
+from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
+from openai_responses_mcp.domain.errors import (
+    AnswerWithheld,
+    GatewayBroken,
+    GatewayGarbled,
+    GatewayOverloaded,
+    GatewayRefused,
+    ResponseCancelled,
+    ResponseLost,
+    StillRunning,
+)
+from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool
+from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
+from tests.fakes import SLOW_SECONDS
+from tests.stand_in.http_server import HttpServer
+from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.replies import json_reply
+from tests.stand_in.server import StandIn
+
+ANSWER = "search=yes; citations=2; text=It is so."
+
+
+class Api:
+    """The stand-in and a gateway to it on whose clock nobody waits."""
+
+    def __init__(self, server: HttpServer, base_url: str) -> None:
+        self.server = server
+        self.base_url = base_url
+        self.clock = InstantClock()
+        self.made: list[OpenAIResponsesGateway] = []
+        self.use()
+        self.started: list[str] = []
+        self.heard: list[str] = []
+
+    def use(self, **options: Any) -> None:
+        """A gateway with these options from now on."""
+        self.gateway = openai_gateway(self.base_url, clock=self.clock, **options)
+        self.made.append(self.gateway)
+
+    async def close(self) -> None:
+        for gateway in self.made:
+            await gateway.close()
+        await self.server.close()
+
+    async def ask(self, keys: str = ANSWER) -> ModelReply:
+        responding = self.gateway.respond(asking(keys), self.hear, self.started.append)
+        return await asyncio.wait_for(responding, SLOW_SECONDS)
+
+    async def follow(self, response_id: str) -> ModelReply:
+        return await asyncio.wait_for(self.gateway.follow(response_id, self.hear), SLOW_SECONDS)
+
+    def requested(self) -> list[str]:
+        return [f"{request.method} {request.target.removeprefix('/v1')}" for request in self.server.requests]
+
+    def questions(self) -> int:
+        return self.requested().count("POST /responses")
+
+    def hear(self, progress: Progress) -> None:
+        self.heard.append(progress.message)
+
+
+def asking(keys: str, **fields: Any) -> ModelRequest:
+    question = f"Why? [rehearse: {keys}]"
+    return ModelRequest(model="gpt-5", instructions="", input_text=question, background=True, **fields)
+
+
+@pytest.fixture
+async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
+    forget_proxies(monkeypatch)
+    server = StandIn(keep_requests=1000)
+    api = Api(server, await server.start())
+    yield api
+    await api.close()
+
+
+async def test_a_question_in_the_background_is_one_request_and_tells_its_id_once(api: Api) -> None:
+    reply = await api.ask()
+    (request,) = api.server.requests
+    assert (request.json["background"], request.json["stream"]) == (True, True)
+    assert reply.text == "It is so."
+    assert api.started == [reply.response_id]
+    assert api.heard[:3] == ["thinking", "waiting in the API's queue", "thinking"]
+
+
+@pytest.mark.parametrize("kind", ["after", "in", "end"])
+async def test_a_connection_cut_at_any_event_costs_nothing(api: Api, kind: str) -> None:
+    whole = without_ids(await api.ask())
+    count, asked = await number_of_events(api, api.started[0]), 1
+    assert count > 20
+    # Cut inside its first event, a stream has not said its id.
+    for number in range(1 if kind == "in" else 0, count):
+        api.started.clear()
+        reply = await api.ask(f"{ANSWER}; cuts={kind} {number}")
+        assert without_ids(reply) == whole
+        assert api.started == [reply.response_id]
+        asked += 1
+        assert api.questions() == asked
+
+
+async def test_a_hundred_cuts_at_random_cost_nothing(api: Api) -> None:
+    whole = without_ids(await api.ask())
+    dice = random.Random(7)
+    cuts = [f"{dice.choice(['after', 'in', 'end'])} {dice.randrange(1, 22)}" for _ in range(100)]
+    reply = await api.ask(f"{ANSWER}; cuts=after 0, {', '.join(cuts)}")
+    assert without_ids(reply) == whole
+    assert api.questions() == 2
+    assert len(api.started) == 2
+
+
+async def test_reading_goes_on_behind_the_last_event_that_came_whole(api: Api) -> None:
+    await api.ask("cuts=after 3, in 5, none")
+    path = f"/responses/{api.started[0]}?stream=true&starting_after="
+    assert api.requested() == ["POST /responses", f"GET {path}3", f"GET {path}4"]
+
+
+@pytest.mark.parametrize("statuses", ["503", "429", "0", "500, 502, 0, 429"])
+async def test_an_api_in_trouble_is_asked_again_for_the_rest(api: Api, statuses: str) -> None:
+    assert (await api.ask(f"{ANSWER}; cuts=after 2; get_status={statuses}")).text == "It is so."
+    assert api.questions() == 1
+    assert len(api.requested()) == 2 + len(statuses.split(","))
+
+
+async def test_the_api_says_how_long_to_wait(api: Api) -> None:
+    await api.ask("cuts=after 2; get_status=429; retry_after=7")
+    assert api.clock.sleeps[1] == 7
+    assert "waiting 7.0 s to go on (429)" in api.heard
+
+
+async def test_waits_grow_while_nothing_comes_and_start_anew_after_each_event(api: Api) -> None:
+    troubles = ", ".join(["503"] * 8)
+    await api.ask(f"cuts=after 2, after 3; get_status={troubles}, 200, {troubles}")
+    bounds = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0]
+    assert len(api.clock.sleeps) == 2 * len(bounds)
+    for slept, bound in zip(api.clock.sleeps, bounds * 2, strict=True):
+        assert slept <= bound
+    assert max(api.clock.sleeps) > 0.5
+
+
+async def test_a_stream_that_ends_early_is_looked_at_before_it_is_read_on(api: Api) -> None:
+    await api.ask("cuts=end 3; slow_stream=0.001")
+    path = f"GET /responses/{api.started[0]}"
+    assert api.requested() == ["POST /responses", path, f"{path}?stream=true&starting_after=3"]
+
+
+async def test_a_stream_that_ends_early_may_have_nothing_more_to_say(api: Api) -> None:
+    assert (await api.ask(f"{ANSWER}; stream=done-without-completed")).text == "It is so."
+    assert api.requested()[:2] == ["POST /responses", f"GET /responses/{api.started[0]}"]
+    assert api.questions() == 1
+
+
+@pytest.mark.parametrize("fault", ["bad-json", "bad-utf8", "non-object", "error-event", "cut", "cut-in-event"])
+async def test_a_spoiled_stream_costs_nothing_once_its_id_is_known(api: Api, fault: str) -> None:
+    assert (await api.ask(f"{ANSWER}; stream={fault}")).text == "It is so."
+    assert api.questions() == 1
+
+
+@pytest.mark.parametrize("fault", ["stream=empty", "cuts=in 0", "drop=before", "drop=reset"])
+async def test_a_cut_before_the_id_is_known_is_one_failure_that_says_so(api: Api, fault: str) -> None:
+    with pytest.raises(GatewayBroken, match="before it said the id"):
+        await api.ask(fault)
+    assert api.requested() == ["POST /responses"]
+    assert api.started == []
+
+
+async def test_what_can_no_longer_be_streamed_is_looked_at(api: Api) -> None:
+    assert (await api.ask(f"{ANSWER}; cuts=after 2; too_old=yes; slow_stream=0.002")).text == "It is so."
+    path = f"GET /responses/{api.started[0]}"
+    assert api.requested()[:3] == ["POST /responses", f"{path}?stream=true&starting_after=2", path]
+    assert set(api.requested()[3:]) <= {path}
+    assert set(api.clock.sleeps[1:]) <= {POLL_SECONDS}
+    assert api.questions() == 1
+
+
+async def test_looking_at_it_survives_trouble_too(api: Api) -> None:
+    keys = "cuts=after 2; too_old=yes; slow_stream=0.002; get_status=200, 503, 200, 500"
+    assert (await api.ask(f"{ANSWER}; {keys}")).text == "It is so."
+
+
+async def test_a_response_that_is_cancelled_at_the_api_is_a_failure_that_says_so(api: Api) -> None:
+    with pytest.raises(ResponseCancelled, match="cancelled at the API"):
+        await api.ask("cancelled_after=5")
+
+
+async def test_a_response_that_fails_at_the_api_is_a_failure_that_says_why(api: Api) -> None:
+    with pytest.raises(AnswerWithheld, match="No luck"):
+        await api.ask("outcome=failed; message=No luck; cuts=after 3")
+    assert api.questions() == 1
+
+
+async def test_a_response_that_expires_while_it_is_read_is_lost(api: Api) -> None:
+    with pytest.raises(ResponseLost, match="30 days") as caught:
+        await api.ask("cuts=after 3; expires=0")
+    assert caught.value.status == 404
+    assert api.started[0] in str(caught.value)
+
+
+async def test_a_key_that_is_refused_later_is_a_failure(api: Api) -> None:
+    with pytest.raises(GatewayRefused, match="key was refused"):
+        await api.ask("cuts=after 3; get_status=401")
+    assert api.questions() == 1
+
+
+async def test_a_response_that_takes_too_long_goes_on_and_can_be_fetched(api: Api) -> None:
+    api.use(timeout_seconds=0.3)
+    with pytest.raises(StillRunning, match="goes on at the API") as caught:
+        await api.ask("hang_after=4")
+    response_id = api.started[0]
+    assert caught.value.response_id == response_id
+    assert f"--fetch {response_id}" in str(caught.value)
+    await api.gateway.settle()
+    assert (await api.gateway.look_up(response_id)).progress == Progress("working")
+    assert api.requested() == ["POST /responses", f"GET /responses/{response_id}"]
+
+
+async def test_trouble_without_end_ends_with_the_time(api: Api) -> None:
+    api.use(timeout_seconds=0.3)
+    with pytest.raises(StillRunning):
+        await api.ask(f"cuts=after 2; get_status={', '.join(['503'] * 5000)}")
+    assert api.questions() == 1
+
+
+async def test_an_api_that_does_not_know_the_parameter_is_asked_without_it_from_then_on(api: Api) -> None:
+    for _ in range(2):
+        assert (await api.ask(f"{ANSWER}; background=no")).text == "It is so."
+    assert ["background" in request.json for request in api.server.requests] == [True, False, False]
+    assert api.started == []
+
+
+async def test_another_refusal_is_not_asked_again(api: Api) -> None:
+    with pytest.raises(GatewayRefused, match="a made-up reason"):
+        await api.ask("status=400; message=a made-up reason")
+    assert api.requested() == ["POST /responses"]
+
+
+async def test_an_api_that_ignores_the_parameter_is_read_as_any_other() -> None:
+    finished = {"id": "resp_1", "status": "completed", "background": False, "output": []}
+    async with answering(json_reply(finished)) as api:
+        assert (await api.ask()).response_id == "resp_1"
+        assert api.started == []
+
+
+async def test_an_id_that_is_none_is_not_told() -> None:
+    finished = {"id": "resp_\x1b/../models", "status": "completed", "background": True, "output": [MESSAGE]}
+    async with answering(json_reply(finished)) as api:
+        assert (await api.ask()).text == "Well."
+        assert api.started == []
+
+
+async def test_an_api_that_streams_nothing_is_looked_at() -> None:
+    queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
+    working = json_reply(queued | {"status": "in_progress"})
+    done = json_reply(queued | {"status": "completed", "output": [MESSAGE]})
+    async with answering(json_reply(queued), working, done) as api:
+        assert (await api.ask()).text == "Well."
+        assert api.started == ["resp_1"]
+        assert api.heard == ["working"]
+        assert api.clock.sleeps == [POLL_SECONDS] * 2
+
+
+async def test_what_is_garbled_also_as_a_whole_is_a_failure() -> None:
+    queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
+    async with answering(json_reply(queued), Reply(body=b"<html>")) as api:
+        with pytest.raises(GatewayGarbled):
+            await api.ask()
+
+
+# Fetching by the id
+
+
+async def test_a_finished_response_is_followed_with_one_look(api: Api) -> None:
+    reply = await api.ask()
+    assert await api.follow(api.started[0]) == reply
+    assert api.requested()[1:] == [f"GET /responses/{api.started[0]}"]
+
+
+async def test_a_running_response_is_looked_at_and_then_read(api: Api) -> None:
+    api.use(timeout_seconds=0.2)
+    with pytest.raises(StillRunning):
+        await api.ask(f"{ANSWER}; queue=0.5")
+    api.heard.clear()
+    api.use()
+    assert (await api.follow(api.started[0])).text == "It is so."
+    path = f"GET /responses/{api.started[0]}"
+    assert api.requested()[1:] == [path, f"{path}?stream=true"]
+    assert api.heard[0] == "waiting in the API's queue"
+    assert api.heard[-1] == "writing the answer"
+
+
+async def test_following_survives_trouble_and_cuts(api: Api) -> None:
+    await api.ask("text=Well.; cuts=none, after 3, end 5; get_status=503, 0, 200")
+    assert (await api.follow(api.started[0])).text == "Well."
+
+
+async def test_following_a_response_that_was_not_in_the_background_gives_its_answer(api: Api) -> None:
+    plain = ModelRequest(model="gpt-5", instructions="", input_text="Why? [rehearse: text=Well.]")
+    reply = await api.gateway.respond(plain)
+    assert (await api.follow(reply.response_id or "")).text == "Well."
+
+
+async def test_following_for_too_long_says_that_it_goes_on(api: Api) -> None:
+    api.use(timeout_seconds=0.2)
+    with pytest.raises(StillRunning):
+        await api.ask("hang_after=4")
+    with pytest.raises(StillRunning, match=f"--fetch {api.started[0]}"):
+        await api.follow(api.started[0])
+
+
+@pytest.mark.parametrize("response_id", ["resp_unknown", "../models", "", "resp_1?stream=true", "resp_1/cancel", "ä"])
+async def test_an_id_that_the_api_does_not_have_is_lost(api: Api, response_id: str) -> None:
+    for attempt in (api.follow(response_id), api.gateway.look_up(response_id), api.gateway.cancel(response_id)):
+        with pytest.raises(ResponseLost):
+            await attempt
+    assert {path.removesuffix("/cancel").split()[1] for path in api.requested()} <= {"/responses/resp_unknown"}
+
+
+async def test_a_look_tells_how_far_it_is(api: Api) -> None:
+    api.use(timeout_seconds=0.2)
+    with pytest.raises(StillRunning):
+        await api.gateway.respond(asking("queue=60"), on_started=api.started.append)
+    state = await api.gateway.look_up(api.started[0])
+    assert (state.response_id, state.progress, state.reply) == (
+        api.started[0],
+        Progress("waiting in the API's queue"),
+        None,
+    )
+    assert state.created_at is not None
+    assert abs((api.clock.now() - state.created_at).total_seconds()) < 60
+
+
+async def test_a_look_at_a_finished_response_has_its_reply_and_its_domains(api: Api) -> None:
+    search = SearchTool(allowed_domains=("a.example", "b.example"))
+    reply = await api.gateway.respond(asking(ANSWER, search=search), on_started=api.started.append)
+    state = await api.gateway.look_up(api.started[0])
+    assert state.reply == reply
+    assert state.progress is None
+    assert state.allowed_domains == ("a.example", "b.example")
+
+
+async def test_a_look_is_one_request_and_its_trouble_is_told(api: Api) -> None:
+    await api.ask("get_status=503")
+    with pytest.raises(GatewayOverloaded):
+        await api.gateway.look_up(api.started[0])
+    assert len(api.requested()) == 2
+
+
+async def test_a_response_is_cancelled_by_its_id_and_a_finished_one_stays_what_it_is(api: Api) -> None:
+    api.use(timeout_seconds=0.2)
+    with pytest.raises(StillRunning):
+        await api.ask("hang_after=4")
+    for _ in range(2):
+        await api.gateway.cancel(api.started[0])
+        with pytest.raises(ResponseCancelled):
+            await api.gateway.look_up(api.started[0])
+    api.use()
+    reply = await api.ask()
+    await api.gateway.cancel(api.started[1])
+    assert (await api.gateway.look_up(api.started[1])).reply == reply
+    plain = await api.gateway.respond(ModelRequest(model="gpt-5", instructions="", input_text="Why?"))
+    await api.gateway.cancel(plain.response_id or "")
+
+
+async def test_a_cancellation_that_the_api_does_not_take_is_told(api: Api) -> None:
+    await api.ask("cancel_status=403")
+    with pytest.raises(GatewayRefused):
+        await api.gateway.cancel(api.started[0])
+
+
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Well.", "annotations": []}]}
+
+
+@asynccontextmanager
+async def answering(*replies: Reply) -> AsyncIterator[Api]:
+    """An API that gives these replies, whatever it is asked."""
+    rest = list(replies)
+
+    async def answer(request: RecordedRequest) -> Reply:
+        return rest.pop(0)
+
+    server = HttpServer(answer, keep_requests=10)
+    api = Api(server, await server.start())
+    yield api
+    await api.close()
+
+
+def without_ids(reply: ModelReply) -> ModelReply:
+    return replace(reply, response_id=None, usage=None)
+
+
+async def number_of_events(api: Api, response_id: str) -> int:
+    async with httpx2.AsyncClient(headers={"authorization": "Bearer made-up"}, trust_env=False) as client:
+        stream = await client.get(f"{api.base_url}/responses/{response_id}?stream=true", timeout=SLOW_SECONDS)
+    return stream.text.count("\nevent: ") + 1

@@ -1,0 +1,170 @@
+"""What is cancelled here is cancelled at the API, at whatever stage it is; what was let go is not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled
+from openai_responses_mcp.domain.models import ModelReply
+from tests.adapters.openai.test_background import Api, asking
+from tests.contracts.openai_gateways import forget_proxies
+from tests.fakes import WAIT_SECONDS
+from tests.stand_in.server import StandIn
+
+
+class Cancelling(Api):
+    """Asks, and cancels the call when it has come as far as the test wants."""
+
+    server: StandIn
+    has_started: asyncio.Event
+
+    def call(self, keys: str) -> "asyncio.Task[ModelReply]":
+        return asyncio.ensure_future(self.gateway.respond(asking(keys), self.hear, self._note))
+
+    def _note(self, response_id: str) -> None:
+        self.started.append(response_id)
+        self.has_started.set()
+
+    async def cancel(self, call: "asyncio.Task[ModelReply]") -> None:
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(call, 1)
+
+    async def wait_until_nothing_runs(self) -> None:
+        await self.gateway.settle()
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self.server.wait_until_nothing_runs()
+        assert self.server.api.background.running == []
+
+    def cancellations(self) -> int:
+        return sum(line.endswith("/cancel") for line in self.requested())
+
+
+@pytest.fixture
+async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
+    forget_proxies(monkeypatch)
+    server = StandIn(keep_requests=1000)
+    api = Cancelling(server, await server.start())
+    api.has_started = asyncio.Event()
+    yield api
+    await api.close()
+
+
+async def until(happened: asyncio.Event) -> None:
+    await asyncio.wait_for(happened.wait(), WAIT_SECONDS)
+
+
+@pytest.mark.parametrize("number", range(8))
+async def test_a_call_that_is_cancelled_at_any_event_leaves_nothing_running(api: Cancelling, number: int) -> None:
+    call = api.call(f"search=yes; hang_after={number}")
+    await until(api.has_started)
+    await api.cancel(call)
+    await api.wait_until_nothing_runs()
+    assert api.requested() == ["POST /responses", f"POST /responses/{api.started[0]}/cancel"]
+    with pytest.raises(ResponseCancelled):
+        await api.gateway.look_up(api.started[0])
+
+
+async def test_a_call_that_is_cancelled_in_the_queue_leaves_nothing_running(api: Cancelling) -> None:
+    call = api.call("queue=60")
+    await until(api.has_started)
+    await api.cancel(call)
+    await api.wait_until_nothing_runs()
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_to_go_on_leaves_nothing_running(api: Cancelling) -> None:
+    call = api.call(f"hang_after=4; cuts=after 2; get_status={', '.join(['503'] * 5000)}")
+    await until(api.has_started)
+    await api.server.wait_for_requests(3)
+    await api.cancel(call)
+    await api.wait_until_nothing_runs()
+    assert api.cancellations() == 1
+
+
+async def test_a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is(api: Cancelling) -> None:
+    api.server.api.delay_seconds = 0.3
+    call = api.call("hang_after=4")
+    await api.server.wait_for_requests(1)
+    await api.cancel(call)
+    assert api.requested() == ["POST /responses"]
+    await api.wait_until_nothing_runs()
+    assert api.cancellations() == 1
+    assert api.started == []
+
+
+async def test_a_call_that_fails_after_it_was_cancelled_is_nobodys_concern(api: Cancelling) -> None:
+    api.server.api.delay_seconds = 0.1
+    call = api.call("status=401")
+    await api.server.wait_for_requests(1)
+    await api.cancel(call)
+    await api.gateway.settle()
+    assert api.requested() == ["POST /responses"]
+
+
+async def test_a_call_that_is_answered_before_its_cancellation_gets_through_is_not_cancelled(api: Cancelling) -> None:
+    api.server.api.delay_seconds = 0.1
+    call = api.call("text=Well.; stream=twice")
+    await api.server.wait_for_requests(1)
+    await api.cancel(call)
+    await api.wait_until_nothing_runs()
+    assert api.cancellations() == 0
+
+
+async def test_an_api_in_trouble_is_asked_again_to_cancel(api: Cancelling) -> None:
+    call = api.call("hang_after=4; cancel_status=500, 429, 0, 503")
+    await until(api.has_started)
+    await api.cancel(call)
+    await api.wait_until_nothing_runs()
+    assert api.cancellations() >= 4
+
+
+async def test_an_api_that_never_cancels_is_left_alone_in_the_end(api: Cancelling) -> None:
+    call = api.call(f"hang_after=4; cancel_status={', '.join(['500'] * 50)}")
+    await until(api.has_started)
+    await api.cancel(call)
+    await api.gateway.settle()
+    assert api.cancellations() == 6
+
+
+async def test_an_api_that_refuses_to_cancel_is_left_alone(api: Cancelling) -> None:
+    call = api.call("hang_after=4; cancel_status=403")
+    await until(api.has_started)
+    await api.cancel(call)
+    await api.gateway.settle()
+    assert api.cancellations() == 1
+
+
+async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
+    call = api.call("text=Well.; slow_stream=0.02")
+    await until(api.has_started)
+    api.gateway.let_go(api.started[0])
+    await api.cancel(call)
+    await api.gateway.settle()
+    assert api.server.api.background.running == api.started
+    assert (await api.follow(api.started[0])).text == "Well."
+    assert api.cancellations() == 0
+
+
+async def test_whoever_stops_to_follow_does_not_stop_the_response(api: Cancelling) -> None:
+    api.use(timeout_seconds=0.2)
+    with pytest.raises(GatewayTimeout):
+        await api.ask("hang_after=4")
+    following = asyncio.ensure_future(api.gateway.follow(api.started[0]))
+    await api.server.wait_for_requests(3)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+    await api.gateway.settle()
+    assert api.server.api.background.running == api.started
+    assert api.cancellations() == 0
+
+
+async def test_a_response_whose_id_comes_too_late_to_be_told_is_cancelled(api: Cancelling) -> None:
+    api.server.api.delay_seconds = 0.3
+    api.use(timeout_seconds=0.1)
+    with pytest.raises(GatewayTimeout) as caught:
+        await api.ask("hang_after=4")
+    assert type(caught.value) is GatewayTimeout
+    await api.wait_until_nothing_runs()
+    assert api.cancellations() == 1
