@@ -1,47 +1,13 @@
-"""Tokens: how long one lives, and what its seal holds together."""
+"""Tokens: what is stored of one, and what its seal holds together."""
 
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
-from openai_responses_mcp.agents.approvals.tokens import bad_token, lifetime_seconds, seal, token_hash
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
 
-VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
 REQUEST = HumanApprovalRequest("apr_1", "r1", "Approve", "May it?", "pending", tool_call_id="c1", tool_name="pay")
 RECORD = ApprovalRecord(REQUEST, "pause_1", "arguments", "definition", "state")
-
-
-@pytest.mark.parametrize(
-    ("given", "environ", "seconds"),
-    [
-        (None, {}, 900),
-        (None, {VARIABLE: "60"}, 60),
-        (None, {VARIABLE: " 60 "}, 60),
-        (5, {VARIABLE: "60"}, 5),
-        (1, {}, 1),
-    ],
-)
-def test_a_token_lives_as_given_else_as_the_environment_says(
-    given: int | None, environ: dict[str, str], seconds: int
-) -> None:
-    assert lifetime_seconds(given, environ) == seconds
-
-
-@pytest.mark.parametrize("given", [0, -1, 1.5, True, "60"])
-def test_a_lifetime_that_is_none_is_refused(given: Any) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
-        lifetime_seconds(given, {})
-    assert caught.value.message == f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 up"
-
-
-@pytest.mark.parametrize("written", ["", "0", "-5", "1.5", "soon", "６０"])
-def test_a_lifetime_in_the_environment_that_is_none_is_refused(written: str) -> None:
-    with pytest.raises(AgentsError, match=VARIABLE):
-        lifetime_seconds(None, {VARIABLE: written})
 
 
 def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
