@@ -50,8 +50,10 @@ MODULES = {
     "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
     "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}controller.py",)),
-    "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}controller.py",)),
-    "approvals.tokens": Module(GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py",)),
+    "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}pauses.py",)),
+    "approvals.tokens": Module(
+        GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py", f"{_APPROVALS}token_lifetimes.py")
+    ),
     "audit.chain": Module(GUARDED / "audit/chain.py", ("tests/agents/audit/test_log.py",)),
     "audit.log": Module(GUARDED / "audit/log.py", ("tests/agents/audit/test_log.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),

@@ -42,4 +42,10 @@ def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ:
 def test_a_lifetime_that_makes_no_sense_is_refused(given: int | None, environ: dict[str, str]) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
         lifetime_seconds(given, environ)
-    assert VARIABLE in caught.value.message
+    assert caught.value.message == (
+        f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 to {LONGEST_LIFETIME_SECONDS}"
+    )
+
+
+def test_the_longest_lifetime_is_ten_years() -> None:
+    assert LONGEST_LIFETIME_SECONDS == 315_360_000

@@ -70,7 +70,6 @@ LET_THROUGH: Final = MAY_START | {CallState.RUNNING, CallState.SUSPENDED}
 class ForbiddenMove(Exception):
     def __init__(self, state: CallState, event: CallEvent) -> None:
         super().__init__(f"A call that is {state} cannot {event}")
-        self.event = event
 
 
 def next_state(state: CallState, event: CallEvent) -> CallState:
