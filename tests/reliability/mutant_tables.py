@@ -17,6 +17,7 @@ EDGES = "tests/reliability/test_edges.py"
 _DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
 _GATE = "tests/agents/gate/test_"
 _APPROVALS = "tests/agents/approvals/test_"
+_SECRETS = "tests/agents/secrets/test_"
 _RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
 MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
@@ -39,11 +40,21 @@ MODULES = {
     "gate.call_table": Module(GUARDED / "gate/call_table.py", _RUN_GUARD),
     "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
+    "approvals.decisions": Module(
+        GUARDED / "approvals/decisions.py", ("tests/agents/contracts/test_decision_book.py",)
+    ),
     "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}controller.py",)),
     "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}controller.py",)),
     "approvals.tokens": Module(GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py",)),
     "audit.chain": Module(GUARDED / "audit/chain.py", ("tests/agents/audit/test_log.py",)),
+    "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
     "audit.log": Module(GUARDED / "audit/log.py", ("tests/agents/audit/test_log.py",)),
+    "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
+    "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
+    "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
+    "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
+    "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
+    "secrets.withholding": Module(GUARDED / "secrets/withholding.py", (f"{_SECRETS}withholding.py",)),
 }
 
 # By module, line of code as it stands, and change: why no test can or need tell the difference.

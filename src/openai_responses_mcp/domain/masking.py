@@ -31,24 +31,68 @@ _SHAPE_STARTS = (
     r"|gh[opsur]_|github_pat_|glpat-|npm_|pypi-|hf_"  # code and packages
     r"|xox[abceoprs]-|SG\."  # messages
 )
-_LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
-_SHAPES = re.compile(
-    _WORD
-    + rf"(?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]{{10,}})*"
-    + r"|(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))(?P<jwt>eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{6,}){1,4})"
-    + r"|(?P<pem>-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    + rf"(?:{_LINE_END}(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}})?"
-    + r"(?:(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]+)?)+"
-    + r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
-    # Bounded, so that a text full of such beginnings takes no longer than any other.
-    + r"|(?<=://)[^\s/:@\"'<>]{0,64}:(?P<password>[A-Za-z0-9._~%+=!,:@-]{1,256})@(?=[A-Za-z0-9\[])"
+_SHAPE_HINTS = (
+    *("sk-", "rk-", "pk-", "_live_", "_test_", "whsec_", "gsk_", "xai-", "AIza", "GOCSPX-", "ya29.", "AKIA", "ASIA"),
+    *("dop_v1_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "npm_", "pypi-", "hf_", "xox", "SG."),
 )
-_SHAPE_NAMES = {"jwt": "JWT", "pem": "private key", "password": "password"}
+_LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
 
+
+class _Look(NamedTuple):
+    """A pattern, and words without which it cannot match: looking for those is many times quicker."""
+
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    name: str
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        return self.pattern.finditer(text) if any(hint in text for hint in self.hints) else iter(())
+
+
+_SHAPES = (
+    _Look(
+        _SHAPE_HINTS,
+        re.compile(
+            _WORD
+            + rf"((?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]{{10,}})*)"
+        ),
+        "",
+    ),
+    _Look(
+        ("eyJ",),
+        re.compile(
+            r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))(eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{6,}){1,4})",
+        ),
+        "JWT",
+    ),
+    _Look(
+        ("PRIVATE KEY",),
+        re.compile(
+            r"(-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+            rf"(?:{_LINE_END}(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}})?"
+            r"(?:(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]+)?)+"
+            r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
+        ),
+        "private key",
+    ),
+    _Look(
+        ("://",),
+        # Bounded, so that a text full of such beginnings takes no longer than any other.
+        re.compile(r"://[^\s/:@\"'<>]{0,64}:([A-Za-z0-9._~%+=!,:@-]{1,256})@(?=[A-Za-z0-9\[])"),
+        "password",
+    ),
+)
+
+# The hints are looked for in small letters, the replacement stands where a name stands above.
 _LIKELY_SECRETS = (
-    (re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
-    (re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE), rf"\1 {MASK}"),
-    (
+    _Look(("sk-", "rk-", "pk-"), re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
+    _Look(
+        ("bearer", "basic"),
+        re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE),
+        rf"\1 {MASK}",
+    ),
+    _Look(
+        ("key", "password", "secret", "token"),
         re.compile(
             r"(api[_-]?key|password|secret|access[_-]?token)([\\\"']*\s*[:=]\s*[\\\"']*)[^\s\\\"'&,;}]{4,}",
             re.IGNORECASE,
@@ -56,10 +100,9 @@ _LIKELY_SECRETS = (
         rf"\1\2{MASK}",
     ),
     # A password may have a slash in it, which no URL allows; what has no colon is a path such as /@name. Bounded as above.
-    (re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
-    (re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
+    _Look(("://",), re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
+    _Look(("://",), re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
 )
-
 
 # What a shell would run is no password, and a log has to show it.
 _COMMAND = re.compile(r"\$\(|`")
@@ -107,7 +150,7 @@ class SecretFinder:
                 self._forms[name, _unused(form, name, self._forms)] = text
         # The first of several names for one value is the one that is told.
         self._sources = {text: source for source, text in reversed(self._forms.items())}
-        self._known = _any_of(self._sources)
+        self._known = _look_for(self._sources)
 
     def find(self, text: str) -> list[Found]:
         """In order, none touching another."""
@@ -118,7 +161,7 @@ class SecretFinder:
         return self._forms.get((name, form))
 
     def _known_in(self, text: str) -> Iterator[Found]:
-        for match in self._known.finditer(text) if self._known else ():
+        for match in self._known.matches(text):
             name, form = self._sources[match[0]]
             yield Found(match.start(), match.end(), f"‹{name}›", name, form)
 
@@ -134,15 +177,14 @@ def joined(found: Iterable[Found]) -> list[Found]:
     return whole
 
 
-def shapes_in(text: str) -> Iterator[Found]:
+def shapes_in(text: str) -> list[Found]:
     """Tokens, private keys and passwords in URLs, known by their shape alone."""
-    for match in _SHAPES.finditer(text):
-        group = "start" if match["start"] else str(match.lastgroup)
-        if group == "start":
-            yield Found(match.start(), match.end(), label_of(f"{match['start']}…", match.end() - match.start()))
-        else:
-            start, end = match.span(group)
-            yield Found(start, end, label_of(_SHAPE_NAMES[group], end - start))
+    found: list[Found] = []
+    for look in _SHAPES:
+        for match in look.matches(text):
+            start, end = match.span(1)
+            found.append(Found(start, end, label_of(look.name or f"{match['start']}…", end - start)))
+    return joined(found)
 
 
 def replaced(text: str, found: Iterable[Found]) -> str:
@@ -163,14 +205,15 @@ class SecretMask:
     """Call it with a text to get the text without secrets, and without what looks like one."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._known = _any_of({text for secret in secrets for text in _all_forms(secret)})
+        self._known = _look_for({text for secret in secrets for text in _all_forms(secret)})
 
     def __call__(self, text: str) -> str:
-        if self._known is not None:
-            text = self._known.sub(MASK, text)
+        text = replaced(text, (Found(*match.span(), MASK) for match in self._known.matches(text)))
         text = replaced(text, (one._replace(label=MASK) for one in shapes_in(text)))
-        for pattern, replacement in _LIKELY_SECRETS:
-            text = pattern.sub(partial(_masked, replacement), text)
+        small = text.lower()
+        for hints, pattern, replacement in _LIKELY_SECRETS:
+            if any(hint in small for hint in hints):
+                text = pattern.sub(partial(_masked, replacement), text)
         return text
 
 
@@ -182,9 +225,9 @@ def _masked(replacement: str, match: re.Match[str]) -> str:
 # Known values and the forms they take
 
 
-def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+def _look_for(texts: Iterable[str]) -> _Look:
     longest_first = sorted(texts, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+    return _Look(tuple(longest_first), re.compile("|".join(map(re.escape, longest_first))), "")
 
 
 def _unused(form: str, name: str, taken: Mapping[tuple[str, str], str]) -> str:

@@ -6,6 +6,7 @@ numbers, lists, objects and keys that the model made up are always shown.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 Path = tuple[Any, ...]
@@ -19,6 +20,7 @@ _SECRET_NAME = re.compile(
 _JAPANESE_NAMES = ("パスワード", "暗証番号", "秘密鍵", "トークン")
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """By its last word: `access_token` holds a secret, `token_amount` and `secretary` do not."""
     words = " ".join(_WORD.findall(name)).lower()
