@@ -239,6 +239,13 @@ async def test_an_api_that_does_not_know_the_parameter_is_asked_without_it_from_
     assert api.started == []
 
 
+async def test_a_question_that_the_api_has_no_room_for_may_be_asked_again_by_others(api: Api) -> None:
+    with pytest.raises(GatewayOverloaded) as caught:
+        await api.ask("status=503")
+    assert caught.value.is_worth_repeating
+    assert api.requested() == ["POST /responses"]
+
+
 async def test_another_refusal_is_not_asked_again(api: Api) -> None:
     with pytest.raises(GatewayRefused, match="a made-up reason"):
         await api.ask("status=400; message=a made-up reason")

@@ -1,8 +1,9 @@
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.openai.wire import progress_of, read_reply, request_body
+from openai_responses_mcp.adapters.openai.wire import is_under_way, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayGarbled
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool, Source, Usage
 
@@ -28,6 +29,7 @@ def asked(**fields: Any) -> ModelRequest:
     [
         (PLAIN, {}),
         (asked(store=False), {"store": False}),
+        (asked(background=True), {"background": True}),
         (asked(verbosity="low"), {"text": {"verbosity": "low"}}),
         (asked(reasoning_effort="high"), {"reasoning": {"effort": "high"}}),
         (asked(reasoning_effort="none"), {"reasoning": {"effort": "none"}}),
@@ -362,3 +364,53 @@ def searched(action: object) -> dict[str, Any]:
 )
 def test_a_person_is_told_what_matters(event: dict[str, Any], told: str | None) -> None:
     assert progress_of(event) == (Progress(told) if told else None)
+
+
+# A response by its id
+
+
+@pytest.mark.parametrize(
+    ("fields", "moment"),
+    [
+        ({"created_at": 1_763_253_000}, datetime(2025, 11, 16, 0, 30, tzinfo=UTC)),
+        ({"created_at": 1e300}, None),
+        ({"created_at": float("nan")}, None),
+        ({"created_at": "today"}, None),
+        ({}, None),
+    ],
+)
+def test_a_state_says_when_the_response_was_made_if_the_api_does(
+    fields: dict[str, Any], moment: datetime | None
+) -> None:
+    state = read_state({"id": "resp_1", "status": "queued", **fields})
+    assert (state.response_id, state.created_at, state.reply) == ("resp_1", moment, None)
+    assert state.progress == Progress("waiting in the API's queue")
+
+
+@pytest.mark.parametrize(
+    ("tools", "domains"),
+    [
+        (
+            [{"type": "web_search", "filters": {"allowed_domains": ["a.example", 7, "b.example"]}}],
+            ("a.example", "b.example"),
+        ),
+        ([{"type": "web_search", "filters": {"allowed_domains": "a.example"}}], ()),
+        ([{"type": "web_search", "filters": None}, "odd"], ()),
+        ("odd", ()),
+        (None, ()),
+    ],
+)
+def test_the_domains_of_a_response_are_those_of_its_own_tools(tools: Any, domains: tuple[str, ...]) -> None:
+    body = response(message(text("Well.")), id="resp_1", tools=tools)
+    assert read_reply(body).allowed_domains == domains
+    assert read_state(body).allowed_domains == domains
+
+
+@pytest.mark.parametrize("odd", [None, [], {"status": ["queued"]}, {"status": "completed"}])
+def test_what_is_no_unfinished_response_is_not_under_way(odd: object) -> None:
+    assert not is_under_way(odd)
+
+
+def test_the_state_of_what_is_no_response_cannot_be_read() -> None:
+    with pytest.raises(GatewayGarbled):
+        read_state([])
