@@ -56,6 +56,12 @@ MODULES = {
     ),
     "audit.chain": Module(GUARDED / "audit/chain.py", ("tests/agents/audit/test_log.py",)),
     "audit.log": Module(GUARDED / "audit/log.py", ("tests/agents/audit/test_log.py",)),
+    "approvals.decisions": Module(
+        GUARDED / "approvals/decisions.py", ("tests/agents/contracts/test_decision_book.py",)
+    ),
+    "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
+    "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
+    "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),

@@ -4,7 +4,6 @@ Only what does harm is touched. Blanks of other scripts, joiners of emoji and ma
 Somebody who has to decide on a text is the exception: nothing in it may be invisible, whatever it is good for.
 """
 
-import json
 import re
 
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
@@ -49,6 +48,8 @@ def revealed(text: str) -> str:
 
 def revealed_json(text: str) -> str:
     """The same for a text that is JSON, which it stays."""
+    import json  # Here: reading a plain configuration needs this module, and no JSON.
+
     return "".join(letter if _seen(letter) == letter else json.dumps(letter)[1:-1] for letter in text)
 
 

@@ -10,7 +10,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
@@ -25,7 +24,6 @@ from openai_responses_mcp.domain.masking import (
 )
 
 _COMMAND = re.compile(r"\s|`|\$\(")
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 1000, 200
 
 
 class Masking:
@@ -33,18 +31,12 @@ class Masking:
         known = known_secrets(os.environ if environ is None else environ)
         self.finder = SecretFinder(known)
         self._mask = SecretMask(secret.value for secret in known)
-        # The names of tools and fields come again and again, and looking for secrets in them is most of what a call costs.
-        self._remembered_text = lru_cache(_MOST_REMEMBERED)(self._text)
-        self._remembered_shown = lru_cache(_MOST_REMEMBERED)(self._shown_text)
 
     # -----------------------------------------------------------------------------------------------------------------
     # For who decides
 
     def shown_text(self, text: str) -> str:
         """The text with each real secret in it as what it is."""
-        return (self._remembered_shown if len(text) <= _LONGEST_REMEMBERED else self._shown_text)(text)
-
-    def _shown_text(self, text: str) -> str:
         return replaced(text, self.finder.find(text))
 
     def shown(self, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,9 +53,6 @@ class Masking:
         for secret in also:
             if len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, label_of("secret", len(secret)))
-        return (self._remembered_text if len(text) <= _LONGEST_REMEMBERED else self._text)(text)
-
-    def _text(self, text: str) -> str:
         return self._mask(self.shown_text(text))
 
     def value(self, value: Any, also: Sequence[str] = ()) -> Any:

@@ -172,7 +172,7 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -
         try:
             await check_arguments(server_name, capability, args)
         except AgentsError as exc:
-            return str(exc)
+            return handed_over(str(exc))
         return await invoke(context, arguments)
 
     tool.on_invoke_tool = invoke_if_it_fits
