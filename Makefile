@@ -63,7 +63,7 @@ load: $(VENV)/.dev ## Call 1,000 and 10,000 times at once, race 100,000 cancella
 soak: $(VENV)/.dev ## Make 100,000 calls of which some fail and some are cancelled, and see that nothing grows; CALLS=5000 for fewer
 	@$(RUN) -m tests.reliability.soak $(if $(CALLS),--calls $(CALLS))
 
-audit: $(AUDITING)/.made $(VENV)/.dev ## Look for known holes in packages, risky code, secrets in the tree, strangers in the wheel
+audit: $(AUDITING)/.made $(VENV)/.dev ## Look for known holes in packages, risky code, secrets in the tree, files that do not belong in the wheel
 	@$(RUN) -m tests.reliability.audit --tools $(AUDITING)/bin $(ARGS)
 
 mutants: $(VENV)/.dev ## Change the code in small ways and see that its tests notice; ARGS="--modules framer" for one module

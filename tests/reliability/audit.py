@@ -186,8 +186,8 @@ def wheel(python: str) -> list[Check]:
             return [Check("the wheel", FAILED, [(done.stderr or done.stdout).strip()[-300:]])]
         with zipfile.ZipFile(built[0]) as archive:
             content = [(name, archive.read(name)) for name in archive.namelist()]
-    strangers = [name for name, _ in content if not ALLOWED.fullmatch(name)]
-    contents = Check("the wheel's contents", FAILED if strangers else PASSED, strangers or [f"{len(content)} files"])
+    misplaced = [name for name, _ in content if not ALLOWED.fullmatch(name)]
+    contents = Check("the wheel's contents", FAILED if misplaced else PASSED, misplaced or [f"{len(content)} files"])
     return [contents, scan(content, "secrets in the wheel")]
 
 

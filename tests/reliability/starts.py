@@ -1,4 +1,4 @@
-"""Starts and ends, many times: the process is out within a second of its reason to end, silent, and leaves nothing behind.
+"""Starts and ends, many times: the process exits within a second, says nothing, and leaves nothing behind.
 
     python -m tests.reliability.starts [--starts 1000] [--jobs 2]
 

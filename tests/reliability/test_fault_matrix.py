@@ -222,7 +222,7 @@ async def test_a_cancellation_ends_the_waiting_for_a_retry(is_streamed: bool) ->
     assert server.received == 1
 
 
-# 25: a good status with a body that is none
+# 25: a good status with a body that cannot be read
 
 # What can still be answered is answered; whatever is missing an answer is one failure.
 BODIES: dict[str, type[GatewayError] | None] = {

@@ -1,4 +1,4 @@
-"""How much work checking a value may cost. Schemas and values come from strangers, and a small one can be made to take for ever."""
+"""How much work checking a value may cost. Schemas and values come from outside, and a small one can be made to take for ever."""
 
 # Less than a second of work; a list of ten thousand ordinary objects takes a third of it.
 MOST_STEPS = 500_000
