@@ -13,7 +13,7 @@ from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.system_limits import affordable_connections
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.adapters.zoned_clock import clock_in
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.fetching import FetchAnswer
@@ -42,6 +42,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         max_output_tokens=settings.request.max_output_tokens,
         store=settings.request.store,
         in_background=frozenset(settings.tools_in_background),
+        timezone=settings.search.timezone,
     )
 
 
@@ -60,7 +61,7 @@ class Container(containers.DeclarativeContainer):
     mask: providers.Dependency[Callable[[str], str]] = providers.Dependency()
     logger: providers.Dependency[Logger] = providers.Dependency()
 
-    clock = providers.Singleton(TokyoClock)
+    clock = providers.Singleton(clock_in, settings.provided.search.timezone)
     max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
     client = providers.Factory(
         openai_client,

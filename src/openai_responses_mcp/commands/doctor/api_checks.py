@@ -67,7 +67,7 @@ async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
 
 def _requests(basis: Basis) -> "dict[str, ModelRequest]":
     """A question to each profile that there is, as the server would ask it."""
-    from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+    from openai_responses_mcp.adapters.zoned_clock import clock_in
     from openai_responses_mcp.container import answering_rules
     from openai_responses_mcp.domain.answering import model_request
     from openai_responses_mcp.domain.models import Question
@@ -75,7 +75,7 @@ def _requests(basis: Basis) -> "dict[str, ModelRequest]":
     rules = answering_rules(basis.configuration.settings, basis.configuration.system_policy)
     # Where it would run does not matter to a trial, which is one for all who ask with the same settings.
     rules = replace(rules, in_background=frozenset())
-    today = TokyoClock().today()
+    today = clock_in(basis.configuration.settings.search.timezone).today()
     names = [name for name in _PROFILES if name in rules.profiles]
     return {name: model_request(Question("Hello.", profile=name), rules, today) for name in names}
 

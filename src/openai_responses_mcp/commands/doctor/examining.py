@@ -51,6 +51,8 @@ def _report(line: Line, basis: Basis) -> str:
     shown = line if line.level == NOT_SET_UP else line._replace(detail=basis.mask(line.detail))
     try:
         write(shown)
+    except BrokenPipeError:
+        raise
     except OSError as exc:
         raise _CannotWrite(exc.strerror) from exc
     return line.level
