@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, show
+from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, load_what_can_be_used, show
 from openai_responses_mcp.domain.texts import one_line
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
         from openai_responses_mcp.commands.init import init
 
         return init(options.config, environ)
+    if options.doctor:
+        return _examine(options, environ)
     configuration = load(_flags(options), environ)
     for warning in configuration.warnings:
         _tell(f"warning: {warning}")
@@ -213,10 +215,6 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
         from openai_responses_mcp.commands.fetch import fetch
 
         return fetch(options.fetch.strip(), configuration, environ, is_json=options.json)
-    if options.doctor:
-        from openai_responses_mcp.commands.doctor.examining import examine
-
-        return examine(configuration, environ)
     if options.stdio:
         from openai_responses_mcp.commands.serve import serve_stdio
 
@@ -244,6 +242,13 @@ def _ask(options: Options, configuration: Configuration, environ: Mapping[str, s
         return ask(inquiry, configuration, environ, rehearses=options.rehearse, is_json=options.json)
     except Unaskable as exc:
         raise UsageError(str(exc)) from exc
+
+
+def _examine(options: Options, environ: Mapping[str, str]) -> int:
+    from openai_responses_mcp.commands.doctor.examining import examine
+
+    configuration, problems = load_what_can_be_used(_flags(options), environ)
+    return examine(configuration, environ, problems)
 
 
 def _completion(shell: str) -> int:

@@ -5,6 +5,7 @@ ruamel and pydantic come in here, and only when there is a file.
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
@@ -113,7 +114,7 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
 
 
 def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings) -> tuple[Settings, dict[str, Any]]:
-    """The settings that the file makes, and what is written in it; the defaults and nothing when it has problems."""
+    """The settings that the file makes, and what is written in it; both without the keys that have problems."""
     secrets = _secrets_in(file.data, environ.get(file.key_variable, ""))
     for path in secrets:
         text = f"{_dotted(path)} holds an API key, and keys come from the environment only: set {file.key_variable}"
@@ -127,8 +128,26 @@ def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings)
     for path, error in sorted(errors.items(), key=lambda item: file.line_of(item[0])):
         if not any(secret[: len(path)] == path for secret in secrets):
             _tell(path, error, file, findings)
+    if errors:
+        written = _without(written, [*errors, *secrets])
+        errors, settings = _validate(written)
     _refuse_server_fields(settings, file, findings)
     return (Settings(), {}) if errors else (settings, written)
+
+
+def _without(written: dict[str, Any], paths: "list[KeyPath]") -> dict[str, Any]:
+    """A copy without these keys; of a list nothing is kept when one item is wrong."""
+    import copy
+
+    kept = copy.deepcopy(written)
+    for path in paths:
+        *around, last = takewhile(lambda step: isinstance(step, str), path)
+        section: Any = kept
+        for step in around:
+            section = section.get(step, {}) if isinstance(section, dict) else {}
+        if isinstance(section, dict):
+            section.pop(last, None)
+    return kept
 
 
 def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Settings]":

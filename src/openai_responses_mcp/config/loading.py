@@ -98,7 +98,7 @@ def load(flags: Flags, environ: Mapping[str, str]) -> Configuration:
 
 
 def load_what_can_be_used(flags: Flags, environ: Mapping[str, str]) -> tuple[Configuration, tuple[str, ...]]:
-    """The configuration without what is wrong in it, and the problems: a file with any counts as missing."""
+    """The configuration without what is wrong in it, and the problems."""
     findings = Findings()
     file, settings, written = _from_file(flags, environ, findings)
     overrides = _overrides(flags, environ, findings)
