@@ -8,7 +8,9 @@ import pytest
 from tests.stand_in.server import StandInThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
-collect_ignore = ["e2e/test_process.py", "e2e/test_terminal.py"] if sys.platform == "win32" else []
+collect_ignore = (
+    ["e2e/test_process.py", "e2e/test_terminal.py", "e2e/test_completions.py"] if sys.platform == "win32" else []
+)
 
 
 @pytest.fixture

@@ -34,7 +34,12 @@ _openai_responses_mcp() {{
   _arguments \\
 {"".join(f"    {_zsh_option(option)} {chr(92)}{chr(10)}" for option in _OPTIONS)}    '1:question or agents:(agents)'
 }}
-compdef _openai_responses_mcp {PROGRAM}
+# As a file of $fpath it is the function itself, else it is sourced.
+if [ "${{funcstack[1]}}" = "_openai_responses_mcp" ]; then
+  _openai_responses_mcp "$@"
+else
+  compdef _openai_responses_mcp {PROGRAM}
+fi
 """
 
 
