@@ -29,13 +29,20 @@ COLUMNS, ROWS = 80, 24
 class Screen:
     """A process whose stderr is a terminal, and what it shows there; its stdout may be the same terminal."""
 
-    def __init__(self, command: tuple[str, ...], environ: dict[str, str], *, is_whole: bool = False) -> None:
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        environ: dict[str, str],
+        *,
+        is_whole: bool = False,
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
         self._shown = b""
         self._screen, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.process = subprocess.Popen(
             [*COMMAND, *command],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=terminal if is_whole else subprocess.PIPE,
             stderr=terminal,
             env=environ,
@@ -83,8 +90,9 @@ def start(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[..., Sc
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, TERM="xterm-256color")
     with ExitStack() as screens:
 
-        def start(*command: str, is_whole: bool = False, **variables: str) -> Screen:
-            return screens.enter_context(closing(Screen(command, environ | variables, is_whole=is_whole)))
+        def start(*command: str, is_whole: bool = False, stdin: int = subprocess.DEVNULL, **variables: str) -> Screen:
+            screen = Screen(command, environ | variables, is_whole=is_whole, stdin=stdin)
+            return screens.enter_context(closing(screen))
 
         yield start
 
@@ -160,7 +168,7 @@ def test_words_appear_as_they_come_and_the_answer_is_rendered_in_their_place(sta
         "",
         "",
         " a  b",
-        " ──────",
+        " ────",
         " 1  2",
         "",
         "",
@@ -335,3 +343,17 @@ def test_nothing_that_the_api_says_steers_the_terminal(
     shown = own.sub("", screen.shown) + answer_text
     assert "owned" in shown
     assert [letter for letter in shown if letter in ESCAPES and not letter.isprintable()] == []
+
+
+def test_whoever_waits_for_a_silent_pipe_is_told_so(start: Callable[..., Screen]) -> None:
+    reading, writing = os.pipe()
+    try:
+        screen = start("--ask", "Why?", stdin=reading)
+        os.close(reading)
+        screen.wait_for("Reading stdin to its end")
+        os.write(writing, "材料".encode())
+    finally:
+        os.close(writing)
+    code, answer = screen.finish()
+    assert code == 0
+    assert "材料" in answer

@@ -10,6 +10,8 @@ import sys
 
 MOST_BYTES = 1024 * 1024
 SOCKET_SECONDS = 0.2
+# After this long, somebody may wonder why nothing happens.
+PATIENCE_SECONDS = 1.0
 _STDIN = 0
 
 
@@ -37,6 +39,9 @@ def maybe_material() -> str:
         return ""
     if is_socket and not select.select([_STDIN], [], [], SOCKET_SECONDS)[0]:
         return ""
+    if sys.stderr.isatty() and os.name != "nt" and not select.select([_STDIN], [], [], PATIENCE_SECONDS)[0]:
+        sys.stderr.write("Reading stdin to its end; it is material to the question (< /dev/null gives none).\n")
+        sys.stderr.flush()
     text = _read().strip("\n")
     return text if text.strip() else ""
 
