@@ -17,6 +17,7 @@ from openai_responses_mcp.server.tools import Tool
 
 INCOMPLETE = 3
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[0m"
+_ADDRESS = re.compile(r"(?<!\]\()(?:<(?P<bracketed>https?://[^\s<>]+)>|(?P<plain>https?://\S+))", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
@@ -85,20 +86,19 @@ def with_titles(text: str, citations: Sequence[Citation]) -> str:
     """The text with the sources in its last section as links with their titles, in Markdown."""
     body, section = split_sources(text)
     titles = {citation.url: citation.title for citation in citations if citation.title}
-    # The longest first: an address may be the beginning of another one.
-    urls = sorted(titles, key=len, reverse=True)
-    lines = [_with_title(line, urls, titles) for line in section]
+    lines = [_with_title(line, titles) for line in section]
     return "\n".join([body, *lines]) if lines else text
 
 
-def _with_title(line: str, urls: Sequence[str], titles: Mapping[str, str | None]) -> str:
-    url = next((url for url in urls if url in line), None)
-    # A source id is no address, and a link that the model wrote stays as it is.
-    if url is None or not url.lower().startswith(("http://", "https://")) or f"]({url}" in line:
+def _with_title(line: str, titles: Mapping[str, str]) -> str:
+    """A link that the model wrote stays as it is, and so does a source id, which is no address."""
+    address = _ADDRESS.search(line)
+    url = (address["bracketed"] or address["plain"]) if address else ""
+    if address is None or url not in titles:
         return line
-    title = _PUNCTUATION.sub(r"\\\1", one_line(titles[url] or ""))
-    address = url.replace("<", "%3C").replace(">", "%3E")
-    return line.replace(f"<{url}>", url).replace(url, f"[{title}](<{address}>)", 1)
+    title = _PUNCTUATION.sub(r"\\\1", one_line(titles[url]))
+    link = f"[{title}](<{url.replace('<', '%3C').replace('>', '%3E')}>)"
+    return line[: address.start()] + link + line[address.end() :]
 
 
 def _counted(count: int, one: str, many: str) -> str:
