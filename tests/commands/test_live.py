@@ -72,6 +72,43 @@ def test_words_stand_below_the_line_as_they_come() -> None:
     assert scene.drawn()[1:] == ["東京は晴れ", "\\x1b[2Jです。"]
 
 
+def test_of_many_words_only_the_end_is_rendered() -> None:
+    scene = Scene(columns=10, rows=3)
+    given: list[str] = []
+
+    def render(text: str, width: int) -> str:
+        given.append(text)
+        return text
+
+    scene.view = LiveView(scene.terminal, lambda: scene.seconds, render, lambda: scene.size)
+    scene.tell("writing", "x" * 100 + "\n" + "y" * 5 + "\nz")
+    assert scene.drawn()[1:] == ["z"]
+    scene.tell("writing", "w" * 100)
+    scene.view.draw()
+    assert given == ["yyyyy\nz", "w" * 36]
+
+
+def test_rendering_takes_a_part_of_the_time() -> None:
+    scene = Scene()
+    given: list[str] = []
+
+    def render(text: str, width: int) -> str:
+        scene.seconds += 1.0
+        given.append(text)
+        return text
+
+    scene.view = LiveView(scene.terminal, lambda: scene.seconds, render, lambda: scene.size)
+    for letter, later in (("a", 0.0), ("b", 1.0), ("c", 4.0)):
+        scene.seconds += later
+        scene.tell("writing", letter)
+        scene.view.draw()
+        scene.view.draw()
+    assert given == ["a", "abc"]
+    scene.size = os.terminal_size((40, 24))
+    scene.view.draw()
+    assert given == ["a", "abc", "abc"]
+
+
 def test_words_before_another_text_are_not_the_answer() -> None:
     scene = Scene()
     scene.tell("writing", "Let me see.")

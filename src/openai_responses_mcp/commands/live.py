@@ -22,8 +22,8 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_SPINNER = "|/-\\"
 _TO_END_OF_LINE = "\x1b[K"
 _TO_END_OF_SCREEN = "\x1b[J"
-# More words than any terminal shows at once; rendering all of a long answer for each frame would take too long.
-_MOST_LETTERS = 8_000
+# Rendering takes at most this part of the time: reading what the API sends comes first.
+_RENDERING_SHARE = 0.2
 
 Render = Callable[[str, int], str]
 
@@ -54,8 +54,12 @@ class LiveView:
         self._message = self._next = "starting"
         self._held_until = 0.0
         self._words = ""
+        self._pieces = 0
         self._begins_anew = True
         self._frames = 0
+        self._lines: list[str] = []
+        self._rendered_for = (0, 0)
+        self._renders_at = 0.0
         self._drawn: list[int] = []  # the columns of each line that is on the screen
 
     def hear(self, progress: Progress) -> None:
@@ -66,6 +70,7 @@ class LiveView:
         if progress.words and self._begins_anew:
             self._words = ""
         self._words += progress.words
+        self._pieces += bool(progress.words)
         self._begins_anew = not progress.words
 
     async def run(self) -> None:
@@ -76,12 +81,20 @@ class LiveView:
     def draw(self) -> None:
         width, height = self._room()
         lines = [self._line(width)]
-        if self._render and self._words:
-            words = self._render(visible(self._words[-_MOST_LETTERS:]), width).splitlines()
-            lines += words[-(height - 1) :] if height > 1 else []
+        if self._render and self._words and height > 1:
+            lines += self._rendered(self._render, width, height)[1 - height :]
         self._write(self._back(width) + f"{_TO_END_OF_LINE}\n".join(lines) + _TO_END_OF_SCREEN)
         # Rendered lines fill the width at most; what they hold besides letters is not counted.
         self._drawn = [columns(lines[0]), *[width] * (len(lines) - 1)]
+
+    def _rendered(self, render: Render, width: int, height: int) -> list[str]:
+        """The end of the words, as lines; now and then, when there are new ones."""
+        now, key = self._monotonic(), (self._pieces, width)
+        if key != self._rendered_for and (now >= self._renders_at or width != self._rendered_for[1]):
+            self._lines = render(visible(_end_of(self._words, 2 * width * height)), width).splitlines()
+            self._rendered_for = key
+            self._renders_at = now + (self._monotonic() - now) / _RENDERING_SHARE
+        return self._lines
 
     def wipe(self) -> None:
         if self._drawn:
@@ -116,6 +129,14 @@ class LiveView:
         with suppress(OSError):
             self._stream.write(_spelled(self._stream, text))
             self._stream.flush()
+
+
+def _end_of(words: str, most_letters: int) -> str:
+    """More than a terminal shows at once, from the beginning of a line if there is one."""
+    if len(words) <= most_letters:
+        return words
+    end = words[-most_letters:]
+    return end.partition("\n")[2] or end
 
 
 def _names_something(message: str) -> bool:
