@@ -24,7 +24,7 @@ from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import BudgetStore, Judge
 from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
@@ -107,6 +107,7 @@ def create_runner(
         head=opened.head if log_store is None else None,
         clock=clock or opened.clock,
         standing=opened.standing,
+        budgets=opened.budgets,
         decisions=opened.decisions if approval_store is None and log_store is None else None,
         pins=opened.pins,
     )
@@ -134,7 +135,8 @@ def runner_on(
     approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     standing = standing_on(stores, log, masking)
-    guards = Guards(SafetyGate(judge, policies, masking, rules=rules, standing=standing), log, masking)
+    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
+    guards = Guards(gate, log, masking, stores.budgets, clock)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -211,6 +213,7 @@ class Stores:
     head: AuditHead | None
     clock: Clock
     standing: StandingStore
+    budgets: BudgetStore
     decisions: DecisionBook | None = None
     pins: DefinitionPins | None = None
 
@@ -220,6 +223,7 @@ def open_stores(
 ) -> Stores:
     """Nothing is connected to yet. Without a URL the database is in memory."""
     from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
+    from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
     from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
     from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
@@ -237,6 +241,7 @@ def open_stores(
         head=head,
         clock=SystemClock(),
         standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
         decisions=SqlDecisionBook(database, logs),
         pins=None if database.is_in_memory else SqlPins(database),
     )

@@ -1,8 +1,8 @@
 """Where approvals are kept, and decisions with their records. Stores raise `StoreUnavailable` and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog
@@ -13,7 +13,8 @@ from openai_responses_mcp.agents.calls import ToolKind
 class ApprovalRecord:
     """An approval as it is stored: what a person sees, what the token is bound to, and never the token itself.
 
-    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one.
+    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one. `parameters` is the
+    tool's own schema, and None where the arguments cannot be changed.
     """
 
     request: HumanApprovalRequest
@@ -28,6 +29,7 @@ class ApprovalRecord:
     used_at: str | None = None
     replaced_by: str | None = None
     human_response: str | None = None
+    parameters: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class ApprovalChoice:
     token_hash: str
     binding: str
     expires_at: str
+    tell_model: bool = False
+    changed_arguments: Mapping[str, Any] | None = None
 
 
 class ApprovalStore(Protocol):

@@ -5,6 +5,7 @@ from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import ChangedCall
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 
 
@@ -23,6 +24,15 @@ class ReadOnlyGuard(TurnGuard):
 
     def is_waiting(self, call_id: str) -> bool:
         return True
+
+    async def used_tokens(self, tokens: int) -> None:
+        raise _nothing_runs()
+
+    def told(self, call_id: str) -> str | None:
+        return None
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        return None
 
     async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
         raise _nothing_runs()

@@ -20,13 +20,17 @@ MOST_REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on its way: everything about it that is the same before and after a pause."""
+    """A run on its way: everything about it that is the same before and after a pause.
+
+    `engine_state` is what the engine saved, where the run was read back.
+    """
 
     record: RunRecord
     agent: Any
     guard: RunGuard
     extensions: Extensions
     options: EngineOptions
+    engine_state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def run_id(self) -> str:

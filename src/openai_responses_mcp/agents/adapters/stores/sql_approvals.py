@@ -1,6 +1,6 @@
 """Approvals in the database, and decisions in one transaction with their records in the log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -178,6 +178,8 @@ def _deciding(choice: ApprovalChoice) -> Update:
             token_hash=choice.token_hash,
             binding=choice.binding,
             expires_at=choice.expires_at,
+            tell_model=choice.tell_model,
+            changed_arguments=_maybe_text(choice.changed_arguments),
         )
     )
 
@@ -212,12 +214,22 @@ def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
         "expires_at": record.expires_at,
         "used_at": record.used_at,
         "replaced_by": record.replaced_by,
+        "parameters": _maybe_text(record.parameters),
+        "tell_model": request.tell_model,
+        "changed_arguments": _maybe_text(request.changed_arguments),
     }
+
+
+def _maybe_text(arguments: Mapping[str, Any] | None) -> str | None:
+    return None if arguments is None else arguments_text(arguments)
 
 
 def _approval_from(row: Row[Any]) -> ApprovalRecord:
     fields = dict(row._mapping)
     fields.pop("number")
     fields["arguments"] = arguments_in(fields["arguments"])
+    for name in ("parameters", "changed_arguments"):
+        fields[name] = None if fields[name] is None else arguments_in(fields[name])
+    fields["tell_model"] = bool(fields["tell_model"])
     own = {name: fields.pop(name) for name in ApprovalRecord.__slots__ if name != "request"}
     return ApprovalRecord(request=HumanApprovalRequest(**fields), **own)
