@@ -40,7 +40,7 @@ class ResponsesApi:
 
     @asynccontextmanager
     async def asked(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-        """`skips_words` for who does not want the words of the answer as they come, nor their numbers."""
+        """`skips_words`: the caller does not want the words of the answer as they come, nor their numbers."""
         with self._translated():
             async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
                 yield stream

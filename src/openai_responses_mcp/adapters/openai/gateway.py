@@ -123,7 +123,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api.prepare()
 
     async def settle(self) -> bool:
-        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is."""
+        """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is."""
         return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
