@@ -165,6 +165,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(MOST_LEVELS):
+        if not level:
+            return False
         inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = [one for values in inner for one in values]
     return bool(level)
