@@ -1,10 +1,10 @@
 """What a person is asked, and the token that their decision gives."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 HumanDecision = Literal["approve", "deny"]
 ApprovalStatus = Literal["pending", "approved", "denied"]
@@ -27,7 +27,7 @@ class HumanApprovalRequest:
     tool_call_id: str = ""
     tool_name: str = ""
     tool_kind: ToolKind = "function"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     risk_level: int = 1
     reason: str = ""
     comment: str | None = None
