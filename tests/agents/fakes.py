@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
+from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
@@ -89,6 +89,19 @@ class FakeJudge(Judge):
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
+
+
+class FakeStanding(StandingVoice):
+    """Allows the tools that it was given with their definitions; remembers what it was asked about."""
+
+    def __init__(self, definitions: Mapping[str, str]) -> None:
+        self.asked: list[tuple[PlannedCall, str, int]] = []
+        self._definitions = dict(definitions)
+
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        self.asked.append((call, session_id, attempt))
+        is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
+        return "a standing approval allows it always" if is_allowed else None
 
 
 class FakeGuard(TurnGuard):

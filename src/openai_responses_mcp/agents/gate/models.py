@@ -43,7 +43,10 @@ class AgentCapabilitySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default."""
+    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default.
+
+    `attempt` counts how often this call is judged: one that a human changed is judged again.
+    """
 
     tool_name: str
     tool_kind: ToolKind
@@ -54,6 +57,7 @@ class ToolCallRequest:
     target_tool: ToolDescription | None = None
     run_id: str = ""
     tool_call_id: str = ""
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)

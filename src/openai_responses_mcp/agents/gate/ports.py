@@ -1,4 +1,4 @@
-"""The judge that the gate asks, and the guard that an engine must ask."""
+"""The judge and the standing approvals that the gate asks, and the guard that an engine must ask."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -15,6 +15,15 @@ class Judge(Protocol):
 
     async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         """May raise anything. Only a valid verdict counts; anything else is a refusal."""
+        ...
+
+
+class StandingVoice(Protocol):
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        """Why the call is allowed without asking anybody; None where no standing approval says so. The use is recorded.
+
+        `attempt` counts how often the same call is decided. Raises `StoreUnavailable`.
+        """
         ...
 
 

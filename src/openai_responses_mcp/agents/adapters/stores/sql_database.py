@@ -157,7 +157,7 @@ class SqlDatabase:
             has = partial(connection.dialect.has_table, connection)
             if self._must_exist and not has(tables.log_turns.name):
                 raise StoreUnavailable(_NOWHERE)
-            if has(tables.pins.name):
+            if has(tables.standing.name):
                 return
         with self._transaction(is_writing=True) as connection:
             if not self.is_sqlite:
