@@ -19,8 +19,9 @@ from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
 
 # What databases and encodings stumble over.
 ODD_TEXTS = ("\0", "\ud800", "a\udfff\0b\ud83d", "\x10", "\x100000", "\x10d800", "\ud83d\ude00", "😀", "' \\ %s :x ?")
@@ -34,6 +35,13 @@ async def within(work: Awaitable[T]) -> T:
 
 async def collected(events: AsyncIterator[T]) -> list[T]:
     return [event async for event in events]
+
+
+def last_result(events: Sequence[RunEvent]) -> RunResult:
+    """What the last event of a stream carries."""
+    result = events[-1].result
+    assert result is not None
+    return result
 
 
 async def code_of(work: Awaitable[Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
@@ -57,6 +57,7 @@ from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegist
 
 if TYPE_CHECKING:
     from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+    from openai_responses_mcp.agents.adapters.sdk.tool_traits import SdkFunctionTool, SdkTool
     from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ async def replay_policy(policy_file: str, store: str) -> Replay:
 
 
 async def run(
-    agent: Any, input: Any, options: RunOptions | None = None, *, runner: AgentRunner | None = None
+    agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
 ) -> RunResult:
     """`runner.run(agent, input, options)`, with the configured runner where none is given."""
     return await (runner or configured_runner()).run(agent, input, options)
@@ -309,14 +310,14 @@ def describe_skill(skills: Sequence[Skill], id: str, detail_level: DetailLevel =
     return skill_registry().describe_skill(skills, id, detail_level)
 
 
-def to_tools(skills: Sequence[Skill]) -> list[Any]:
+def to_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
     """One tool of the SDK for each skill."""
-    return skill_registry().to_tools(skills)
+    return cast("list[SdkTool]", skill_registry().to_tools(skills))
 
 
-def to_introspection_tools(skills: Sequence[Skill]) -> list[Any]:
+def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
     """`skill_list` and `skill_describe`, which tell a model about the skills."""
-    return skill_registry().to_introspection_tools(skills)
+    return cast("list[SdkTool]", skill_registry().to_introspection_tools(skills))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ def list_providers() -> list[ProviderName]:
 
 
 def hosted_mcp_tool(
-    server: Any,
+    server: object,
     *,
     require_approval: bool = True,
     risk_levels: Mapping[str, int] | None = None,
@@ -362,7 +363,7 @@ def hosted_mcp_tool(
     return hosted_server(server, name, rules, file, timeout_ms_from(os.environ))
 
 
-def answer_tool(profile: str = "answer") -> Any:
+def answer_tool(profile: str = "answer") -> "SdkFunctionTool":
     """The answering server's use case as a tool; `profile` is the name of one of the server's tools."""
     from openai_responses_mcp.agents.adapters.sdk.answering_tool import answering_tool
 

@@ -61,7 +61,7 @@ async def test_every_voice_hears_the_new_arguments() -> None:
 
 
 def by_amount(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
-    amount = request.args.get("amount", 0)
+    amount = int(str(request.args.get("amount", 0)))
     if amount > 100:
         return GateDecision("deny", 1, "too much")
     return GateDecision("needs_human", 1, "a large sum") if amount > 10 else GateDecision("allow", 1, "")

@@ -3,7 +3,8 @@
 import pytest
 
 from openai_responses_mcp.agents.approvals.models import ResumeToken
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from openai_responses_mcp.agents.runs.results import RunEvent
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeTool
 from tests.agents.fakes import ASK, DENY, FakeClock, FakeJudge, code_of, collected, within
 from tests.agents.scenes import LOOK, PAY, Scene, fake_runner
@@ -153,6 +154,7 @@ async def test_a_stream_goes_on_or_waits_again() -> None:
     scene.judge.on("look", ASK)
     events = await streamed(scene, token)
     assert [event.type for event in events] == ["interrupted"]
+    assert events[-1].result is not None
     (look,) = events[-1].result.interruptions
     token = await scene.runner.submit_approval(look.approval_id, "deny", tell_model=True)
     events = await streamed(scene, token)

@@ -8,10 +8,10 @@ cannot hold a new secret.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.schemas.fitting import problem_with
 from openai_responses_mcp.agents.schemas.reading import problem_in
@@ -22,7 +22,7 @@ LONGEST_ARGUMENTS = 1_000_000
 _LABEL = re.compile(r"‹[^‹›]*›")
 
 
-async def checked_changes(record: ApprovalRecord, arguments: object, masking: Masking) -> Mapping[str, Any] | None:
+async def checked_changes(record: ApprovalRecord, arguments: object, masking: Masking) -> JsonObject | None:
     """The arguments as they are stored; None where nothing is changed. Raises `AGENTS-E-APPROVAL-INVALID`."""
     given, shown = _as_json(arguments), record.request.arguments
     if not differences(shown, given):
@@ -42,19 +42,19 @@ async def checked_changes(record: ApprovalRecord, arguments: object, masking: Ma
     return given
 
 
-async def check_fits(args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+async def check_fits(args: JsonObject, schema: JsonObject) -> None:
     problem = await problem_with(args, schema)
     if problem is not None:
         raise _invalid(f"The arguments do not fit the tool: {problem}")
 
 
-def _as_json(arguments: object) -> dict[str, Any]:
+def _as_json(arguments: object) -> JsonObject:
     """As they would come back from the store."""
     if not isinstance(arguments, Mapping):
         raise _invalid("arguments is an object with the names of the tool's arguments")
     try:
         text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False)
-        read: dict[str, Any] = json.loads(text)
+        read: JsonObject = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         raise _invalid("arguments holds something that JSON has no word for") from None
     if len(text) > LONGEST_ARGUMENTS:
@@ -62,7 +62,7 @@ def _as_json(arguments: object) -> dict[str, Any]:
     return read
 
 
-def _places(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+def _places(value: JsonValue, place: str = "") -> Iterator[tuple[str, str]]:
     """Every text with its place; a key is a text too."""
     if isinstance(value, str):
         yield place, value
@@ -76,7 +76,7 @@ def _places(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from _places(inner, f"{place}[{number}]")
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: JsonValue) -> Iterator[str]:
     return (text for _, text in _places(value))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
-from typing import Any, get_args
+from typing import get_args
 
 from openai_responses_mcp.agents.approvals.changes import checked_changes
 from openai_responses_mcp.agents.approvals.models import (
@@ -32,6 +32,7 @@ from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.masking import Masking
 
@@ -172,7 +173,7 @@ class ApprovalController:
         comment: str | None = None,
         *,
         tell_model: bool = False,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: JsonObject | None = None,
     ) -> ResumeToken:
         """With `tell_model` a denial is told to the model, and the run goes on. With `arguments` these take the place of
         the call's own: they are judged again when the run goes on."""
@@ -295,11 +296,11 @@ class ApprovalController:
         await self._audit.record(_entry(record, event, decision, comment))
 
 
-def _decided(record: ApprovalRecord, tell_model: bool, changed: Mapping[str, Any] | None) -> ApprovalRecord:
+def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
     return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
 
 
-def _with_change(entry: AuditEntry, changed: Mapping[str, Any]) -> AuditEntry:
+def _with_change(entry: AuditEntry, changed: JsonObject) -> AuditEntry:
     change = differences(entry.arguments, changed)
     return replace(entry, reason=f"a human changed the arguments:\n{change}", arguments=changed)
 

@@ -1,10 +1,10 @@
 """What a person is asked, the token that their decision gives, and what they allow from now on."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 HumanDecision = Literal["approve", "deny"]
 ApprovalStatus = Literal["pending", "approved", "denied"]
@@ -28,7 +28,7 @@ class HumanApprovalRequest:
     tool_call_id: str = ""
     tool_name: str = ""
     tool_kind: ToolKind = "function"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     risk_level: int = 1
     reason: str = ""
     comment: str | None = None
@@ -37,7 +37,7 @@ class HumanApprovalRequest:
     tool_description: str = ""
     definition_change: str = ""
     tell_model: bool = False
-    changed_arguments: Mapping[str, Any] | None = None
+    changed_arguments: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

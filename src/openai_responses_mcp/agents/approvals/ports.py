@@ -1,12 +1,13 @@
 """Where approvals are kept, and decisions with their records. Stores raise `StoreUnavailable` and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ApprovalRecord:
     used_at: str | None = None
     replaced_by: str | None = None
     human_response: str | None = None
-    parameters: Mapping[str, Any] | None = None
+    parameters: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class ApprovalChoice:
     binding: str
     expires_at: str
     tell_model: bool = False
-    changed_arguments: Mapping[str, Any] | None = None
+    changed_arguments: JsonObject | None = None
 
 
 class ApprovalStore(Protocol):

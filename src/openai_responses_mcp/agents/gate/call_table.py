@@ -7,11 +7,11 @@ turn has to be decided again.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.gate.call_states import CallEvent, CallState, next_state
 from openai_responses_mcp.agents.gate.models import BudgetQuestion, CallToApprove, ChangedCall
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
 
 _NO_TOOL = ToolDescription("", "function")
 _WAITS_FOR_A_PAUSE = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
@@ -29,7 +29,7 @@ class Permit:
     def of(cls, call: PlannedCall) -> "Permit":
         return cls(call.call_id, arguments_hash(call.args), call.tool.definition_hash)
 
-    def fits(self, tool: ToolDescription, args: Mapping[str, Any]) -> bool:
+    def fits(self, tool: ToolDescription, args: JsonObject) -> bool:
         return self.arguments_hash == arguments_hash(args) and self.definition_hash == tool.definition_hash
 
 
@@ -44,8 +44,8 @@ class HumanAnswer:
     asked: str = ""
     attempt: int = 1
     told: str | None = None
-    changed: Mapping[str, Any] | None = None
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    changed: JsonObject | None = None
+    shown: JsonObject = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -96,7 +96,7 @@ class CallTable:
     # -----------------------------------------------------------------------------------------------------------------
     # Over a pause
 
-    def saved(self) -> list[dict[str, Any]]:
+    def saved(self) -> list[dict[str, JsonValue]]:
         return [
             {
                 "permit": asdict(call.permit),
@@ -110,7 +110,7 @@ class CallTable:
             for call in self
         ]
 
-    def restore(self, saved: Sequence[Mapping[str, Any]], answers: Sequence[HumanAnswer]) -> bool:
+    def restore(self, saved: Sequence[OwnJson], answers: Sequence[HumanAnswer]) -> bool:
         """Whether the turn has to be decided again."""
         for fields in saved:
             call = _call(Permit(**fields["permit"]), CallState(fields["state"]))
@@ -144,5 +144,5 @@ def _call(permit: Permit, state: CallState) -> GuardedCall:
     return GuardedCall(permit, state, PlannedCall(permit.call_id, _NO_TOOL, {}))
 
 
-def _answer(saved: Mapping[str, Any]) -> HumanAnswer:
+def _answer(saved: OwnJson) -> HumanAnswer:
     return HumanAnswer(**{**saved, "permit": Permit(**saved["permit"])})

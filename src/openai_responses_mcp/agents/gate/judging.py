@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
@@ -23,7 +22,7 @@ class Judging:
     def profile_name(self) -> str:
         return self._gate.profile_name(self._context.policy_profile)
 
-    def context_for(self, agent: Any) -> GateContext:
+    def context_for(self, agent: object) -> GateContext:
         """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
         rules, own = self._context.guardrails, guardrails_of(agent)
         demands = getattr(agent, "extensions", None)
@@ -34,7 +33,7 @@ class Judging:
         )
 
     def request_for(
-        self, agent: Any, call: PlannedCall, catalog: tuple[ToolDescription, ...], attempt: int
+        self, agent: object, call: PlannedCall, catalog: tuple[ToolDescription, ...], attempt: int
     ) -> ToolCallRequest:
         return ToolCallRequest(
             tool_name=call.tool.name,
@@ -50,7 +49,7 @@ class Judging:
         )
 
     async def evaluate(
-        self, agent: Any, request: ToolCallRequest, over_budget: Sequence[str]
+        self, agent: object, request: ToolCallRequest, over_budget: Sequence[str]
     ) -> tuple[GateDecision, AgentsError | None]:
         """The decision, and the error to raise where it is a refusal."""
         context = replace(self.context_for(agent), over_budget="; ".join(over_budget))

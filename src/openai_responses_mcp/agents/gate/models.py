@@ -1,11 +1,12 @@
 """What the gate looks at, and what it decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription, ToolKind, is_risk_level
 from openai_responses_mcp.agents.checks import require
+from openai_responses_mcp.agents.json_values import JsonObject
 
 Decision = Literal["allow", "deny", "needs_human"]
 
@@ -27,7 +28,7 @@ class AgentCapabilitySnapshot:
     mcp_capabilities: tuple[McpCapabilitySummary, ...] = ()
 
     @classmethod
-    def of(cls, agent: Any, catalog: Sequence[ToolDescription]) -> "AgentCapabilitySnapshot":
+    def of(cls, agent: object, catalog: Sequence[ToolDescription]) -> "AgentCapabilitySnapshot":
         return cls(
             agent_name=str(getattr(agent, "name", "")),
             tool_names=tuple(tool.name for tool in catalog),
@@ -49,7 +50,7 @@ class ToolCallRequest:
 
     tool_name: str
     tool_kind: ToolKind
-    args: Mapping[str, Any]
+    args: JsonObject
     user_intent: str = ""
     capability_snapshot: AgentCapabilitySnapshot | None = None
     tool_catalog: tuple[ToolDescription, ...] = ()
@@ -96,7 +97,7 @@ class BudgetQuestion:
 class Turn:
     """Calls that one agent wants made together, and all that it could have called."""
 
-    agent: Any
+    agent: object
     calls: tuple[PlannedCall, ...]
     catalog: tuple[ToolDescription, ...] = ()
 
@@ -105,5 +106,5 @@ class Turn:
 class ChangedCall:
     """The arguments that a human put in the place of the model's, and what the model is told about it."""
 
-    args: Mapping[str, Any]
+    args: JsonObject
     note: str

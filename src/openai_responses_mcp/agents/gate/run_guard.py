@@ -11,9 +11,9 @@ they had not been given.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
@@ -34,7 +34,9 @@ from openai_responses_mcp.agents.gate.models import (
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.run_records import RunRecords
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
-from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.agents.secrets.fields import secret_texts
+from openai_responses_mcp.agents.secrets.masking import Masking
 
 _T = TypeVar("_T")
 
@@ -95,7 +97,7 @@ class RunGuard(TurnGuard):
         if self._budget is not None and tokens:
             await self._noted(self._budget.spend(tokens=tokens))
 
-    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         # A turn that waited for a human comes by again when the run goes on. It is decided already.
         fresh = [call for call in calls if self._calls[call.call_id].state not in _DECIDED]
         for call in fresh:
@@ -167,7 +169,7 @@ class RunGuard(TurnGuard):
         if refusal is not None:
             raise self.refuse(refusal)
 
-    def context_for(self, agent: Any) -> GateContext:
+    def context_for(self, agent: object) -> GateContext:
         return self._judging.context_for(agent)
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class RunGuard(TurnGuard):
         changed = self.changed(call.call_id)
         return call if changed is None else replace(call, args=changed.args)
 
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         call, known = PlannedCall(call_id, tool, args), self._calls[call_id]
         is_first_start = known.state is not CallState.TAKEN_UP
         if not known.fits(call):
@@ -202,7 +204,7 @@ class RunGuard(TurnGuard):
                 await self._noted(self._budget.spend(calls=1))
             await self._record(self._records.about(call, "started", "started"))
 
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
         call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
         if call.state is CallState.SUSPENDED:
             return
@@ -214,7 +216,7 @@ class RunGuard(TurnGuard):
     async def suspend(self, call_id: str) -> None:
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
 
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         args = self._masking.shown(call.args, call.tool.parameters)
         visible = self._masking.value(output, self.secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
@@ -274,7 +276,7 @@ class RunGuard(TurnGuard):
     # -----------------------------------------------------------------------------------------------------------------
     # Over a pause
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, JsonValue]:
         """What has to outlive a pause besides the run itself, as JSON."""
         return {
             "calls": self._calls.saved(),
@@ -282,7 +284,7 @@ class RunGuard(TurnGuard):
             "secret_texts": list(self.secret_texts),
         }
 
-    def restore(self, saved: Mapping[str, Any], answers: Sequence[HumanAnswer]) -> None:
+    def restore(self, saved: OwnJson, answers: Sequence[HumanAnswer]) -> None:
         """Read back what was saved. With an answer to everything that was asked, the calls of the pause are let through;
         where an answer is more than a plain yes, `take_up` decides them again."""
         self._is_to_be_decided_again = self._calls.restore(saved["calls"], answers)

@@ -6,10 +6,8 @@ The judge is shown what a human would be shown: the call as it will run, with ea
 import asyncio
 import logging
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
@@ -19,6 +17,7 @@ from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuar
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice
 from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Budget, Policy
@@ -65,7 +64,7 @@ class SafetyGate:
         self._standing = standing
         self._limit_seconds = limit_seconds
 
-    async def evaluate(self, agent: Any, request: ToolCallRequest, context: GateContext) -> GateDecision:
+    async def evaluate(self, agent: object, request: ToolCallRequest, context: GateContext) -> GateDecision:
         """Raises `AGENTS-E-GATE-EVAL` without a usable verdict and `AGENTS-E-GUARDRAIL-DENIED` before asking for one."""
         tool = request.target_tool
         if tool is None:
@@ -127,7 +126,7 @@ class SafetyGate:
     def _policy(self) -> Policy:
         return self._rules.policy if self._rules else Policy()
 
-    def _ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
+    def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
         return self._rules.ruling(tool, args) if self._rules else None
 
     async def _stored(self, name: str) -> PolicyProfile:
@@ -138,7 +137,7 @@ class SafetyGate:
                 raise
             raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
 
-    async def _verdict(self, agent: Any, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
+    async def _verdict(self, agent: object, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
         failure: str
         try:
             async with asyncio.timeout(self._limit_seconds):

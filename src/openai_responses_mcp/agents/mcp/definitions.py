@@ -5,14 +5,13 @@ changed. A pin of an earlier kind is the hash alone.
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.hashing import canonical, digest
 
 
-def pin_of(entry: Mapping[str, Any]) -> str:
+def pin_of(entry: JsonObject) -> str:
     return f"{digest('mcp-tool', entry)} {canonical(entry)}"
 
 
@@ -28,6 +27,6 @@ def change_between(approved: str, pin: str) -> str:
     return differences(before, after)
 
 
-def _entry_in(pin: str) -> Any:
+def _entry_in(pin: str) -> JsonValue:
     entry = pin.partition(" ")[2]
     return json.loads(entry) if entry else None

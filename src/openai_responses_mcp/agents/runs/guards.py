@@ -1,7 +1,6 @@
 """The guard of a run, made the same way for a new run and for one that is read back."""
 
 from functools import partial
-from typing import Any
 
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.clock import Clock
@@ -24,7 +23,7 @@ class Guards:
         self._budgets = budgets
         self._clock = clock
 
-    def guard_for(self, run_id: str, agent: Any, extensions: Extensions, user_intent: str) -> RunGuard:
+    def guard_for(self, run_id: str, agent: object, extensions: Extensions, user_intent: str) -> RunGuard:
         context = GateContext(extensions.policy_profile, extensions.require_human_approval, guardrails_of(agent))
         limits = partial(self._limits, extensions)
         budget = SessionBudget(self._budgets, self._clock, run_id, limits)

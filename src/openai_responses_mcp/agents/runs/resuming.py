@@ -8,7 +8,6 @@ know, or changed one, the turn is decided again first; that may pause the run on
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
@@ -20,10 +19,10 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.models import Resumption, RunEvent
+from openai_responses_mcp.agents.runs.models import Resumption
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 
@@ -41,7 +40,7 @@ class ResumeRun:
         run, paused = await self._taken_up(wanted)
         return await self._finish.run(run, self._carried_on(run, paused, wanted.human_response))
 
-    async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+    async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run, paused = await self._taken_up(wanted)
         steps = self._steps(run, paused, wanted.human_response)
         async with aclosing(self._finish.stream(run, steps)) as events:

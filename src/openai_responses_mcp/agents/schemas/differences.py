@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+
+from openai_responses_mcp.agents.json_values import JsonValue
 
 
-def differences(before: Any, after: Any) -> str:
+def differences(before: JsonValue, after: JsonValue) -> str:
     """Where, what it was, what it is. Empty where nothing differs; `true` is not 1."""
     return "\n".join(_differences(before, after, ""))
 
 
-def _differences(before: Any, after: Any, where: str) -> Iterator[str]:
+def _differences(before: JsonValue, after: JsonValue, where: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):
             place = f"{where}.{key}" if where else key
@@ -24,5 +25,5 @@ def _differences(before: Any, after: Any, where: str) -> Iterator[str]:
         yield f"{where}: {_shown(before)} is now {_shown(after)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)

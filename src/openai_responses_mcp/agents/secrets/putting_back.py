@@ -1,16 +1,16 @@
 """Arguments that somebody changed while they were looking at them without their secrets."""
 
 from collections.abc import Mapping
-from typing import Any
+
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
-def with_secrets(changed: Mapping[str, Any], shown: Mapping[str, Any], original: Mapping[str, Any]) -> dict[str, Any]:
+def with_secrets(changed: JsonObject, shown: JsonObject, original: JsonObject) -> JsonObject:
     """The changed arguments with everything that was left as it was shown as it really is."""
-    restored: dict[str, Any] = _restored(changed, shown, original)
-    return restored
+    return {key: _restored(inner, shown.get(key), original.get(key)) for key, inner in changed.items()}
 
 
-def _restored(changed: Any, shown: Any, original: Any) -> Any:
+def _restored(changed: JsonValue, shown: JsonValue, original: JsonValue) -> JsonValue:
     if isinstance(changed, dict) and isinstance(shown, dict) and isinstance(original, Mapping):
         return {key: _restored(inner, shown.get(key), original.get(key)) for key, inner in changed.items()}
     if isinstance(changed, list) and isinstance(shown, list) and isinstance(original, list | tuple):

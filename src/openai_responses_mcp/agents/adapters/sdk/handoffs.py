@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agents import Agent, AgentBase, Handoff, HandoffInputData, RunContextWrapper
+from agents import Agent, AgentBase, Handoff, HandoffInputData, HandoffInputFilter, RunContextWrapper
 
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_handoff, parsed
 from openai_responses_mcp.agents.calls import PlannedCall
@@ -23,7 +23,7 @@ class Speaker:
     double: Agent[Any]
     guard: TurnGuard
     next_call: Callable[[Handoff[Any, Any]], PlannedCall]
-    double_of: Callable[[Any], Agent[Any]]
+    double_of: Callable[[object], Agent[Any]]
     stays: Callable[[bool], None]
 
 
@@ -55,7 +55,9 @@ class GuardedHandoff:
         await guard.finished(call.call_id, new_agent.name)
         return new_agent
 
-    def _say(self, message: Callable[[AgentBase[Any]], str], history: tuple[Any, bool | None]) -> None:
+    def _say(
+        self, message: Callable[[AgentBase[Any]], str], history: tuple[HandoffInputFilter | None, bool | None]
+    ) -> None:
         """The SDK asks the handoff for these once it has been called."""
         self._handoff.get_transfer_message = message  # type: ignore[method-assign, assignment]
         self._handoff.input_filter, self._handoff.nest_handoff_history = history

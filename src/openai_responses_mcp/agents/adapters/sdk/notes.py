@@ -1,7 +1,6 @@
 """A note for the model in front of what a tool gave back."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from agents import Agent
 from agents.tool import ToolOutputFileContent, ToolOutputImage, ToolOutputText
@@ -10,7 +9,7 @@ _PARTS = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _KINDS = ("text", "image", "file")
 
 
-def with_note(output: Any, note: str, agent: Any) -> Any:
+def with_note(output: object, note: str, agent: object) -> object:
     """Where the run ends with the tool's output there is no model to tell, and the output stays as it is."""
     if isinstance(agent, Agent) and agent.tool_use_behavior != "run_llm_again":
         return output
@@ -21,6 +20,6 @@ def with_note(output: Any, note: str, agent: Any) -> Any:
     return f"{note}\n\n{output}"
 
 
-def _is_part(output: Any) -> bool:
+def _is_part(output: object) -> bool:
     """One of the forms that the SDK sends as more than a text."""
     return isinstance(output, _PARTS) or (isinstance(output, Mapping) and output.get("type") in _KINDS)

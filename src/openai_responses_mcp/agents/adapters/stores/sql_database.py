@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, insert, inspect, select, text
 from sqlalchemy.exc import DataError, SQLAlchemyError
@@ -182,7 +182,7 @@ def _add_new_columns(connection: Connection) -> None:
 
 def _with_sqlite_settings(engine: Engine) -> Engine:
     @event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, _record: Any) -> None:
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
         # SQLAlchemy says when a transaction begins (below), not the driver.
         connection.isolation_level = None
         cursor = connection.cursor()
