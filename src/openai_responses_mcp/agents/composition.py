@@ -138,7 +138,7 @@ def runner_on(
     standing = standing_on(stores, log, masking)
     gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
     guards = Guards(gate, log, masking, stores.budgets, clock)
-    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
+    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
@@ -261,11 +261,27 @@ def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingAp
     return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
 
 
-def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """What a person decides with."""
+
+    approvals: ApprovalController
+    audit: AuditLog
+    standing: StandingApprovals
+
+
+def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
     stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    return _controller(stores, audit, masking, lifetime_seconds(None, os.environ)), audit
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    return DeskParts(approvals, audit, standing_on(stores, audit, masking))
+
+
+def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+    """The same for who decides nothing from now on."""
+    parts = open_desk_parts(store, audit_head)
+    return parts.approvals, parts.audit
 
 
 def _controller(

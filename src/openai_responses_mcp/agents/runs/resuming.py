@@ -139,6 +139,7 @@ class ResumeRun:
         record = await self._book.get(denied.run_id)
         if record is not None:
             await self._book.save(record, "denied")
+            await self._finish.end_session(record)
         self._book.forget(denied.run_id)
         said = f": {denied.comment}" if denied.comment else ""
         return AgentsError(
