@@ -89,7 +89,7 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 
 lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
 	@echo "Resolving config/lock"
-	@$(COMPILE) pyproject.toml --extra agents --group dev -o config/lock/dev.txt
+	@$(COMPILE) pyproject.toml --extra agents --extra otel --group dev -o config/lock/dev.txt
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
