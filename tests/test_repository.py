@@ -86,12 +86,13 @@ def test_actions_are_pinned_by_hash_and_say_their_version(workflow: Path) -> Non
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)] == []
 
 
-def test_continuous_integration_runs_what_the_local_script_runs() -> None:
+def test_continuous_integration_runs_what_the_local_script_runs_and_the_validation() -> None:
     local = re.findall(r"^make (.*)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     remote = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     run = set(" ".join(re.findall(r"run: make ([a-z ]+)$", remote, re.MULTILINE)).split())
     run |= {name.strip() for names in re.findall(r"target: \[(.*)\]", remote) for name in names.split(",")}
-    assert set(" ".join(local).split()) == run
+    # The validation brings along the clients themselves, which are large.
+    assert {*" ".join(local).split(), "validate"} == run
 
 
 def test_folders_that_dependabot_looks_into_have_something_to_update() -> None:
