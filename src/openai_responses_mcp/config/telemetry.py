@@ -19,10 +19,6 @@ class TelemetryChoice(NamedTuple):
     metrics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    @property
-    def is_on(self) -> bool:
-        return bool(self.traces or self.metrics)
-
 
 def telemetry_chosen(environ: Mapping[str, str]) -> TelemetryChoice:
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
