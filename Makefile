@@ -52,6 +52,9 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real 
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
 
+bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
+	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
 .PHONY: manifests validate
 
 manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew, from pyproject.toml and the settings
@@ -59,9 +62,6 @@ manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew,
 
 validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Hold manifests, Dockerfile and workflows against the tools of those who read them; needs npm
 	@$(RUN) -m tests.dist.validate --tools $(VALIDATING)/bin
-
-bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
-	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
 	@PYTHONPATH=src $(FUZZING)/bin/python -m tests.reliability.fuzz --seconds $(or $(SECONDS),60) --folder $(FUZZING)/found $(ARGS)
@@ -97,8 +97,8 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
 	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	@rm -rf $(DIST)/node_modules
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf $(DIST)/node_modules
 
 # One stamp per step: a changed lock file or pyproject.toml installs again.
 
