@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from openai_responses_mcp.domain.answering import AnswerQuestion
 from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
@@ -32,9 +32,18 @@ class CallingRules:
     keeps_responses: bool
 
 
-class ToolCaller:
+class Caller(Protocol):
     """`tasks` has what becomes of the calls that are answered with a task."""
 
+    @property
+    def tasks(self) -> Tasks: ...
+
+    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+        """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
+        ...
+
+
+class ToolCaller(Caller):
     def __init__(
         self,
         answering: AnswerQuestion,
@@ -46,7 +55,7 @@ class ToolCaller:
         failures: Failures,
         rules: CallingRules,
     ) -> None:
-        self.tasks = tasks
+        self._tasks = tasks
         self._answering = answering
         self._fetching = fetching
         self._unfinished = unfinished
@@ -55,8 +64,11 @@ class ToolCaller:
         self._failures = failures
         self._rules = rules
 
+    @property
+    def tasks(self) -> Tasks:
+        return self._tasks
+
     async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
-        """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
         try:
             result = await self._result(tool, request, client, send)
         except StillRunning as exc:
@@ -86,7 +98,7 @@ class ToolCaller:
         inquire = partial(self._answering.answer, question, on_progress)
         if client.takes_tasks:
             domains = self._answering.allowed_domains(question)
-            promise = Promise(0, lambda response_id: self.tasks.maybe_created(tool, response_id, domains))
+            promise = Promise(0, lambda response_id: self._tasks.maybe_created(tool, response_id, domains))
             return await self._unfinished.answer_or_promise(inquire, promise)
         if client.hand_over_seconds is None:
             return await inquire()
