@@ -78,6 +78,7 @@ class Container(containers.DeclarativeContainer):
         omit=settings.provided.request.omit,
         extra=settings.provided.request.extra,
         clock=clock,
+        logger=logger,
         mask=mask,
     )
     gateway = providers.Factory(

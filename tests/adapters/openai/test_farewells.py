@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled
+from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
 from openai_responses_mcp.domain.models import ModelReply
 from tests.adapters.openai.test_background import Api, asking
 from tests.contracts.openai_gateways import forget_proxies
@@ -148,7 +148,7 @@ async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
 
 async def test_whoever_stops_to_follow_does_not_stop_the_response(api: Cancelling) -> None:
     api.use(timeout_seconds=0.2)
-    with pytest.raises(GatewayTimeout):
+    with pytest.raises(StillRunning):
         await api.ask("hang_after=4")
     following = asyncio.ensure_future(api.gateway.follow(api.started[0]))
     await api.server.wait_for_requests(3)
