@@ -128,8 +128,8 @@ class OpenAIResponsesGateway(LLMGateway):
         """Pay for the first question in advance, in a thread without an event loop."""
         self._api.prepare()
 
-    async def settle(self) -> bool:
-        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is."""
+    async def settle(self) -> bool | None:
+        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is; None for nothing."""
         return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
