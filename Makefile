@@ -13,6 +13,7 @@ FUZZING := $(VENV)/fuzzing
 VALIDATING := $(VENV)/validating
 DIST := tests/dist
 AUDITING := $(VENV)/auditing
+SITE := $(VENV)/site
 CLIENTS := tests/clients
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
@@ -51,6 +52,14 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real 
 
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
+
+.PHONY: references docs
+
+references: $(VENV)/.dev ## Write what the pages take from the program: tables of keys and tools, docs/llms.txt, the recording
+	@$(RUN) -m tests.docs.write
+
+docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
+	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
 
 bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
@@ -96,7 +105,7 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
-	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf $(DIST)/node_modules
 
@@ -158,4 +167,10 @@ $(AUDITING)/.made: $(VENV)/.made
 	@echo "Installing the auditing tools into $(AUDITING)"
 	@$(PYTHON) -m venv --clear $(AUDITING)
 	@$(AUDITING)/bin/python -m pip --disable-pip-version-check -qq install bandit==1.9.4 pip-audit==2.10.1
+	@touch $@
+
+$(SITE)/.made: $(VENV)/.made
+	@echo "Installing the site generator into $(SITE)"
+	@$(PYTHON) -m venv --clear $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check -qq install zensical==0.0.73
 	@touch $@

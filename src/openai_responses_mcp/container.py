@@ -81,6 +81,7 @@ class Container(containers.DeclarativeContainer):
         omit=settings.provided.request.omit,
         extra=settings.provided.request.extra,
         clock=clock,
+        logger=logger,
         mask=mask,
     )
     telemetry = providers.Singleton(

@@ -72,7 +72,7 @@ class ToolCaller(Caller):
         try:
             result = await self._result(tool, request, client, send)
         except StillRunning as exc:
-            return self._failure(tool, request, client, _with_a_way_to_fetch(exc) if client.may_fetch else exc)
+            return self._failure(tool, request, client, _to_be_fetched(exc) if client.may_fetch else exc)
         except AnsweringError as exc:
             return self._failure(tool, request, client, exc)
         return result_message(request.id, client.era.result(result))
@@ -82,7 +82,9 @@ class ToolCaller(Caller):
         async with AsyncExitStack() as stack:
             token, on_progress = progress_token_of(request.params), None
             if token is not None:
-                on_progress = await stack.enter_async_context(reporting(token, send, self._clock))
+                begins_at_once = not self._becomes_a_task(tool, client)
+                reported = reporting(token, send, self._clock, begins_at_once=begins_at_once)
+                on_progress = await stack.enter_async_context(reported)
             if tool.name == RESULT_TOOL:
                 outcome = await self._fetched(tool, arguments, client, on_progress)
             else:
@@ -90,6 +92,10 @@ class ToolCaller(Caller):
         if isinstance(outcome, Answer):
             return tool_result(tool, outcome, shows_response_id=self._rules.shows_response_id)
         return outcome
+
+    def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
+        """Most likely: the API may refuse to run it in the background."""
+        return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
 
     async def _answered(
         self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
@@ -147,10 +153,10 @@ class ToolCaller(Caller):
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-def _with_a_way_to_fetch(error: StillRunning) -> StillRunning:
+def _to_be_fetched(error: StillRunning) -> StillRunning:
     """For a client that is offered the tool for it; else the error names the command."""
-    message = (
-        "No complete answer in time, but the research goes on at the API."
-        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+    error.args = (
+        f"{error.reason} The research goes on at the API."
+        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute.",
     )
-    return StillRunning(message, response_id=error.response_id)
+    return error
