@@ -65,11 +65,11 @@ if TYPE_CHECKING:  # the same names for those who read types instead of running 
     from openai_responses_mcp.agents.runs.models import Extensions as Extensions
     from openai_responses_mcp.agents.runs.models import RequestedToolCall as RequestedToolCall
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
-    from openai_responses_mcp.agents.runs.models import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.models import RunOptions as RunOptions
     from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
     from openai_responses_mcp.agents.runs.ports import RunStateStore as RunStateStore
+    from openai_responses_mcp.agents.runs.results import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.results import RunResult as RunResult
     from openai_responses_mcp.agents.skills.manifests import SkillMetadataExtractor as SkillMetadataExtractor
     from openai_responses_mcp.agents.skills.models import Skill as Skill
@@ -158,13 +158,15 @@ _PLACES = {
         "Extensions",
         "RequestedToolCall",
         "ResumeOptions",
-        "RunEvent",
         "RunOptions",
         "RunSummary",
         "UsageStats",
     ),
     "runs.ports": ("RunStateStore",),
-    "runs.results": ("RunResult",),
+    "runs.results": (
+        "RunEvent",
+        "RunResult",
+    ),
     "skills.manifests": ("SkillMetadataExtractor",),
     "skills.models": (
         "Skill",
@@ -177,6 +179,9 @@ _PLACES = {
     "skills.registry": ("SkillRegistry",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+# Packages of the SDK whose sessions and pipelines run agents by themselves.
+_PAST_THE_GATE = ("realtime", "voice")
 
 __all__ = sorted(_MODULE_OF)
 
@@ -204,6 +209,11 @@ def _resolve(name: str) -> Any:
             # It imports the SDK only when it is called. A missing SDK should be told at the import already.
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
         return getattr(import_module(f"{_HERE}.{_MODULE_OF[name]}"), name)
+    if name in _PAST_THE_GATE:
+        message = (
+            f"agents.{name} runs agents past the gate, and is not offered here; import it from the SDK if you must"
+        )
+        raise ImportError(message)
     sdk = import_module("agents")
     if name not in sdk.__all__:
         raise AttributeError(f"module {_HERE!r} has no attribute {name!r}")

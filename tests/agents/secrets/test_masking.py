@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
+from openai_responses_mcp.agents.secrets.fields import secret_texts
+from openai_responses_mcp.agents.secrets.masking import Masking
 
 ENVIRON = {
     "OPENAI_API_KEY": "very-private-value",
@@ -62,7 +63,7 @@ def test_what_is_shown_can_be_shown_again() -> None:
 def test_a_field_that_only_begins_like_a_label_is_hidden() -> None:
     known = schema(password={"type": "string"})
     for text in ("‹x› hunter2", "‹hunter2", "hunter2›", "‹a›‹b›"):
-        assert Masking({}).shown({"password": text}, known)["password"].startswith("‹password, ")
+        assert str(Masking({}).shown({"password": text}, known)["password"]).startswith("‹password, ")
 
 
 def test_what_is_shown_is_valid_json_without_losing_anything() -> None:
@@ -116,6 +117,7 @@ def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_where_they_can_b
         "login with ‹secret, 16 characters› failed"
     )
     assert masking.text("a failed", ["a"]) == "a failed"
+    assert masking.text("12345678 1234567", ["12345678", "1234567"]) == "‹secret, 8 characters› 1234567"
     assert masking.value({"x": ["hunter2-and-more"]}, ["hunter2-and-more"]) == {"x": ["‹secret, 16 characters›"]}
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from openai_responses_mcp.agents.calls import ToolCallResult
 from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.profiles import ProfileName, profile_name, stricter
 
 
@@ -27,7 +27,7 @@ class RequestedToolCall:
     """A call that the caller wants made, without a model; it passes the same gate."""
 
     tool_name: str
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require(is_text(self.tool_name), "AGENTS-E-RUNNER-CONFIG", "tool_calls need a tool_name")
@@ -36,13 +36,18 @@ class RequestedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Everything this library adds to a run."""
+    """Everything this library adds to a run.
+
+    After `max_tool_calls` calls or `max_tokens` tokens a human is asked whether to go on, and so each time again.
+    """
 
     policy_profile: ProfileName | None = None
     require_human_approval: bool = False
     resume: ResumeOptions | None = None
     tool_calls: tuple[RequestedToolCall, ...] = ()
     max_turns: int | None = None
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.policy_profile is not None:
@@ -50,9 +55,10 @@ class Extensions:
             require(self.policy_profile in known, "AGENTS-E-POLICY-INVALID", f"policy_profile is one of {known}")
         is_flag = isinstance(self.require_human_approval, bool)
         require(is_flag, "AGENTS-E-RUNNER-CONFIG", "require_human_approval is true or false")
-        turns = self.max_turns
-        is_count = turns is None or (type(turns) is int and turns >= 1)
-        require(is_count, "AGENTS-E-RUNNER-CONFIG", "max_turns is a whole number from 1 up")
+        for name in ("max_turns", "max_tool_calls", "max_tokens"):
+            most = getattr(self, name)
+            is_count = most is None or (type(most) is int and most >= 1)
+            require(is_count, "AGENTS-E-RUNNER-CONFIG", f"{name} is a whole number from 1 up")
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         are_calls = all(isinstance(call, RequestedToolCall) for call in self.tool_calls)
         require(are_calls, "AGENTS-E-RUNNER-CONFIG", "tool_calls holds RequestedToolCall objects")
@@ -66,7 +72,13 @@ class Extensions:
             resume=self.resume or agents_own.resume,
             tool_calls=self.tool_calls or agents_own.tool_calls,
             max_turns=self.max_turns or agents_own.max_turns,
+            max_tool_calls=_smaller(self.max_tool_calls, agents_own.max_tool_calls),
+            max_tokens=_smaller(self.max_tokens, agents_own.max_tokens),
         )
+
+
+def _smaller(most: int | None, other: int | None) -> int | None:
+    return min((one for one in (most, other) if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,7 @@ class RunOptions:
 
     extensions: Extensions | None = None
     stream: bool = False
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    sdk: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         are_extensions = self.extensions is None or isinstance(self.extensions, Extensions)
@@ -107,8 +119,8 @@ class Resumption:
 
     run_id: str | None
     token: str | None = None
-    agent: Any = None
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    agent: object = None
+    sdk: Mapping[str, object] = field(default_factory=dict)
     human_response: str | None = None
 
 
@@ -118,14 +130,3 @@ class UsageStats:
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunEvent:
-    """`type` is text_delta, tool_call, tool_output, interrupted or final_output; the last two carry the `result`."""
-
-    type: str
-    delta: str | None = None
-    tool_call: ToolCallResult | None = None
-    final_output: Any = None
-    result: Any = None

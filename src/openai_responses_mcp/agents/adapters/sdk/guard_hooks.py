@@ -8,7 +8,7 @@ import copy
 from collections.abc import Awaitable
 from typing import Any
 
-from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool
+from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool, TResponseInputItem
 
 from openai_responses_mcp.agents.adapters.sdk.outcomes import text_from
 from openai_responses_mcp.agents.adapters.sdk.request_settings import check_request
@@ -19,15 +19,19 @@ from openai_responses_mcp.agents.gate.texts import words_of
 
 
 class GuardHooks(RunHooks[Any]):
-    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: Any = None) -> None:
+    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: object = None) -> None:
         self.takeover = takeover
         self._run_config = run_config
         self._users: RunHooks[Any] = users or RunHooks()
         self._of = takeover.original_of
-        self._first: Any = None
+        self._first: Agent[Any] | None = None
 
     async def on_llm_start(
-        self, context: RunContextWrapper[Any], agent: Agent[Any], system_prompt: str | None, input_items: list[Any]
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        system_prompt: str | None,
+        input_items: list[TResponseInputItem],
     ) -> None:
         if self.takeover.guard.refusal is not None:
             raise self.takeover.guard.refusal
@@ -38,6 +42,7 @@ class GuardHooks(RunHooks[Any]):
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
+        await self.takeover.guard.used_tokens(response.usage.total_tokens)
         await self.takeover.judge(agent, response, context)
         await self._users.on_llm_end(context, self._of(agent), response)
 
@@ -49,7 +54,7 @@ class GuardHooks(RunHooks[Any]):
             await self._check(guardrails_of(original).check_input(words_of(context.turn_input)))
         await self._users.on_agent_start(context, original)
 
-    async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: Any) -> None:
+    async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: object) -> None:
         if running_calls.get():
             # What the whole run says at its end is checked when it is over.
             rules = guardrails_of(self._first)
@@ -66,7 +71,8 @@ class GuardHooks(RunHooks[Any]):
             raise self.takeover.guard.refuse(exc) from None
 
     async def on_handoff(self, context: RunContextWrapper[Any], from_agent: Agent[Any], to_agent: Agent[Any]) -> None:
-        await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))
+        if not self.takeover.has_stayed:
+            await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))
 
     async def on_tool_start(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool) -> None:
         await self._users.on_tool_start(context, self._of(agent), getattr(tool, "_guarded_original", tool))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, and_, exists, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, exists, insert, or_, select, true, update
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
@@ -12,6 +12,7 @@ from openai_responses_mcp.agents.adapters.stores.sql_tables import approvals, cl
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, DecisionBook
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 class SqlApprovalStore(ApprovalStore):
@@ -118,16 +119,16 @@ class SqlApprovalStore(ApprovalStore):
         statement = update(approvals).where(approvals.c.approval_id == approval_id)
         await self._changed(statement.values(human_response=human_response))
 
-    async def _first(self, condition: Any) -> ApprovalRecord | None:
+    async def _first(self, condition: ColumnElement[bool]) -> ApprovalRecord | None:
         found = await self._all(condition)
         return found[0] if found else None
 
-    async def _all(self, condition: Any) -> list[ApprovalRecord]:
+    async def _all(self, condition: ColumnElement[bool]) -> list[ApprovalRecord]:
         query = select(approvals).where(condition).order_by(approvals.c.number)
         rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
         return [_approval_from(row) for row in rows]
 
-    async def _changed(self, statement: Any) -> int:
+    async def _changed(self, statement: Update) -> int:
         return await self._database.work(lambda connection: int(connection.execute(statement).rowcount))
 
 
@@ -178,11 +179,13 @@ def _deciding(choice: ApprovalChoice) -> Update:
             token_hash=choice.token_hash,
             binding=choice.binding,
             expires_at=choice.expires_at,
+            tell_model=choice.tell_model,
+            changed_arguments=_maybe_text(choice.changed_arguments),
         )
     )
 
 
-def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
+def _approval_values(record: ApprovalRecord) -> dict[str, object]:
     request = record.request
     return {
         "approval_id": request.approval_id,
@@ -212,12 +215,22 @@ def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
         "expires_at": record.expires_at,
         "used_at": record.used_at,
         "replaced_by": record.replaced_by,
+        "parameters": _maybe_text(record.parameters),
+        "tell_model": request.tell_model,
+        "changed_arguments": _maybe_text(request.changed_arguments),
     }
+
+
+def _maybe_text(arguments: JsonObject | None) -> str | None:
+    return None if arguments is None else arguments_text(arguments)
 
 
 def _approval_from(row: Row[Any]) -> ApprovalRecord:
     fields = dict(row._mapping)
     fields.pop("number")
     fields["arguments"] = arguments_in(fields["arguments"])
+    for name in ("parameters", "changed_arguments"):
+        fields[name] = None if fields[name] is None else arguments_in(fields[name])
+    fields["tell_model"] = bool(fields["tell_model"])
     own = {name: fields.pop(name) for name in ApprovalRecord.__slots__ if name != "request"}
     return ApprovalRecord(request=HumanApprovalRequest(**fields), **own)
