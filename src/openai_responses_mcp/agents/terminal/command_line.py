@@ -3,6 +3,7 @@
     agents approvals list [--run RUN]
     agents approvals show APPROVAL
     agents approvals approve|deny APPROVAL [--comment TEXT]
+    agents approvals serve [--port N] [--open]
     agents log [--run RUN] [--since TIME] [--verify]
     agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
@@ -27,7 +28,7 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerificati
 from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.terminal import doctor, policy
+from openai_responses_mcp.agents.terminal import desk_page, doctor, policy
 from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import sheet, table
 from openai_responses_mcp.domain.texts import visible
@@ -52,6 +53,8 @@ def main(argv: Sequence[str]) -> int:
         return doctor.main(argv[1:])
     if list(argv[:1]) == ["policy"]:
         return policy.main(argv[1:])
+    if list(argv[:2]) == ["approvals", "serve"]:
+        return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
     store = arguments.store or os.environ.get("AGENTS_STORE")
     if not store:
@@ -92,8 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     shared = _shared()
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
     areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor|policy")
-    approvals = areas.add_parser("approvals", help="list, show, approve and deny")
-    verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny")
+    approvals = areas.add_parser("approvals", help="list, show, approve and deny, here or on a page")
+    verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny|serve")
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
     listing.add_argument("--run", metavar="RUN")
     verbs.add_parser("show", parents=[shared], help="one request, with its arguments").add_argument("approval_id")
@@ -103,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         deciding.add_argument("approval_id")
         deciding.add_argument("--comment", metavar="TEXT")
+    verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
     areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
     areas.add_parser("policy", help="check a policy file, or try it on the log")
     log = areas.add_parser("log", parents=[shared], help="the audit log")

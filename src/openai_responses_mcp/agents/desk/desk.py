@@ -1,0 +1,69 @@
+"""The desk: what a person who decides can see and do, whatever they look at it with.
+
+Nothing is kept here. Every look is a look at the store, where workers ask and others may decide at the same time.
+"""
+
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.audit.story import unfinished
+from openai_responses_mcp.agents.desk.choices import Choice
+from openai_responses_mcp.agents.desk.views import (
+    View,
+    error_view,
+    record_view,
+    request_view,
+    token_view,
+    verification_view,
+)
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.runs.ports import RunStateStore
+
+RECORDS_AT_ONCE = 100
+
+
+class Desk:
+    def __init__(self, approvals: ApprovalController, runs: RunStateStore, audit: AuditLog) -> None:
+        self._approvals = approvals
+        self._runs = runs
+        self._audit = audit
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Requests
+
+    async def waiting(self) -> View:
+        """Which requests wait, oldest first. What each is about does not change while it waits: `request` tells it."""
+        return {"waiting": [request.approval_id for request in await self._approvals.pending()]}
+
+    async def request(self, approval_id: str) -> View:
+        request = (await self._approvals.get(approval_id)).request
+        run = await self._runs.get(request.run_id)
+        return request_view(request, run.agent_name if run else "")
+
+    async def decide(self, choices: list[Choice]) -> View:
+        """Each by itself: one that cannot be decided any more does not hold up the others."""
+        return {"decided": [{"approval_id": choice.approval_id, **await self._decide(choice)} for choice in choices]}
+
+    async def _decide(self, choice: Choice) -> View:
+        try:
+            token = await self._approvals.submit_decision(choice.approval_id, choice.decision, choice.comment)
+        except AgentsError as exc:
+            return {"error": error_view(exc)}
+        return {"decision": choice.decision, "token": token_view(token)}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The log
+
+    async def log(self, before: int | None = None) -> View:
+        """The newest records first, or those that come before one of them."""
+        logs = await self._audit.query()
+        unknown = {log.sequence for log in unfinished(logs)}
+        older = [log for log in logs if before is None or log.sequence < before]
+        shown = older[: -RECORDS_AT_ONCE - 1 : -1]
+        return {
+            "records": [record_view(log, is_unknown=log.sequence in unknown) for log in shown],
+            "total": len(logs),
+            "has_older": len(older) > len(shown),
+        }
+
+    async def verify(self) -> View:
+        return verification_view(await self._audit.verify())

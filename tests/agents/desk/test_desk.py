@@ -1,0 +1,119 @@
+"""The desk on stores without a database: what a person sees, what becomes of their decisions."""
+
+import pytest
+
+from openai_responses_mcp.agents.audit.log import AuditEntry
+from openai_responses_mcp.agents.composition import Stores, desk_on
+from openai_responses_mcp.agents.desk.choices import Choice
+from openai_responses_mcp.agents.desk.desk import RECORDS_AT_ONCE, Desk
+from tests.agents.desk.asking import Asker
+from tests.agents.fake_stores import fake_stores
+from tests.agents.fakes import FakeClock, code_of
+
+
+@pytest.fixture
+def stores(clock: FakeClock) -> Stores:
+    return fake_stores(clock)
+
+
+@pytest.fixture
+def desk(stores: Stores) -> Desk:
+    return desk_on(stores)
+
+
+@pytest.fixture
+def asker(stores: Stores) -> Asker:
+    return Asker(stores)
+
+
+async def test_what_waits_is_listed_oldest_first(desk: Desk, asker: Asker) -> None:
+    assert await desk.waiting() == {"waiting": []}
+    asked = [await asker.ask({"path": name}) for name in "ab"]
+    assert await desk.waiting() == {"waiting": [request.approval_id for request in asked]}
+
+
+async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Desk, asker: Asker) -> None:
+    change = 'description: "Read." is now "Write."'
+    request = await asker.ask({"path": "a.txt", "text": "hi"}, reason="it writes", definition_change=change)
+    told = await desk.request(request.approval_id)
+    assert (told["agent_name"], told["run_id"]) == ("Clerk", "run_1")
+    assert (told["tool_name"], told["tool_kind"], told["risk_level"]) == ("files/write_file", "mcp", 3)
+    assert told["arguments"] == '{\n  "path": "a.txt",\n  "text": "hi"\n}'
+    assert (told["reason"], told["definition_change"]) == ("it writes", change)
+    assert (told["tool_description"], told["status"]) == ("Write a file.", "pending")
+
+
+async def test_a_request_of_an_unknown_run_is_told_too(stores: Stores, desk: Desk) -> None:
+    request = await Asker(stores, agent_name="").ask()
+    assert (await desk.request(request.approval_id))["agent_name"] == ""
+
+
+async def test_nothing_in_it_is_invisible(desk: Desk, asker: Asker) -> None:
+    hidden = "a\u202eb\u200bc\x1bd\ufe0fe"
+    request = await asker.ask({hidden: [hidden]}, reason=hidden, prompt=hidden, name=hidden, description=hidden)
+    told = await desk.request(request.approval_id)
+    assert told["reason"] == "a\\u202eb\\u200bc\\x1bd\\ufe0fe"
+    assert told["arguments"].count("a\\u202eb\\u200bc\\u001bd\\ufe0fe") == 2
+    texts = [text for text in told.values() if isinstance(text, str)]
+    assert not any(letter in text for text in texts for letter in "\u202e\u200b\x1b\ufe0f")
+
+
+async def test_several_are_decided_each_by_itself(desk: Desk, asker: Asker) -> None:
+    one, two = [(await asker.ask()).approval_id for _ in range(2)]
+    told = await desk.decide([Choice(one, "approve", "fine"), Choice("apr_none", "deny"), Choice(two, "deny")])
+    first, missing, last = told["decided"]
+    assert (first["approval_id"], first["decision"], first["token"]["run_id"]) == (one, "approve", "run_1")
+    assert missing == {
+        "approval_id": "apr_none",
+        "error": {"code": "AGENTS-E-APPROVAL-NOT-FOUND", "message": "There is no such approval"},
+    }
+    assert last["decision"] == "deny"
+    assert await desk.waiting() == {"waiting": []}
+    assert (await asker.controller.get(one)).request.comment == "fine"
+
+
+async def test_the_token_is_the_one_that_resumes(desk: Desk, asker: Asker) -> None:
+    approval_id = (await asker.ask()).approval_id
+    (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
+    assert set(told["token"]) == {"token", "run_id", "expires_at", "status"}
+    assert (await asker.controller.check_token(told["token"]["token"])).request.approval_id == approval_id
+
+
+async def test_nobody_decides_twice(desk: Desk, asker: Asker) -> None:
+    approval_id = (await asker.ask()).approval_id
+    await desk.decide([Choice(approval_id, "deny")])
+    (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
+    assert told["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_a_request_that_is_not_there_is_an_error(desk: Desk) -> None:
+    assert await code_of(desk.request("apr_none")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_the_log_comes_newest_first_and_in_parts(desk: Desk, asker: Asker) -> None:
+    count = RECORDS_AT_ONCE + 5
+    for number in range(count):
+        await asker.audit.record(AuditEntry("run_1", f"c{number}", "decision", "allow", "look"))
+    first = await desk.log()
+    assert [record["sequence"] for record in first["records"]] == list(range(count, 5, -1))
+    assert (first["total"], first["has_older"]) == (count, True)
+    rest = await desk.log(before=first["records"][-1]["sequence"])
+    assert [record["sequence"] for record in rest["records"]] == [5, 4, 3, 2, 1]
+    assert rest["has_older"] is False
+    assert (await desk.log(before=1))["records"] == []
+
+
+async def test_a_call_without_an_outcome_is_unknown(desk: Desk, asker: Asker) -> None:
+    await asker.audit.record(AuditEntry("run_1", "c1", "started", "started", "look", arguments={"a": "\u202e"}))
+    (record,) = (await desk.log())["records"]
+    assert record["decision"] == "outcome unknown"
+    assert record["arguments"] == '{\n  "a": "\\u202e"\n}'
+
+
+async def test_the_log_is_verified(desk: Desk, asker: Asker) -> None:
+    await asker.ask()
+    assert (await desk.verify())["is_intact"] is True
+    await asker.audit.record(AuditEntry("run_1", "c9", "started", "started", "look\u202e"))
+    found = await desk.verify()
+    assert found["is_intact"] is False
+    assert "\\u202e" in found["findings"][0]
