@@ -82,7 +82,7 @@ export class Card {
     const isApproved = result.decision === "approve";
     const outcome = element("p", { className: `outcome ${isApproved ? "approved" : "denied"}` });
     outcome.textContent = isApproved ? words.approved : words.denied;
-    this.close(outcome, token(result.token));
+    this.close([outcome, token(result.token)], copying(result.token));
   }
 
   tell(sentence) {
@@ -92,16 +92,17 @@ export class Card {
 
   /** Somebody else was quicker, or the request is not asked any more. */
   vanish() {
-    if (this.isOpen) this.close(element("p", { className: "outcome" }, words.elsewhere));
+    if (this.isOpen) this.close([element("p", { className: "outcome" }, words.elsewhere)]);
   }
 
-  close(...told) {
+  close(told, ...buttons) {
     const hadFocus = this.place.contains(document.activeElement);
     this.isOpen = false;
     this.checkbox.checked = false;
     this.checkbox.disabled = true;
     this.place.classList.add("decided");
-    this.footer.replaceChildren(...told, button(words.dismiss, "quiet", () => this.remove()));
+    const dismissing = button(words.dismiss, "quiet", () => this.remove());
+    this.footer.replaceChildren(...told, element("div", { className: "afterwards" }, ...buttons, dismissing));
     if (hadFocus) this.place.focus();
     this.onChanged();
   }
@@ -161,18 +162,22 @@ function riskBadge(level) {
   return made;
 }
 
+/** The same that a terminal shows. It is nowhere else: whoever reloads the page has lost it. */
 function token(made) {
-  const copying = button(words.copy, "quiet", async () => {
-    await navigator.clipboard.writeText(made.token);
-    copying.textContent = words.copied;
-  });
   const rows = [
     [words.token, element("code", { className: "token" }, made.token)],
     [words.run, data(made.run_id)],
     [words.expires, moment(made.expires_at)],
   ];
-  const told = rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
-  return element("div", {}, element("dl", {}, ...told), element("p", {}, copying));
+  return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+function copying(made) {
+  const place = button(words.copy, "quiet", async () => {
+    await navigator.clipboard.writeText(made.token);
+    place.textContent = words.copied;
+  });
+  return place;
 }
 
 function problem(error) {
