@@ -16,8 +16,9 @@ from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.guardrails import AgentGuardrails
 from openai_responses_mcp.agents.gate.ports import TurnGuard
-from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, UsageStats
+from openai_responses_mcp.agents.runs.models import Extensions, UsageStats
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
+from openai_responses_mcp.agents.runs.results import RunEvent
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 MOST_TURNS = 10

@@ -1,13 +1,15 @@
-"""The four stores in plain dictionaries. They keep the same contracts as those on a database."""
+"""The stores in plain dictionaries. They keep the same contracts as those on a database."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.approvals.models import StandingApproval
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, StandingStore
 from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.heads import HashAt, Head, announced, confirmed
 from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.calls import ToolKind
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
@@ -18,7 +20,15 @@ from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 
 def fake_stores(clock: Clock) -> Stores:
-    return Stores(FakePolicyStore(), FakeApprovalStore(), FakeRunStateStore(), FakeExecutionLogStore(), None, clock)
+    return Stores(
+        policies=FakePolicyStore(),
+        approvals=FakeApprovalStore(),
+        runs=FakeRunStateStore(),
+        logs=FakeExecutionLogStore(),
+        head=None,
+        clock=clock,
+        standing=FakeStandingStore(),
+    )
 
 
 class FakePolicyStore(PolicyStore):
@@ -129,6 +139,32 @@ class FakeApprovalStore(ApprovalStore):
 
 def _has_expired(record: ApprovalRecord, now: str) -> bool:
     return record.request.status == "approved" and (record.expires_at or "") <= now
+
+
+class FakeStandingStore(StandingStore):
+    def __init__(self) -> None:
+        self._all: dict[str, StandingApproval] = {}
+
+    async def create(self, standing: StandingApproval) -> None:
+        if standing.standing_id in self._all:
+            raise StoreUnavailable("This standing approval is there already")
+        self._all[standing.standing_id] = standing
+
+    async def get(self, standing_id: str) -> StandingApproval | None:
+        return self._all.get(standing_id)
+
+    async def list_standing(
+        self, tool_kind: ToolKind | None = None, tool_name: str | None = None
+    ) -> list[StandingApproval]:
+        holding = [one for one in self._all.values() if one.ended_at is None]
+        return [one for one in holding if tool_name is None or (one.tool_kind, one.tool_name) == (tool_kind, tool_name)]
+
+    async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
+        known = self._all.get(standing_id)
+        if known is None or known.ended_at is not None:
+            return False
+        self._all[standing_id] = replace(known, ended_at=ended_at, ended_because=because)
+        return True
 
 
 class FakeExecutionLogStore(ExecutionLogStore):

@@ -13,13 +13,14 @@ from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
+from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
 
 # What databases and encodings stumble over.
 ODD_TEXTS = ("\0", "\ud800", "a\udfff\0b\ud83d", "\x10", "\x100000", "\x10d800", "\ud83d\ude00", "😀", "' \\ %s :x ?")
@@ -33,6 +34,13 @@ async def within(work: Awaitable[T]) -> T:
 
 async def collected(events: AsyncIterator[T]) -> list[T]:
     return [event async for event in events]
+
+
+def last_result(events: Sequence[RunEvent]) -> RunResult:
+    """What the last event of a stream carries."""
+    result = events[-1].result
+    assert result is not None
+    return result
 
 
 async def code_of(work: Awaitable[Any]) -> str:
@@ -81,6 +89,19 @@ class FakeJudge(Judge):
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
+
+
+class FakeStanding(StandingVoice):
+    """Allows the tools that it was given with their definitions; remembers what it was asked about."""
+
+    def __init__(self, definitions: Mapping[str, str]) -> None:
+        self.asked: list[tuple[PlannedCall, str, int]] = []
+        self._definitions = dict(definitions)
+
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        self.asked.append((call, session_id, attempt))
+        is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
+        return "a standing approval allows it always" if is_allowed else None
 
 
 class FakeGuard(TurnGuard):

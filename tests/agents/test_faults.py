@@ -519,8 +519,8 @@ async def test_a_store_that_is_locked_while_the_tool_runs_does_not_lose_the_resu
     runner = create_runner(safety_agent=FakeJudge(), store=f"{sqlite_url}?timeout=0")
     result = await within(runner.run(agent, "go"))
     assert (result.output_text, [call.output for call in result.tool_calls]) == ("done", ["seen"])
-    assert "1 audit records are not written yet" in result.extensions["AGENTS-E-LOG-STORE"]
-    assert "the end of the run is not stored" in result.extensions["AGENTS-E-LOG-STORE"]
+    assert "1 audit records are not written yet" in str(result.extensions["AGENTS-E-LOG-STORE"])
+    assert "the end of the run is not stored" in str(result.extensions["AGENTS-E-LOG-STORE"])
     assert "AGENTS-E-LOG-STORE" in caplog.text
     holder.close()
     assert [log.event for log in await runner.get_execution_logs()] == ["decision", "started", "outcome"]

@@ -65,11 +65,11 @@ if TYPE_CHECKING:  # the same names for those who read types instead of running 
     from openai_responses_mcp.agents.runs.models import Extensions as Extensions
     from openai_responses_mcp.agents.runs.models import RequestedToolCall as RequestedToolCall
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
-    from openai_responses_mcp.agents.runs.models import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.models import RunOptions as RunOptions
     from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
     from openai_responses_mcp.agents.runs.ports import RunStateStore as RunStateStore
+    from openai_responses_mcp.agents.runs.results import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.results import RunResult as RunResult
     from openai_responses_mcp.agents.skills.manifests import SkillMetadataExtractor as SkillMetadataExtractor
     from openai_responses_mcp.agents.skills.models import Skill as Skill
@@ -158,13 +158,15 @@ _PLACES = {
         "Extensions",
         "RequestedToolCall",
         "ResumeOptions",
-        "RunEvent",
         "RunOptions",
         "RunSummary",
         "UsageStats",
     ),
     "runs.ports": ("RunStateStore",),
-    "runs.results": ("RunResult",),
+    "runs.results": (
+        "RunEvent",
+        "RunResult",
+    ),
     "skills.manifests": ("SkillMetadataExtractor",),
     "skills.models": (
         "Skill",

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypeGuard
 
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 ToolKind = Literal["mcp", "function", "skill"]
@@ -13,7 +14,7 @@ DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 ASKS_FOR_APPROVAL = "the tool asks for approval"
 
 
-def is_risk_level(value: object) -> bool:
+def is_risk_level(value: object) -> TypeGuard[int]:
     return type(value) is int and value in RISK_LEVELS
 
 
@@ -28,7 +29,7 @@ class ToolDescription:
     name: str
     kind: ToolKind
     description: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: JsonObject = field(default_factory=dict)
     risk_level: int | None = None
     require_approval: bool = False
     definition_hash: str = ""
@@ -52,8 +53,8 @@ class ToolCallResult:
     tool_call_id: str
     tool_name: str
     tool_kind: ToolKind
-    args: Mapping[str, Any]
-    output: Any = None
+    args: JsonObject
+    output: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class PlannedCall:
 
     call_id: str
     tool: ToolDescription
-    args: Mapping[str, Any]
+    args: JsonObject
 
 
-def arguments_hash(args: Mapping[str, Any]) -> str:
+def arguments_hash(args: JsonObject) -> str:
     return digest("arguments", dict(args))

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
@@ -58,6 +59,7 @@ from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegist
 
 if TYPE_CHECKING:
     from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
+    from openai_responses_mcp.agents.adapters.sdk.tool_traits import SdkFunctionTool, SdkTool
     from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -107,6 +109,7 @@ def create_runner(
         # A head tells about our own log only; a store that was given keeps its own.
         head=opened.head if log_store is None else None,
         clock=clock or opened.clock,
+        standing=opened.standing,
         decisions=opened.decisions if approval_store is None and log_store is None else None,
         pins=opened.pins,
     )
@@ -133,7 +136,8 @@ def runner_on(
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
     approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
-    guards = Guards(SafetyGate(judge, policies, masking, rules=rules), log, masking)
+    standing = standing_on(stores, log, masking)
+    guards = Guards(SafetyGate(judge, policies, masking, rules=rules, standing=standing), log, masking)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -185,7 +189,7 @@ async def replay_policy(policy_file: str, store: str) -> Replay:
 
 
 async def run(
-    agent: Any, input: Any, options: RunOptions | None = None, *, runner: AgentRunner | None = None
+    agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
 ) -> RunResult:
     """`runner.run(agent, input, options)`, with the configured runner where none is given."""
     return await (runner or configured_runner()).run(agent, input, options)
@@ -197,7 +201,7 @@ async def run(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database, four stores, and the head of the log.
+    """One database, its stores, and the head of the log.
 
     `decisions` keeps those of approvals and log that can be kept in one transaction; `pins` are the store's, where that
     outlives the process.
@@ -209,6 +213,7 @@ class Stores:
     logs: ExecutionLogStore
     head: AuditHead | None
     clock: Clock
+    standing: StandingStore
     decisions: DecisionBook | None = None
     pins: DefinitionPins | None = None
 
@@ -220,6 +225,7 @@ def open_stores(
     from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
     from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+    from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
     from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPins, SqlPolicyStore, SqlRunStateStore
     from openai_responses_mcp.agents.adapters.system_clock import SystemClock
 
@@ -233,6 +239,7 @@ def open_stores(
         logs=logs,
         head=head,
         clock=SystemClock(),
+        standing=SqlStandingStore(database),
         decisions=SqlDecisionBook(database, logs),
         pins=None if database.is_in_memory else SqlPins(database),
     )
@@ -247,6 +254,10 @@ def _head_for(database: "SqlDatabase", path: str | os.PathLike[str] | None) -> A
     return None if file is None else HeadFile(Path(f"{file}.head"))
 
 
+def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
+    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+
+
 def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
     """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
     stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
@@ -257,7 +268,8 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
 def desk_on(stores: Stores) -> Desk:
     masking = Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    return Desk(_controller(stores, audit, masking, lifetime_seconds(None, os.environ)), stores.runs, audit)
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    return Desk(approvals, standing_on(stores, audit, masking), stores.runs, audit)
 
 
 async def serve_desk(
@@ -326,14 +338,14 @@ def describe_skill(skills: Sequence[Skill], id: str, detail_level: DetailLevel =
     return skill_registry().describe_skill(skills, id, detail_level)
 
 
-def to_tools(skills: Sequence[Skill]) -> list[Any]:
+def to_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
     """One tool of the SDK for each skill."""
-    return skill_registry().to_tools(skills)
+    return cast("list[SdkTool]", skill_registry().to_tools(skills))
 
 
-def to_introspection_tools(skills: Sequence[Skill]) -> list[Any]:
+def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
     """`skill_list` and `skill_describe`, which tell a model about the skills."""
-    return skill_registry().to_introspection_tools(skills)
+    return cast("list[SdkTool]", skill_registry().to_introspection_tools(skills))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -357,7 +369,7 @@ def list_providers() -> list[ProviderName]:
 
 
 def hosted_mcp_tool(
-    server: Any,
+    server: object,
     *,
     require_approval: bool = True,
     risk_levels: Mapping[str, int] | None = None,
@@ -379,7 +391,7 @@ def hosted_mcp_tool(
     return hosted_server(server, name, rules, file, timeout_ms_from(os.environ))
 
 
-def answer_tool(profile: str = "answer") -> Any:
+def answer_tool(profile: str = "answer") -> "SdkFunctionTool":
     """The answering server's use case as a tool; `profile` is the name of one of the server's tools."""
     from openai_responses_mcp.agents.adapters.sdk.answering_tool import answering_tool
 

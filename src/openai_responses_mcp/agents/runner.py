@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision, ResumeToken
@@ -18,9 +17,9 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.runs.book import RunBook
-from openai_responses_mcp.agents.runs.models import Extensions, Resumption, RunEvent, RunOptions, RunStatus, RunSummary
+from openai_responses_mcp.agents.runs.models import Extensions, Resumption, RunOptions, RunStatus, RunSummary
 from openai_responses_mcp.agents.runs.ports import AgentEngine
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.starting import StartRun
 from openai_responses_mcp.agents.runs.watching import WatchRuns
@@ -48,7 +47,7 @@ class AgentRunner:
     # -----------------------------------------------------------------------------------------------------------------
     # Running
 
-    async def run(self, agent: Any, input: Any, options: RunOptions | None = None) -> RunResult:
+    async def run(self, agent: object, input: object, options: RunOptions | None = None) -> RunResult:
         if _checked(options).stream:
             return await _result_of(self.stream_with_raw(agent, input, options))
         extensions = _extensions_of(agent, options)
@@ -56,7 +55,7 @@ class AgentRunner:
             return await self._parts.resume.run(resumption)
         return await self._parts.start.run(agent, input, options, extensions)
 
-    def run_sync(self, agent: Any, input: Any, options: RunOptions | None = None) -> RunResult:
+    def run_sync(self, agent: object, input: object, options: RunOptions | None = None) -> RunResult:
         """`run` where no event loop is running."""
         try:
             asyncio.get_running_loop()
@@ -64,7 +63,9 @@ class AgentRunner:
             return asyncio.run(self.run(agent, input, options))
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "run_sync is for code without an event loop; await run instead")
 
-    async def run_stream(self, agent: Any, input: Any, options: RunOptions | None = None) -> AsyncIterator[RunEvent]:
+    async def run_stream(
+        self, agent: object, input: object, options: RunOptions | None = None
+    ) -> AsyncIterator[RunEvent]:
         """Broken stream: `AGENTS-E-STREAM`. The last event carries the `RunResult`."""
         async with aclosing(self.stream_with_raw(agent, input, options)) as events:
             async for _, event in events:
@@ -72,8 +73,8 @@ class AgentRunner:
                     yield event
 
     def stream_with_raw(
-        self, agent: Any, input: Any, options: RunOptions | None = None
-    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        self, agent: object, input: object, options: RunOptions | None = None
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """The same, with the SDK's own event next to each; one that callers of `run_stream` do not see is `raw`."""
         _checked(options)
         extensions = _extensions_of(agent, options)
@@ -95,7 +96,7 @@ class AgentRunner:
         return await self._parts.approvals.submit_decision(approval_id, decision, comment)
 
     async def resume_run(
-        self, run_id: str, token: str | None = None, *, agent: Any = None, options: RunOptions | None = None
+        self, run_id: str, token: str | None = None, *, agent: object = None, options: RunOptions | None = None
     ) -> RunResult:
         """`agent` and `options` are needed only in another process than the one that started the run.
 
@@ -110,7 +111,7 @@ class AgentRunner:
         *,
         decision: HumanDecision = "approve",
         comment: str | None = None,
-        agent: Any = None,
+        agent: object = None,
         options: RunOptions | None = None,
     ) -> RunResult:
         """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
@@ -151,13 +152,13 @@ class AgentRunner:
     async def verify_execution_logs(self) -> LogVerification:
         return await self._parts.audit.verify()
 
-    async def status(self, agent: Any = None) -> AgentsStatus:
+    async def status(self, agent: object = None) -> AgentsStatus:
         """How this runner is set up, with the tools of the agent given, else of all whose runs are not over."""
         agents = [agent] if agent is not None else self._parts.book.agents
         tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyGuard())]
         return await self._parts.diagnosis.status(tools)
 
-    async def doctor(self, agent: Any = None, *, skills: Sequence[str] = ()) -> DoctorReport:
+    async def doctor(self, agent: object = None, *, skills: Sequence[str] = ()) -> DoctorReport:
         """Whether provider, store, folders of skills and the agent's MCP servers are there and answer."""
         return await self._parts.diagnosis.doctor(servers=getattr(agent, "mcp_servers", ()), skills=skills)
 
@@ -175,7 +176,7 @@ def _checked(options: RunOptions | None) -> RunOptions:
     return options or RunOptions()
 
 
-def _sdk_of(options: RunOptions | None) -> Mapping[str, Any]:
+def _sdk_of(options: RunOptions | None) -> Mapping[str, object]:
     """What a run that goes on is given again."""
     if _checked(options).extensions is not None:
         message = "A run goes on under the rules that it was started with: give options without extensions"
@@ -183,14 +184,14 @@ def _sdk_of(options: RunOptions | None) -> Mapping[str, Any]:
     return _checked(options).sdk
 
 
-def _resumption_in(extensions: Extensions, agent: Any, options: RunOptions | None) -> Resumption | None:
+def _resumption_in(extensions: Extensions, agent: object, options: RunOptions | None) -> Resumption | None:
     resume = extensions.resume
     if resume is None:
         return None
     return Resumption(None, resume.token, agent, _checked(options).sdk, resume.human_response)
 
 
-async def _result_of(events: AsyncGenerator[tuple[Any, RunEvent], None]) -> RunResult:
+async def _result_of(events: AsyncGenerator[tuple[object, RunEvent], None]) -> RunResult:
     result: RunResult | None = None
     async with aclosing(events):
         async for _, event in events:
@@ -199,7 +200,7 @@ async def _result_of(events: AsyncGenerator[tuple[Any, RunEvent], None]) -> RunR
     return result
 
 
-def _extensions_of(agent: Any, options: RunOptions | None) -> Extensions:
+def _extensions_of(agent: object, options: RunOptions | None) -> Extensions:
     given = (options.extensions if options else None) or Extensions()
     kept = getattr(agent, "extensions", None)
     return given.joined_by(kept) if isinstance(kept, Extensions) else given

@@ -127,4 +127,4 @@ class ResponseCancelled(AnswerWithheld):
 
 
 class TransportClosed(AnsweringError):
-    """Nobody is left to talk to."""
+    """The client has closed the connection."""

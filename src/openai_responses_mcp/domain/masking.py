@@ -46,7 +46,14 @@ class _Look(NamedTuple):
     name: str
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
-        return self.pattern.finditer(text) if any(hint in text for hint in self.hints) else iter(())
+        return self.pattern.finditer(text) if self.may_match(text) else iter(())
+
+    def may_match(self, text: str) -> bool:
+        # A plain loop: most texts are short, and starting a generator takes longer than looking for all the hints.
+        for hint in self.hints:  # noqa: SIM110
+            if hint in text:
+                return True
+        return False
 
 
 _SHAPES = (
@@ -211,9 +218,9 @@ class SecretMask:
         text = replaced(text, (Found(*match.span(), MASK) for match in self._known.matches(text)))
         text = replaced(text, (one._replace(label=MASK) for one in shapes_in(text)))
         small = text.lower()
-        for hints, pattern, replacement in _LIKELY_SECRETS:
-            if any(hint in small for hint in hints):
-                text = pattern.sub(partial(_masked, replacement), text)
+        for look in _LIKELY_SECRETS:
+            if look.may_match(small):
+                text = look.pattern.sub(partial(_masked, look.name), text)
         return text
 
 

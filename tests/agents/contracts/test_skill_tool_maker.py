@@ -35,7 +35,7 @@ def a_skill(schema: dict[str, Any] | None = None) -> LoadedSkill:
 
 
 def test_a_tool_is_called_after_its_skill(maker: SkillToolMaker) -> None:
-    made = maker.skill_tool(a_skill())
+    made: Any = maker.skill_tool(a_skill())
     assert (made.name, made.description) == ("skill_writer", "Writes letters.")
 
 
@@ -45,4 +45,5 @@ def test_a_skill_whose_schema_cannot_be_used_gives_no_tool(maker: SkillToolMaker
 
 
 def test_two_tools_tell_about_skills(maker: SkillToolMaker) -> None:
-    assert [made.name for made in maker.introspection_tools([], [])] == ["skill_list", "skill_describe"]
+    tools: Any = maker.introspection_tools([], [])
+    assert [made.name for made in tools] == ["skill_list", "skill_describe"]

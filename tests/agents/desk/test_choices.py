@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.desk.choices import MOST_CHOICES, Choice, choices_in, read_json
+from openai_responses_mcp.agents.approvals.standing import StandingTerms
+from openai_responses_mcp.agents.desk.choices import MOST_CHOICES, Choice, choices_in, read_json, revocation_in
 from openai_responses_mcp.agents.errors import AgentsError
 
 FINE = {"approval_id": "apr_1", "decision": "approve"}
@@ -13,6 +14,19 @@ FINE = {"approval_id": "apr_1", "decision": "approve"}
 def test_choices_are_read() -> None:
     given = {"decisions": [FINE, {"approval_id": "apr_2", "decision": "deny", "comment": "no"}]}
     assert choices_in(given) == [Choice("apr_1", "approve"), Choice("apr_2", "deny", "no")]
+
+
+def test_terms_are_read() -> None:
+    given = {**FINE, "from_now_on": {"for_seconds": 3600, "same_arguments": True}}
+    terms = StandingTerms(for_seconds=3600, same_arguments=True)
+    assert choices_in({"decisions": [given]}) == [Choice("apr_1", "approve", None, terms)]
+
+
+def test_a_revocation_is_read() -> None:
+    assert revocation_in({"standing_id": "sta_1"}) == "sta_1"
+    for body in (None, {}, {"standing_id": ""}, {"standing_id": 1}, {"standing_id": "s", "more": 1}):
+        with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID"):
+            revocation_in(body)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +47,14 @@ def test_choices_are_read() -> None:
         {"decisions": [{"approval_id": "apr_1", "decision": "allow"}]},
         {"decisions": [{"approval_id": "apr_1", "decision": ["approve"]}]},
         {"decisions": [{**FINE, "comment": 1}]},
+        {"decisions": [{**FINE, "from_now_on": {}}]},
+        {"decisions": [{**FINE, "from_now_on": True}]},
+        {"decisions": [{**FINE, "from_now_on": {"always": 1}}]},
+        {"decisions": [{**FINE, "from_now_on": {"always": True, "for_session": True}}]},
+        {"decisions": [{**FINE, "from_now_on": {"always": True, "same_arguments": "no"}}]},
+        {"decisions": [{**FINE, "from_now_on": {"for_seconds": "3600"}}]},
+        {"decisions": [{**FINE, "from_now_on": {"always": True, "self": 1}}]},
+        {"decisions": [{**FINE, "decision": "deny", "from_now_on": {"always": True}}]},
         {"decisions": [FINE, FINE]},
         {"decisions": [{**FINE, "approval_id": f"apr_{number}"} for number in range(MOST_CHOICES + 1)]},
     ],

@@ -1,11 +1,14 @@
 """The desk on stores without a database: what a person sees, what becomes of their decisions."""
 
+from typing import Any
+
 import pytest
 
+from openai_responses_mcp.agents.approvals.standing import StandingTerms
 from openai_responses_mcp.agents.audit.log import AuditEntry
 from openai_responses_mcp.agents.composition import Stores, desk_on
 from openai_responses_mcp.agents.desk.choices import Choice
-from openai_responses_mcp.agents.desk.desk import RECORDS_AT_ONCE, Desk
+from openai_responses_mcp.agents.desk.desk import RECORDS_AT_ONCE
 from tests.agents.desk.asking import Asker
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, code_of
@@ -17,7 +20,7 @@ def stores(clock: FakeClock) -> Stores:
 
 
 @pytest.fixture
-def desk(stores: Stores) -> Desk:
+def desk(stores: Stores) -> Any:
     return desk_on(stores)
 
 
@@ -26,13 +29,13 @@ def asker(stores: Stores) -> Asker:
     return Asker(stores)
 
 
-async def test_what_waits_is_listed_oldest_first(desk: Desk, asker: Asker) -> None:
+async def test_what_waits_is_listed_oldest_first(desk: Any, asker: Asker) -> None:
     assert await desk.waiting() == {"waiting": []}
     asked = [await asker.ask({"path": name}) for name in "ab"]
     assert await desk.waiting() == {"waiting": [request.approval_id for request in asked]}
 
 
-async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Desk, asker: Asker) -> None:
+async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Any, asker: Asker) -> None:
     change = 'description: "Read." is now "Write."'
     request = await asker.ask({"path": "a.txt", "text": "hi"}, reason="it writes", definition_change=change)
     told = await desk.request(request.approval_id)
@@ -43,12 +46,12 @@ async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Desk, ask
     assert (told["tool_description"], told["status"]) == ("Write a file.", "pending")
 
 
-async def test_a_request_of_an_unknown_run_is_told_too(stores: Stores, desk: Desk) -> None:
+async def test_a_request_of_an_unknown_run_is_told_too(stores: Stores, desk: Any) -> None:
     request = await Asker(stores, agent_name="").ask()
     assert (await desk.request(request.approval_id))["agent_name"] == ""
 
 
-async def test_nothing_in_it_is_invisible(desk: Desk, asker: Asker) -> None:
+async def test_nothing_in_it_is_invisible(desk: Any, asker: Asker) -> None:
     hidden = "a\u202eb\u200bc\x1bd\ufe0fe"
     request = await asker.ask({hidden: [hidden]}, reason=hidden, prompt=hidden, name=hidden, description=hidden)
     told = await desk.request(request.approval_id)
@@ -58,7 +61,7 @@ async def test_nothing_in_it_is_invisible(desk: Desk, asker: Asker) -> None:
     assert not any(letter in text for text in texts for letter in "\u202e\u200b\x1b\ufe0f")
 
 
-async def test_several_are_decided_each_by_itself(desk: Desk, asker: Asker) -> None:
+async def test_several_are_decided_each_by_itself(desk: Any, asker: Asker) -> None:
     one, two = [(await asker.ask()).approval_id for _ in range(2)]
     told = await desk.decide([Choice(one, "approve", "fine"), Choice("apr_none", "deny"), Choice(two, "deny")])
     first, missing, last = told["decided"]
@@ -72,25 +75,25 @@ async def test_several_are_decided_each_by_itself(desk: Desk, asker: Asker) -> N
     assert (await asker.controller.get(one)).request.comment == "fine"
 
 
-async def test_the_token_is_the_one_that_resumes(desk: Desk, asker: Asker) -> None:
+async def test_the_token_is_the_one_that_resumes(desk: Any, asker: Asker) -> None:
     approval_id = (await asker.ask()).approval_id
     (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
     assert set(told["token"]) == {"token", "run_id", "expires_at", "status"}
     assert (await asker.controller.check_token(told["token"]["token"])).request.approval_id == approval_id
 
 
-async def test_nobody_decides_twice(desk: Desk, asker: Asker) -> None:
+async def test_nobody_decides_twice(desk: Any, asker: Asker) -> None:
     approval_id = (await asker.ask()).approval_id
     await desk.decide([Choice(approval_id, "deny")])
     (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
     assert told["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
 
 
-async def test_a_request_that_is_not_there_is_an_error(desk: Desk) -> None:
+async def test_a_request_that_is_not_there_is_an_error(desk: Any) -> None:
     assert await code_of(desk.request("apr_none")) == "AGENTS-E-APPROVAL-NOT-FOUND"
 
 
-async def test_the_log_comes_newest_first_and_in_parts(desk: Desk, asker: Asker) -> None:
+async def test_the_log_comes_newest_first_and_in_parts(desk: Any, asker: Asker) -> None:
     count = RECORDS_AT_ONCE + 5
     for number in range(count):
         await asker.audit.record(AuditEntry("run_1", f"c{number}", "decision", "allow", "look"))
@@ -103,17 +106,45 @@ async def test_the_log_comes_newest_first_and_in_parts(desk: Desk, asker: Asker)
     assert (await desk.log(before=1))["records"] == []
 
 
-async def test_a_call_without_an_outcome_is_unknown(desk: Desk, asker: Asker) -> None:
+async def test_a_call_without_an_outcome_is_unknown(desk: Any, asker: Asker) -> None:
     await asker.audit.record(AuditEntry("run_1", "c1", "started", "started", "look", arguments={"a": "\u202e"}))
     (record,) = (await desk.log())["records"]
     assert record["decision"] == "outcome unknown"
     assert record["arguments"] == '{\n  "a": "\\u202e"\n}'
 
 
-async def test_the_log_is_verified(desk: Desk, asker: Asker) -> None:
+async def test_the_log_is_verified(desk: Any, asker: Asker) -> None:
     await asker.ask()
     assert (await desk.verify())["is_intact"] is True
     await asker.audit.record(AuditEntry("run_1", "c9", "started", "started", "look\u202e"))
     found = await desk.verify()
     assert found["is_intact"] is False
     assert "\\u202e" in found["findings"][0]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Standing approvals
+
+
+async def test_an_approval_can_hold_from_now_on_and_be_revoked(desk: Any, asker: Asker) -> None:
+    one, two = [(await asker.ask()).approval_id for _ in range(2)]
+    await desk.decide([Choice(one, "approve", "fine", StandingTerms(for_seconds=3600))])
+    await desk.decide([Choice(two, "approve", None, StandingTerms(for_session=True, same_arguments=True))])
+    first, second = (await desk.standing())["standing"]
+    assert (first["tool_name"], first["comment"], first["made_in"]) == ("files/write_file", "fine", "run_1")
+    assert (first["is_for_session"], first["is_for_same_arguments"]) == (False, False)
+    assert first["expires_at"].startswith("2026-11-16T10:00:00")
+    assert (second["is_for_session"], second["is_for_same_arguments"], second["expires_at"]) == (True, True, None)
+    assert (await desk.revoke(first["standing_id"]))["revoked"]["standing_id"] == first["standing_id"]
+    assert [one["standing_id"] for one in (await desk.standing())["standing"]] == [second["standing_id"]]
+    assert await code_of(desk.revoke(first["standing_id"])) == "AGENTS-E-APPROVAL-INVALID"
+    events = [record["event"] for record in (await desk.log())["records"]]
+    assert (events.count("standing_made"), events.count("standing_ended")) == (2, 1)
+
+
+async def test_what_was_decided_before_allows_nothing_from_now_on(desk: Any, asker: Asker) -> None:
+    approval_id = (await asker.ask()).approval_id
+    await desk.decide([Choice(approval_id, "deny")])
+    (told,) = (await desk.decide([Choice(approval_id, "approve", None, StandingTerms(always=True))]))["decided"]
+    assert told["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
+    assert await desk.standing() == {"standing": []}

@@ -212,7 +212,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 async def doctor(*arguments: str) -> int:
     """In a thread, because the command runs an event loop of its own."""
-    return await asyncio.wait_for(asyncio.to_thread(doctor_command.main, arguments), 15)
+    return await asyncio.wait_for(asyncio.to_thread(doctor_command.main, arguments), 30)
 
 
 async def test_the_command_looks_at_everything_it_is_given(

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.gate.call_table import Permit
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.models import Decision, GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
@@ -37,7 +37,7 @@ class JudgeByArguments(Judge):
     """Says what the call itself asks for."""
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
-        return GateDecision(request.args["verdict"], 1, "")
+        return GateDecision(cast(Decision, request.args["verdict"]), 1, "")
 
 
 @dataclass
@@ -111,8 +111,8 @@ class SideBySide:
             if call.call_id in self.known:
                 planned.is_broken_off = True
                 break
-            self.known[call.call_id] = Known(planned, dict(call.args))
-            planned.verdicts[call.call_id] = call.args["verdict"]
+            self.known[call.call_id] = Known(planned, {name: str(value) for name, value in call.args.items()})
+            planned.verdicts[call.call_id] = str(call.args["verdict"])
         verdicts = set(planned.verdicts.values())
         expected = ""
         if planned.is_broken_off:

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from openai_responses_mcp.agents.runs.results import RunEvent
 from tests.agents.fake_engine import FakeAgent, FakeCall
-from tests.agents.fakes import ASK, DENY, collected, within
+from tests.agents.fakes import ASK, DENY, collected, last_result, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
@@ -21,13 +22,13 @@ async def test_a_stream_shows_text_calls_and_the_end() -> None:
     assert events[1].tool_call.output == "saw here"
     assert events[2].delta == "all good"
     assert events[3].final_output == "all good"
-    assert events[3].result.output_text == "all good"
+    assert last_result(events).output_text == "all good"
 
 
 async def test_a_streamed_call_waits_for_a_human_and_is_resumed() -> None:
     scene = Scene([LOOK, PAY], "all good")
     events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
-    paused = events[-1].result
+    paused = last_result(events)
     assert (events[-1].type, events[-1].final_output, scene.ran) == ("interrupted", None, [])
     result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert result.output_text == "all good"
@@ -40,7 +41,7 @@ async def test_a_streamed_handoff_waits_for_a_human() -> None:
     scene.agent.handoffs = [second]
     scene.judge.on("Second", ASK)
     events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
-    paused = events[-1].result
+    paused = last_result(events)
     assert [one.tool_name for one in paused.interruptions] == ["Second"]
     result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert result.output_text == "second here"
@@ -57,17 +58,17 @@ async def test_a_stream_resumes_a_paused_run() -> None:
     paused = await scene.paused()
     events = await resumed(scene, paused, "but not again this month")
     assert [event.type for event in events] == ["tool_output", "text_delta", "final_output"]
-    assert (events[-1].result.run_id, events[-1].final_output) == (paused.run_id, "all good")
+    assert (last_result(events).run_id, events[-1].final_output) == (paused.run_id, "all good")
     assert scene.ran == ["pay 5"]
     assert "but not again this month" in str(scene.engine.heard[-1])
-    assert events[-1].result.usage.requests == 2
+    assert last_result(events).usage.requests == 2
 
 
 async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
     scene = Scene(PAY, FakeCall("pay", {"amount": 6}, "p-2"))
     events = await resumed(scene, await scene.paused())
     assert events[-1].type == "interrupted"
-    assert [one.tool_call_id for one in events[-1].result.interruptions] == ["p-2"]
+    assert [one.tool_call_id for one in last_result(events).interruptions] == ["p-2"]
     assert scene.ran == ["pay 5"]
 
 
@@ -78,8 +79,8 @@ async def test_a_stream_resumes_a_run_that_waited_at_a_handoff() -> None:
     scene.agent.handoffs = [second]
     scene.judge.on("Second", ASK)
     events = await resumed(scene, await scene.paused(), "go ahead")
-    assert (events[-1].final_output, events[-1].result.last_agent) == ("second here", second)
-    assert events[-1].result.usage.requests == 2
+    assert (events[-1].final_output, last_result(events).last_agent) == ("second here", second)
+    assert last_result(events).usage.requests == 2
 
 
 async def test_a_stream_cannot_resume_with_a_used_token() -> None:

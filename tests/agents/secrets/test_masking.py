@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
+from openai_responses_mcp.agents.secrets.fields import secret_texts
+from openai_responses_mcp.agents.secrets.masking import Masking
 
 ENVIRON = {
     "OPENAI_API_KEY": "very-private-value",
@@ -62,7 +63,7 @@ def test_what_is_shown_can_be_shown_again() -> None:
 def test_a_field_that_only_begins_like_a_label_is_hidden() -> None:
     known = schema(password={"type": "string"})
     for text in ("‹x› hunter2", "‹hunter2", "hunter2›", "‹a›‹b›"):
-        assert Masking({}).shown({"password": text}, known)["password"].startswith("‹password, ")
+        assert str(Masking({}).shown({"password": text}, known)["password"]).startswith("‹password, ")
 
 
 def test_what_is_shown_is_valid_json_without_losing_anything() -> None:

@@ -181,7 +181,7 @@ async def test_allowed_tools_are_kept_and_never_acted_upon() -> None:
     (skill,) = [one for one in await load_skills(GOOD) if one.name == "summarise-report"]
     assert skill.front_matter is not None
     assert skill.front_matter["allowed-tools"] == "Bash(rm:*) Read"
-    (tool,) = to_tools([skill])
+    tool: Any = to_tools([skill])[0]
     assert "rm" not in f"{tool.params_json_schema} {tool.needs_approval} {tool.traits}"
 
 
@@ -212,5 +212,5 @@ async def test_tags_that_are_no_texts_are_none(tmp_path: Path) -> None:
 
 
 def test_the_extractor_builds_introspection_tools_from_manifests_alone() -> None:
-    tools = skill_registry()._extractor.build_introspection_tools([SkillManifest("a", "Does a.")])
+    tools: Any = skill_registry()._extractor.build_introspection_tools([SkillManifest("a", "Does a.")])
     assert [tool.name for tool in tools] == ["skill_list", "skill_describe"]

@@ -1,6 +1,6 @@
 """What was cancelled here is cancelled at the API too, so that nothing more is billed.
 
-It happens behind the back of whoever cancelled: they need not wait for it. A response whose id is not known yet is
+Whoever cancelled need not wait for it. A response whose id is not known yet is
 cancelled as soon as it is.
 """
 
@@ -26,14 +26,14 @@ class Farewells:
         self._tasks: set[asyncio.Task[bool]] = set()
 
     def say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
-        """Stop to read, and cancel the response if asked to. Its listeners hear nothing more."""
+        """Stop reading, and cancel the response if asked to. Its listeners hear nothing more."""
         run.silence()
         task = asyncio.ensure_future(self._say(run, reading, cancels=cancels))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def wait(self, seconds: float) -> bool:
-        """Until all is said, but not longer than that. Whether what was under way has been cancelled."""
+        """Wait at most that long. Says whether everything that was under way has been cancelled."""
         if not self._tasks:
             return True
         said, unsaid = await asyncio.wait(self._tasks, timeout=seconds)
@@ -75,4 +75,4 @@ async def _stopped(reading: "asyncio.Future[object]") -> None:
     reading.cancel()
     await asyncio.wait({reading})
     if not reading.cancelled():
-        reading.exception()  # Seen, and of no interest to anybody.
+        reading.exception()  # Looked at, so that asyncio does not complain.

@@ -123,7 +123,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api.prepare()
 
     async def settle(self) -> bool:
-        """Wait until what was cancelled here is cancelled at the API too, and not too long. Whether it is."""
+        """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is."""
         return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ class OpenAIResponsesGateway(LLMGateway):
             if progress is not None and on_progress is not None:
                 on_progress(progress)
 
-        async with self._attempt() as deadline, self._api.asked(body) as stream:
+        async with self._attempt() as deadline, self._api.asked(body, skips_words=True) as stream:
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:

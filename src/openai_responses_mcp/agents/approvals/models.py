@@ -1,10 +1,10 @@
-"""What a person is asked, and the token that their decision gives."""
+"""What a person is asked, the token that their decision gives, and what they allow from now on."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 HumanDecision = Literal["approve", "deny"]
 ApprovalStatus = Literal["pending", "approved", "denied"]
@@ -27,7 +27,7 @@ class HumanApprovalRequest:
     tool_call_id: str = ""
     tool_name: str = ""
     tool_kind: ToolKind = "function"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     risk_level: int = 1
     reason: str = ""
     comment: str | None = None
@@ -45,3 +45,37 @@ class ResumeToken:
     run_id: str
     expires_at: str
     status: TokenStatus = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """A tool with this definition is allowed from now on, for any arguments unless `arguments_hash` says which.
+
+    Without `session_id` it holds in every session, without `expires_at` until it is revoked. `made_from` is the
+    approval behind it, and `made_in` the run of that.
+    """
+
+    standing_id: str
+    tool_kind: ToolKind
+    tool_name: str
+    definition_hash: str
+    created_at: str
+    made_from: str
+    made_in: str
+    arguments_hash: str | None = None
+    session_id: str | None = None
+    expires_at: str | None = None
+    comment: str = ""
+    ended_at: str | None = None
+    ended_because: str = ""
+
+    @property
+    def holds(self) -> str:
+        """For how long, in words."""
+        if self.expires_at is not None:
+            return f"until {self.expires_at[:19]}Z"
+        return "always" if self.session_id is None else "for its session"
+
+    def __str__(self) -> str:
+        arguments = "with the same arguments" if self.arguments_hash else "with any arguments"
+        return f"a standing approval allows it {self.holds}, {arguments} ({self.standing_id})"

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.calls import ToolKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +103,24 @@ class DecisionBook(Protocol):
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
         """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""
+        ...
+
+
+class StandingStore(Protocol):
+    """Any text can be stored."""
+
+    async def create(self, standing: StandingApproval) -> None: ...
+
+    async def get(self, standing_id: str) -> StandingApproval | None:
+        """Also one that has ended."""
+        ...
+
+    async def list_standing(
+        self, tool_kind: ToolKind | None = None, tool_name: str | None = None
+    ) -> list[StandingApproval]:
+        """Those that nobody has ended, oldest first; of one tool where it is named."""
+        ...
+
+    async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
+        """One atomic step; False when there is none, or somebody else was first."""
         ...

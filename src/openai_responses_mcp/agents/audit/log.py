@@ -6,10 +6,10 @@ can write to the store can also write a whole new chain; only a head that is kep
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.audit.heads import misfit_of_log
 from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, LogVerification
@@ -18,6 +18,7 @@ from openai_responses_mcp.agents.audit.verifying import facts_to_accept, verific
 from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.secrets.masking import Masking
 
@@ -42,7 +43,7 @@ class AuditEntry:
     tool_kind: str = ""
     risk_level: int | None = None
     reason: str = ""
-    arguments: Mapping[str, Any] | None = None
+    arguments: JsonObject | None = None
     comment: str = ""
 
 
@@ -102,6 +103,10 @@ class AuditLog:
         await self._write_backlog()
         return self._masked(entry)
 
+    async def record_for_sure(self, entry: AuditEntry) -> None:
+        """For what must not be without its record: raises `StoreUnavailable` in both modes."""
+        await self._store.append(await self.prepared(entry))
+
     async def flush(self) -> None:
         """Try again to write what is left. A store that is still unreachable is not reported again."""
         try:
@@ -160,7 +165,7 @@ class AuditLog:
             tool_kind=entry.tool_kind,
             risk_level=entry.risk_level,
             reason=mask.text(entry.reason),
-            arguments=mask.value(entry.arguments or {}),
+            arguments=mask.mapping(entry.arguments or {}),
             comment=mask.text(entry.comment),
         )
 

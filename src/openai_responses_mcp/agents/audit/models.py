@@ -1,8 +1,9 @@
 """One record of the audit log, a place in the log, and what a check of the whole log found."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from openai_responses_mcp.agents.json_values import JsonObject
 
 LOSS_ACCEPTED = "loss_accepted"
 
@@ -20,7 +21,7 @@ class ExecutionLog:
     tool_kind: str = ""
     risk_level: int | None = None
     reason: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     comment: str = ""
     sequence: int = 0
     previous_hash: str = ""

@@ -4,12 +4,12 @@ An acceptance is a record like any other. It says how many records there were an
 covers these and nothing that happens to them later.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openai_responses_mcp.agents.audit.chain import fingerprint, first_break, hash_of
 from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, LogVerification
 from openai_responses_mcp.agents.audit.story import contradictions
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 def verification(logs: Sequence[ExecutionLog], head_finding: Finding | None, uncovered: str) -> LogVerification:
@@ -28,7 +28,7 @@ def verification(logs: Sequence[ExecutionLog], head_finding: Finding | None, unc
     )
 
 
-def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> Mapping[str, Any]:
+def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:
     return {"records": len(logs), "fingerprint": fingerprint(logs), "findings": list(found.findings)}
 
 

@@ -4,6 +4,8 @@ Nothing is kept here. Every look is a look at the store, where workers ask and o
 """
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.models import ResumeToken
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.desk.choices import Choice
@@ -12,6 +14,7 @@ from openai_responses_mcp.agents.desk.views import (
     error_view,
     record_view,
     request_view,
+    standing_view,
     token_view,
     verification_view,
 )
@@ -22,8 +25,11 @@ RECORDS_AT_ONCE = 100
 
 
 class Desk:
-    def __init__(self, approvals: ApprovalController, runs: RunStateStore, audit: AuditLog) -> None:
+    def __init__(
+        self, approvals: ApprovalController, standing: StandingApprovals, runs: RunStateStore, audit: AuditLog
+    ) -> None:
         self._approvals = approvals
+        self._standing = standing
         self._runs = runs
         self._audit = audit
 
@@ -45,10 +51,28 @@ class Desk:
 
     async def _decide(self, choice: Choice) -> View:
         try:
-            token = await self._approvals.submit_decision(choice.approval_id, choice.decision, choice.comment)
+            token = await self._submit(choice)
         except AgentsError as exc:
             return {"error": error_view(exc)}
         return {"decision": choice.decision, "token": token_view(token)}
+
+    async def _submit(self, choice: Choice) -> ResumeToken:
+        approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
+        if terms is None:
+            return await self._approvals.submit_decision(approval_id, choice.decision, comment)
+        return (await approve_from_now_on(self._approvals, self._standing, approval_id, terms=terms, comment=comment))[
+            0
+        ]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Standing approvals
+
+    async def standing(self) -> View:
+        """Those that hold now, oldest first."""
+        return {"standing": [standing_view(one) for one in await self._standing.list()]}
+
+    async def revoke(self, standing_id: str) -> View:
+        return {"revoked": standing_view(await self._standing.revoke(standing_id))}
 
     # -----------------------------------------------------------------------------------------------------------------
     # The log

@@ -1,16 +1,15 @@
 """What the page shows, as JSON: every text is one in which nothing is invisible, and nothing of it is ever markup."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, ResumeToken
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, ResumeToken, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 
-View = dict[str, Any]
+View = dict[str, JsonValue]
 
 
 def request_view(request: HumanApprovalRequest, agent_name: str) -> View:
@@ -58,19 +57,35 @@ def token_view(token: ResumeToken) -> View:
     return asdict(token)
 
 
+def standing_view(standing: StandingApproval) -> View:
+    return _revealed(
+        {
+            "standing_id": standing.standing_id,
+            "tool_name": standing.tool_name,
+            "tool_kind": standing.tool_kind,
+            "made_in": standing.made_in,
+            "created_at": standing.created_at,
+            "expires_at": standing.expires_at,
+            "is_for_session": standing.session_id is not None,
+            "is_for_same_arguments": standing.arguments_hash is not None,
+            "comment": standing.comment,
+        }
+    )
+
+
 def error_view(error: AgentsError) -> View:
     return {"code": error.code, "message": revealed(error.message)}
 
 
-def json_view(value: Mapping[str, Any]) -> str:
+def json_view(value: JsonObject) -> str:
     return revealed_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _revealed(facts: Mapping[str, Any]) -> View:
+def _revealed(facts: JsonObject) -> View:
     return {str(key): _revealed_value(value) for key, value in facts.items()}
 
 
-def _revealed_value(value: Any) -> Any:
+def _revealed_value(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
         return revealed(value)
     if isinstance(value, list | tuple):

@@ -7,7 +7,6 @@ not fine, what to do next.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.agents.audit.models import LogVerification
 from openai_responses_mcp.agents.calls import ToolDescription
@@ -16,6 +15,7 @@ from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PROFILES
+from openai_responses_mcp.agents.providers.models import ModelList
 from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ProviderSpec
@@ -130,7 +130,7 @@ async def _server(server: McpProbe) -> list[Finding]:
     return [Finding("ok", what, f"{len(tools)} tools")]
 
 
-def _reachability(spec: ProviderSpec, models: Any) -> Finding:
+def _reachability(spec: ProviderSpec, models: ModelList) -> Finding:
     what = f"{spec.name} API"
     if models.source == "live":
         return Finding("ok", what, f"answers, {len(models)} models")
@@ -144,7 +144,7 @@ def _reachability(spec: ProviderSpec, models: Any) -> Finding:
     return Finding("FAIL", what, f"no list of models: {models.reason} ({models.detail})", step)
 
 
-def _model(spec: ProviderSpec, model: str | None, models: Any) -> Finding:
+def _model(spec: ProviderSpec, model: str | None, models: ModelList) -> Finding:
     if model is None:
         known = f", such as {models[0]}" if models.source == "live" else ""
         return Finding("FAIL", "model", "none is chosen", f"set {spec.model_variable}{known}")

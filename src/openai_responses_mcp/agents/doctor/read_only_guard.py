@@ -1,11 +1,11 @@
 """A guard for reading an agent's tools without running anything."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
 class ReadOnlyGuard(TurnGuard):
@@ -18,19 +18,19 @@ class ReadOnlyGuard(TurnGuard):
     def refuse(self, error: AgentsError) -> AgentsError:
         return error
 
-    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         raise _nothing_runs()
 
     def is_waiting(self, call_id: str) -> bool:
         return True
 
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         raise _nothing_runs()
 
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
         raise _nothing_runs()
 
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         raise _nothing_runs()
 
     def result_of(self, call_id: str) -> ToolCallResult | None:

@@ -6,11 +6,11 @@ when exactly those that wait for a human have an approval.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.gate.call_states import CallEvent, CallState, next_state
 from openai_responses_mcp.agents.gate.models import CallToApprove
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
 
 _NO_TOOL = ToolDescription("", "function")
 _WAITS_FOR_A_PAUSE = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
@@ -28,7 +28,7 @@ class Permit:
     def of(cls, call: PlannedCall) -> "Permit":
         return cls(call.call_id, arguments_hash(call.args), call.tool.definition_hash)
 
-    def fits(self, tool: ToolDescription, args: Mapping[str, Any]) -> bool:
+    def fits(self, tool: ToolDescription, args: JsonObject) -> bool:
         return self.arguments_hash == arguments_hash(args) and self.definition_hash == tool.definition_hash
 
 
@@ -68,7 +68,7 @@ class CallTable:
     # -----------------------------------------------------------------------------------------------------------------
     # Over a pause
 
-    def saved(self) -> list[dict[str, Any]]:
+    def saved(self) -> list[dict[str, JsonValue]]:
         return [
             {
                 "permit": asdict(call.permit),
@@ -78,7 +78,7 @@ class CallTable:
             for call in self
         ]
 
-    def restore(self, saved: Sequence[Mapping[str, Any]], approved: Sequence[Permit]) -> None:
+    def restore(self, saved: Sequence[OwnJson], approved: Sequence[Permit]) -> None:
         for fields in saved:
             call = _call(Permit(**fields["permit"]), CallState(fields["state"]))
             call.result = ToolCallResult(**fields["result"]) if fields["result"] else None

@@ -9,14 +9,13 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.models import ToolCallRequest
 from openai_responses_mcp.agents.gate.texts import texts_of_call, texts_of_output
 
-Rule = str | re.Pattern[str] | Callable[[Any], Any]
+Rule = str | re.Pattern[str] | Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +55,19 @@ def create_guardrails_template(
     return AgentGuardrails(tuple(input_rules), tuple(output_rules), tuple(tool_rules))
 
 
-def guardrails_of(agent: Any) -> AgentGuardrails:
+def guardrails_of(agent: object) -> AgentGuardrails:
     kept = getattr(agent, "guardrails", None)
     return kept if isinstance(kept, AgentGuardrails) else NO_GUARDRAILS
 
 
-async def _check(stage: str, rules: Sequence[Rule], subject: Any, texts: Sequence[str]) -> None:
+async def _check(stage: str, rules: Sequence[Rule], subject: object, texts: Sequence[str]) -> None:
     for rule in rules:
         reason = await _reason_against(rule, subject, texts)
         if reason is not None:
             raise AgentsError("AGENTS-E-GUARDRAIL-DENIED", f"{stage}: {reason}", details={"stage": stage})
 
 
-async def _reason_against(rule: Rule, subject: Any, texts: Sequence[str]) -> str | None:
+async def _reason_against(rule: Rule, subject: object, texts: Sequence[str]) -> str | None:
     if isinstance(rule, str):
         return "a text that must not occur" if any(rule in text for text in texts) else None
     if isinstance(rule, re.Pattern):

@@ -1,11 +1,12 @@
 """What the gate looks at, and what it decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription, ToolKind, is_risk_level
 from openai_responses_mcp.agents.checks import require
+from openai_responses_mcp.agents.json_values import JsonObject
 
 Decision = Literal["allow", "deny", "needs_human"]
 
@@ -27,7 +28,7 @@ class AgentCapabilitySnapshot:
     mcp_capabilities: tuple[McpCapabilitySummary, ...] = ()
 
     @classmethod
-    def of(cls, agent: Any, catalog: Sequence[ToolDescription]) -> "AgentCapabilitySnapshot":
+    def of(cls, agent: object, catalog: Sequence[ToolDescription]) -> "AgentCapabilitySnapshot":
         return cls(
             agent_name=str(getattr(agent, "name", "")),
             tool_names=tuple(tool.name for tool in catalog),
@@ -42,17 +43,21 @@ class AgentCapabilitySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default."""
+    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default.
+
+    `attempt` counts how often this call is judged: one that a human changed is judged again.
+    """
 
     tool_name: str
     tool_kind: ToolKind
-    args: Mapping[str, Any]
+    args: JsonObject
     user_intent: str = ""
     capability_snapshot: AgentCapabilitySnapshot | None = None
     tool_catalog: tuple[ToolDescription, ...] = ()
     target_tool: ToolDescription | None = None
     run_id: str = ""
     tool_call_id: str = ""
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,29 @@
-"""The judge that the gate asks, and the guard that an engine must ask."""
+"""The judge and the standing approvals that the gate asks, and the guard that an engine must ask."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 
 
 class Judge(Protocol):
     """Anything with this method can be given as `safety_agent`."""
 
-    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         """May raise anything. Only a valid verdict counts; anything else is a refusal."""
+        ...
+
+
+class StandingVoice(Protocol):
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        """Why the call is allowed without asking anybody; None where no standing approval says so. The use is recorded.
+
+        `attempt` counts how often the same call is decided. Raises `StoreUnavailable`.
+        """
         ...
 
 
@@ -29,7 +39,7 @@ class TurnGuard(Protocol):
         """Note a refusal and give it back to be raised."""
         ...
 
-    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         """Decide a whole turn. Raises `AgentsError` when any of it is refused; may ask for a pause."""
         ...
 
@@ -37,15 +47,15 @@ class TurnGuard(Protocol):
         """Whether the call may not run yet; also true for a call that was never judged."""
         ...
 
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         """Raises unless exactly this call was let through, once."""
         ...
 
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
         """`error` is what the tool raised; there is an `output` too where that became an answer for the model."""
         ...
 
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         """The call as it may be shown."""
         ...
 

@@ -8,13 +8,14 @@ and when they differ it cannot be told.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.calls import ToolDescription, ToolKind
 from openai_responses_mcp.agents.gate.deciding import STRICTNESS, decide
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.policy.fitting import RuledCall, fits, policy_name
 from openai_responses_mcp.agents.policy.pointers import place_of, value_at
 from openai_responses_mcp.agents.policy.ports import Paths, PolicyStore
@@ -25,6 +26,8 @@ from openai_responses_mcp.domain.masking import MASK
 
 _LABEL = re.compile(r"‹[^‹›]*›")
 _OFFER = "hosted:"
+
+_STANDING = "a standing approval allows it"
 
 # The voices that a policy takes the place of, as `deciding` and `ruling` word them.
 _OWN_VOICE = re.compile(
@@ -106,6 +109,9 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
     ruling = Ruling.of(rule) if rule else None
     new = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)
     recorded = cast(Decision, log.decision)
+    if new.decision == "needs_human" and _STANDING in log.reason:
+        # It would answer again, unless it has ended; the log of the future tells that.
+        return replace(new, decision=recorded, reason=log.reason)
     if STRICTNESS[new.decision] < STRICTNESS[recorded] and _has_other_voices(log.reason):
         # The judge, the tool or the caller would say again what they said.
         return replace(new, decision=recorded, reason=log.reason)
@@ -116,7 +122,7 @@ def _has_other_voices(reason: str) -> bool:
     return not all(_OWN_VOICE.fullmatch(part) for part in reason.split("; "))
 
 
-def is_masked(value: Any) -> bool:
+def is_masked(value: JsonValue) -> bool:
     if isinstance(value, str):
         return MASK in value or _LABEL.search(value) is not None
     if isinstance(value, Mapping):

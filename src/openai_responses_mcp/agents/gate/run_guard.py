@@ -8,8 +8,7 @@ with other arguments, or for the second time.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
@@ -25,8 +24,10 @@ from openai_responses_mcp.agents.gate.models import (
 )
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
 from openai_responses_mcp.agents.policy.profiles import stricter
-from openai_responses_mcp.agents.secrets.masking import Masking, secret_texts
+from openai_responses_mcp.agents.secrets.fields import secret_texts
+from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -78,7 +79,7 @@ class RunGuard(TurnGuard):
     # -----------------------------------------------------------------------------------------------------------------
     # Before
 
-    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         # A turn that waited for a human comes by again when the run goes on. It is decided already.
         fresh = [call for call in calls if self._calls[call.call_id].state not in MAY_START]
         for call in fresh:
@@ -120,7 +121,7 @@ class RunGuard(TurnGuard):
         if decision.decision == "deny":
             raise self.refuse(_denied(request, decision))
 
-    def _request_for(self, agent: Any, call: PlannedCall, catalog: tuple[ToolDescription, ...]) -> ToolCallRequest:
+    def _request_for(self, agent: object, call: PlannedCall, catalog: tuple[ToolDescription, ...]) -> ToolCallRequest:
         return ToolCallRequest(
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
@@ -133,7 +134,7 @@ class RunGuard(TurnGuard):
             tool_call_id=call.call_id,
         )
 
-    async def _evaluate(self, agent: Any, request: ToolCallRequest) -> tuple[GateDecision, AgentsError | None]:
+    async def _evaluate(self, agent: object, request: ToolCallRequest) -> tuple[GateDecision, AgentsError | None]:
         """The decision, and the error to raise where it is a refusal."""
         try:
             decision = await self._gate.evaluate(agent, request, self.context_for(agent))
@@ -142,7 +143,7 @@ class RunGuard(TurnGuard):
             return GateDecision("deny", risk, f"{exc.code}: {exc.message}"), exc
         return decision, _denied(request, decision) if decision.decision == "deny" else None
 
-    def context_for(self, agent: Any) -> GateContext:
+    def context_for(self, agent: object) -> GateContext:
         """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
         rules, own = self.context.guardrails, guardrails_of(agent)
         demands = getattr(agent, "extensions", None)
@@ -160,7 +161,7 @@ class RunGuard(TurnGuard):
         known = self._calls[call.call_id]
         return known.state in MAY_START and known.fits(call)
 
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
+    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         call, known = PlannedCall(call_id, tool, args), self._calls[call_id]
         is_first_start = known.state is not CallState.TAKEN_UP
         if not known.fits(call):
@@ -170,7 +171,7 @@ class RunGuard(TurnGuard):
         if is_first_start:
             await self._record(self._entry(call, "started", "started"))
 
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
+    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
         call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
         if call.state is CallState.SUSPENDED:
             return
@@ -182,7 +183,7 @@ class RunGuard(TurnGuard):
     async def suspend(self, call_id: str) -> None:
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
 
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
+    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         args = self._masking.shown(call.args, call.tool.parameters)
         visible = self._masking.value(output, self._secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
@@ -267,7 +268,7 @@ class RunGuard(TurnGuard):
     # -----------------------------------------------------------------------------------------------------------------
     # Over a pause
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, JsonValue]:
         """What has to outlive a pause besides the run itself, as JSON."""
         return {
             "calls": self._calls.saved(),
@@ -275,7 +276,7 @@ class RunGuard(TurnGuard):
             "secret_texts": self._secret_texts,
         }
 
-    def restore(self, saved: Mapping[str, Any], approved: Sequence[Permit]) -> None:
+    def restore(self, saved: OwnJson, approved: Sequence[Permit]) -> None:
         """Read back what was saved, and let the calls of the pause through if all that were asked about are approved."""
         self._calls.restore(saved["calls"], approved)
         self._offered = set(saved["offered"])

@@ -6,7 +6,6 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
@@ -24,9 +23,7 @@ class SafetyAgent(Judge):
     """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
     `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
 
-    def __init__(
-        self, evaluate: Callable[[Any, ToolCallRequest, PolicyProfile], Any], *, timeout_seconds: float | None = None
-    ) -> None:
+    def __init__(self, evaluate: Callable[..., object], *, timeout_seconds: float | None = None) -> None:
         if not callable(evaluate):
             raise AgentsError("AGENTS-E-RUNNER-CONFIG", "SafetyAgent takes a callable (agent, request, policy)")
         self._evaluate = evaluate
@@ -37,23 +34,23 @@ class SafetyAgent(Judge):
         """For tests: every call has risk 1. Profiles, scopes and `require_approval` still hold."""
         return cls(_allow)
 
-    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         async with asyncio.timeout(self._timeout_seconds):
             return verdict_from(await self._asked(agent, request, policy))
 
-    async def _asked(self, *question: Any) -> Any:
+    async def _asked(self, *question: object) -> object:
         if inspect.iscoroutinefunction(self._evaluate):
             return await self._evaluate(*question)
         verdict = await _on_a_thread_of_its_own(self._evaluate, *question)
         return await verdict if inspect.isawaitable(verdict) else verdict
 
 
-async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
+async def _on_a_thread_of_its_own(judge: Callable[..., object], *args: object) -> object:
     """Not on the loop's own threads: a judge that never returns would keep one of those for good."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Any] = loop.create_future()
+    answer: asyncio.Future[object] = loop.create_future()
 
-    def give(result: Any, failure: Exception | None) -> None:
+    def give(result: object, failure: Exception | None) -> None:
         if answer.done():
             return
         if failure is None:
@@ -76,7 +73,7 @@ async def _on_a_thread_of_its_own(judge: Callable[..., Any], *args: Any) -> Any:
     return await answer
 
 
-async def _allow(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+async def _allow(agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
     return GateDecision("allow", 1, "everything is allowed")
 
 

@@ -6,18 +6,18 @@ The judge is shown what a human would be shown: the call as it will run, with ea
 import asyncio
 import logging
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
-from openai_responses_mcp.agents.calls import ToolDescription
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
 from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice
 from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Policy
@@ -33,11 +33,15 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`."""
+    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`.
+
+    `over_budget` says which budget is used up.
+    """
 
     policy_profile: str | None = None
     require_human_approval: bool = False
     guardrails: AgentGuardrails = NO_GUARDRAILS
+    over_budget: str = ""
 
 
 class SafetyGate:
@@ -50,15 +54,17 @@ class SafetyGate:
         masking: Masking | None = None,
         *,
         rules: PolicyRules | None = None,
+        standing: StandingVoice | None = None,
         limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
         self._masking = masking or Masking()
         self._rules = rules
+        self._standing = standing
         self._limit_seconds = limit_seconds
 
-    async def evaluate(self, agent: Any, request: ToolCallRequest, context: GateContext) -> GateDecision:
+    async def evaluate(self, agent: object, request: ToolCallRequest, context: GateContext) -> GateDecision:
         """Raises `AGENTS-E-GATE-EVAL` without a usable verdict and `AGENTS-E-GUARDRAIL-DENIED` before asking for one."""
         tool = request.target_tool
         if tool is None:
@@ -70,7 +76,27 @@ class SafetyGate:
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, GateDecision("deny", tool.own_risk, ""), profile, ruling=ruling)
         verdict = await self._verdict(agent, self._shown(request, tool), profile)
-        return decide(tool, verdict, profile, ruling=ruling, require_human_approval=context.require_human_approval)
+        decided = partial(
+            decide,
+            tool,
+            verdict,
+            profile,
+            ruling=ruling,
+            require_human_approval=context.require_human_approval,
+            over_budget=context.over_budget,
+        )
+        decision = decided()
+        if decision.decision != "needs_human" or decided(standing="").decision != "allow":
+            return decision
+        # Every question is one that a standing approval may answer.
+        standing = await self._standing_answer(request, tool)
+        return decision if standing is None else decided(standing=standing)
+
+    async def _standing_answer(self, request: ToolCallRequest, tool: ToolDescription) -> str | None:
+        if self._standing is None:
+            return None
+        call = PlannedCall(request.tool_call_id, tool, request.args)
+        return await self._standing.answer(call, request.run_id, request.attempt)
 
     async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
         """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
@@ -95,7 +121,7 @@ class SafetyGate:
     def _policy(self) -> Policy:
         return self._rules.policy if self._rules else Policy()
 
-    def _ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
+    def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
         return self._rules.ruling(tool, args) if self._rules else None
 
     async def _stored(self, name: str) -> PolicyProfile:
@@ -106,7 +132,7 @@ class SafetyGate:
                 raise
             raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
 
-    async def _verdict(self, agent: Any, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
+    async def _verdict(self, agent: object, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
         failure: str
         try:
             async with asyncio.timeout(self._limit_seconds):

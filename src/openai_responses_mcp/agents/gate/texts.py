@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: JsonValue) -> Iterator[str]:
     """Every key and every text, at any depth."""
     if isinstance(value, str):
         yield value
@@ -18,7 +19,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def texts_of_call(name: str, args: Mapping[str, Any]) -> list[str]:
+def texts_of_call(name: str, args: JsonObject) -> list[str]:
     """The name and each text by itself, all of them in a row, and the whole as JSON with its numbers."""
     texts = [name, *texts_in(args)]
     written = json.dumps(args, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
@@ -33,15 +34,16 @@ def texts_of_output(text: str) -> list[str]:
         return [text]
 
 
-def words_of(input: Any) -> str:
+def words_of(input: object) -> str:
     """What the user said, in a text or in a list of the SDK's items."""
     if isinstance(input, str):
         return input
-    said = [item.get("content") for item in input or () if isinstance(item, Mapping) and item.get("role") == "user"]
+    items = input if isinstance(input, list | tuple) else ()
+    said = [item.get("content") for item in items if isinstance(item, Mapping) and item.get("role") == "user"]
     return "\n".join(_words_in(content) for content in said)
 
 
-def _words_in(content: Any) -> str:
+def _words_in(content: JsonValue) -> str:
     """The words of one message, which may come in parts."""
     if isinstance(content, str):
         return content

@@ -1,10 +1,10 @@
 """A server's list of tools, checked as a whole before any of it is used, and a call's arguments before they leave."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.agents.checks import LONGEST_ID
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.mcp.models import McpCapability, schema_error
 from openai_responses_mcp.agents.schemas.fitting import problem_with
 from openai_responses_mcp.agents.schemas.reading import problem_in
@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.schemas.reading import problem_in
 MOST_TOOLS = 1_000
 
 
-def checked_capabilities(server_id: str, entries: Sequence[Mapping[str, Any]]) -> list[McpCapability]:
+def checked_capabilities(server_id: str, entries: Sequence[JsonObject]) -> list[McpCapability]:
     """All of a server's tools, or `AGENTS-E-MCP-SCHEMA`: a list with one bad entry is not to be trusted."""
     if len(entries) > MOST_TOOLS:
         raise schema_error(f"{server_id} lists more than {MOST_TOOLS} tools; let it offer fewer")
@@ -24,7 +24,7 @@ def checked_capabilities(server_id: str, entries: Sequence[Mapping[str, Any]]) -
     return capabilities
 
 
-def _capability(server_id: str, entry: Mapping[str, Any]) -> McpCapability:
+def _capability(server_id: str, entry: JsonObject) -> McpCapability:
     name, schema = entry.get("name"), entry.get("inputSchema")
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or not name.isprintable():
         raise schema_error(f"{server_id} lists a tool without a name of 1 to {LONGEST_ID} printable characters")
@@ -38,7 +38,7 @@ def _capability(server_id: str, entry: Mapping[str, Any]) -> McpCapability:
     return McpCapability(name, str(description), schema, entry)
 
 
-async def check_arguments(server_id: str, capability: McpCapability, args: Mapping[str, Any]) -> None:
+async def check_arguments(server_id: str, capability: McpCapability, args: JsonObject) -> None:
     """`AGENTS-E-MCP-EXEC` with the reason `rejected` for arguments that do not fit the tool's schema."""
     problem = await problem_with(args, capability.schema)
     if problem:

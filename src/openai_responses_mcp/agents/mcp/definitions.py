@@ -5,13 +5,13 @@ changed. A pin of an earlier kind is the hash alone.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.secrets.hashing import canonical, digest
 
 
-def pin_of(entry: Mapping[str, Any]) -> str:
+def pin_of(entry: JsonObject) -> str:
     return f"{digest('mcp-tool', entry)} {canonical(entry)}"
 
 
@@ -27,12 +27,12 @@ def change_between(approved: str, pin: str) -> str:
     return "\n".join(_changes(before, after, ""))
 
 
-def _entry_in(pin: str) -> Any:
+def _entry_in(pin: str) -> JsonValue:
     entry = pin.partition(" ")[2]
     return json.loads(entry) if entry else None
 
 
-def _changes(before: Any, after: Any, where: str) -> Iterator[str]:
+def _changes(before: JsonValue, after: JsonValue, where: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):
             place = f"{where}.{key}" if where else key
@@ -46,5 +46,5 @@ def _changes(before: Any, after: Any, where: str) -> Iterator[str]:
         yield f"{where}: {_shown(before)} is now {_shown(after)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)

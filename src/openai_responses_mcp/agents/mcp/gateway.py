@@ -9,9 +9,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpServerConfig, McpServerHandle
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins, McpClient
@@ -64,7 +64,7 @@ class McpGateway:
     async def introspect(self, server_id: str) -> list[McpCapability]:
         return await _listed(server_id, self._client(server_id))
 
-    async def call(self, server_id: str, tool: str, args: Mapping[str, Any], *, is_repeatable: bool = False) -> Any:
+    async def call(self, server_id: str, tool: str, args: JsonObject, *, is_repeatable: bool = False) -> object:
         """What the tool gave back. Only below the gate: nobody is asked here before the call is made.
 
         Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran. Where the

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from openai_responses_mcp.agents.calls import is_risk_level
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.mcp.definitions import pin_of
 from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS
 
@@ -33,8 +33,8 @@ class McpCapability:
 
     name: str
     description: str
-    schema: Mapping[str, Any]
-    entry: Mapping[str, Any]
+    schema: JsonObject
+    entry: JsonObject
 
     @property
     def pin(self) -> str:
@@ -60,15 +60,15 @@ class McpRules:
     repeatable: Iterable[str] = frozenset()
 
     def __post_init__(self) -> None:
-        levels: Any = self.risk_levels
-        repeatable: Any = self.repeatable
+        levels: object = self.risk_levels
+        repeatable: object = self.repeatable
         if type(self.require_approval) is not bool:
             raise schema_error("require_approval must be True or False")
         if not isinstance(levels, Mapping) or not all(map(is_risk_level, levels.values())):
             raise schema_error("risk_levels must give each tool a whole number from 1 to 5")
-        if isinstance(repeatable, str) or not all(isinstance(name, str) for name in repeatable):
+        if isinstance(repeatable, str) or not all(isinstance(name, str) for name in self.repeatable):
             raise schema_error("repeatable must be a list of names of tools")
-        object.__setattr__(self, "repeatable", frozenset(repeatable))
+        object.__setattr__(self, "repeatable", frozenset(self.repeatable))
 
     def risk_of(self, tool: str) -> int | None:
         return self.risk_levels.get(tool, self.risk_levels.get("*"))

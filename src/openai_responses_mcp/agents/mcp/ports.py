@@ -1,7 +1,9 @@
 """What the gateway needs from outside: a connection to a server, and a memory for approved definitions."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
+
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 class McpClient(Protocol):
@@ -12,11 +14,11 @@ class McpClient(Protocol):
     `rejected` when the server answered with an error.
     """
 
-    async def list_tools(self) -> list[Mapping[str, Any]]:
+    async def list_tools(self) -> list[JsonObject]:
         """The entries of `tools/list`, whole."""
         ...
 
-    async def call_tool(self, name: str, args: Mapping[str, Any]) -> Any: ...
+    async def call_tool(self, name: str, args: JsonObject) -> object: ...
 
     async def close(self) -> None: ...
 

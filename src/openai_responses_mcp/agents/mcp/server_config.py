@@ -1,12 +1,13 @@
 """From what a user writes to describe an MCP server to its configuration."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import cast
 from urllib.parse import urlsplit
 
 from openai_responses_mcp.agents.checks import LONGEST_ID
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
 from openai_responses_mcp.agents.providers.settings import is_loopback
 
@@ -16,7 +17,7 @@ _LAUNCHERS = frozenset(
 )
 
 
-def config_from(server: Any, name: str | None, timeout_ms: int) -> McpServerConfig:
+def config_from(server: object, name: str | None, timeout_ms: int) -> McpServerConfig:
     """From a command (a text or a list), a URL, or a mapping with `command`, `args`, `env`, `cwd` or `url`, `headers`."""
     given = dict(server) if isinstance(server, Mapping) else _written(server)
     unknown = sorted(set(given) - {"command", "args", "env", "cwd", "url", "headers", "name"})
@@ -40,13 +41,13 @@ def config_from(server: Any, name: str | None, timeout_ms: int) -> McpServerConf
     )
 
 
-def checked_name(name: Any) -> str:
+def checked_name(name: object) -> str:
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or "/" in name or not name.isprintable():
         raise schema_error(f"An MCP server's name has 1 to {LONGEST_ID} characters and no slash; give one with name=")
     return name
 
 
-def _written(server: Any) -> dict[str, Any]:
+def _written(server: object) -> dict[str, JsonValue]:
     if isinstance(server, str) and urlsplit(server).scheme in ("http", "https"):
         return {"url": server}
     if isinstance(server, str):
@@ -61,18 +62,18 @@ def _written(server: Any) -> dict[str, Any]:
     )
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    words = (value,) if isinstance(value, str) else tuple(value or ())
+def _words(value: JsonValue) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else tuple(cast(Iterable[object], value or ()))
     if not all(isinstance(word, str) for word in words):
         raise schema_error("The command of an MCP server is a text or a list of texts")
-    return words
+    return tuple(map(str, words))
 
 
-def _texts(value: Any, what: str) -> dict[str, str]:
-    texts = dict(value or {})
+def _texts(value: JsonValue, what: str) -> dict[str, str]:
+    texts = dict(cast(Mapping[object, object], value or {}))
     if not all(isinstance(name, str) and isinstance(text, str) for name, text in texts.items()):
         raise schema_error(f"The {what} of an MCP server is a mapping from names to texts")
-    return texts
+    return {str(name): str(text) for name, text in texts.items()}
 
 
 def _check_url(url: str) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import TypeGuard, TypeVar, get_args
 
 from openai_responses_mcp.agents.calls import is_risk_level
 from openai_responses_mcp.agents.checks import LONGEST_TEXT
@@ -32,6 +32,8 @@ from openai_responses_mcp.agents.policy.rules import (
 
 KeyPath = tuple[str | int, ...]
 T = TypeVar("T")
+V = TypeVar("V")
+Name = TypeVar("Name", bound=str)
 
 VERSION = 1
 LONGEST_GLOB = 500
@@ -71,7 +73,7 @@ def shown(path: KeyPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def policy_from(data: Any, patterns: Patterns) -> tuple[Policy, list[Problem]]:
+def policy_from(data: object, patterns: Patterns) -> tuple[Policy, list[Problem]]:
     """The policy is of use only where there are no problems."""
     checker = _Checker(patterns)
     return checker.policy(data), checker.problems
@@ -84,7 +86,7 @@ class _Checker:
         self.problems: list[Problem] = []
         self._patterns = patterns
 
-    def policy(self, data: Any) -> Policy:
+    def policy(self, data: object) -> Policy:
         if data is None:
             self._problem((), "the file is empty; it needs at least version: 1")
             return Policy()
@@ -106,7 +108,7 @@ class _Checker:
     # -----------------------------------------------------------------------------------------------------------------
     # The top of the file
 
-    def _scopes(self, file: Mapping[str, Any]) -> tuple[str, ...] | None:
+    def _scopes(self, file: Mapping[str, object]) -> tuple[str, ...] | None:
         if "scopes" not in file:
             return None
         if not isinstance(file["scopes"], list):
@@ -114,7 +116,7 @@ class _Checker:
             return None
         return tuple(self._items(("scopes",), file["scopes"], _scope))
 
-    def _budget(self, file: Mapping[str, Any]) -> Budget | None:
+    def _budget(self, file: Mapping[str, object]) -> Budget | None:
         if "budget" not in file:
             return None
         budget = self._mapping(("budget",), file["budget"], BUDGET_KEYS)
@@ -125,13 +127,14 @@ class _Checker:
         per, calls = self._choice(("budget", "per"), budget, get_args(BudgetPeriod)), budget["calls"]
         if type(calls) is not int or calls < 1:
             self._problem(("budget", "calls"), "is a whole number from 1 up")
-        return Budget(calls, per)
+            return None
+        return Budget(calls, per) if per else None
 
-    def _wait(self, file: Mapping[str, Any]) -> float | None:
+    def _wait(self, file: Mapping[str, object]) -> float | None:
         if "wait" not in file:
             return None
         wait = file["wait"]
-        if type(wait) not in (int, float) or not 0 < wait <= LONGEST_WAIT_SECONDS:
+        if not _is_number(wait) or not 0 < wait <= LONGEST_WAIT_SECONDS:
             self._problem(("wait",), f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
             return None
         return float(wait)
@@ -139,14 +142,14 @@ class _Checker:
     # -----------------------------------------------------------------------------------------------------------------
     # Rules
 
-    def _rules(self, file: Mapping[str, Any]) -> tuple[Rule, ...]:
+    def _rules(self, file: Mapping[str, object]) -> tuple[Rule, ...]:
         written = file.get("rules", [])
         if not isinstance(written, list):
             self._problem(("rules",), "is a list")
             return ()
         return tuple(self._rule(number, rule) for number, rule in enumerate(written, start=1))
 
-    def _rule(self, number: int, written: Any) -> Rule:
+    def _rule(self, number: int, written: object) -> Rule:
         path: KeyPath = ("rules", number - 1)
         if not isinstance(written, dict):
             self._problem(path, f"is a mapping with {', '.join(RULE_KEYS)}")
@@ -155,7 +158,7 @@ class _Checker:
         if ("decide" in rule) == ("risk" in rule):
             self._problem(path, "needs decide or risk, one of the two")
         risk = rule.get("risk")
-        if "risk" in rule and not is_risk_level(risk):
+        if not is_risk_level(risk) and "risk" in rule:
             self._problem((*path, "risk"), "is a whole number from 1 to 5")
         reason = rule.get("reason", "")
         if not isinstance(reason, str) or len(reason) > LONGEST_TEXT:
@@ -165,17 +168,17 @@ class _Checker:
             tools=self._tools((*path, "tools"), rule.get("tools")),
             when=tuple(self._when((*path, "when"), rule)),
             decide=self._choice((*path, "decide"), rule, get_args(Choice)),
-            risk=risk,
-            reason=reason,
+            risk=risk if is_risk_level(risk) else None,
+            reason=reason if isinstance(reason, str) else "",
         )
 
-    def _tools(self, path: KeyPath, written: Any) -> tuple[str, ...]:
+    def _tools(self, path: KeyPath, written: object) -> tuple[str, ...]:
         if not isinstance(written, list) or not written:
             self._problem(path, 'is a list of names such as ["files/read_*"], and not empty')
             return ()
         return tuple(self._items(path, written, _tool_glob))
 
-    def _when(self, path: KeyPath, rule: Mapping[str, Any]) -> Iterator[When]:
+    def _when(self, path: KeyPath, rule: Mapping[str, object]) -> Iterator[When]:
         written = rule.get("when", {})
         if not isinstance(written, dict) or ("when" in rule and not written):
             self._problem(path, "names arguments and what they must be, such as {path: ~/notes/**}")
@@ -186,7 +189,7 @@ class _Checker:
             if steps is not None:
                 yield When(steps, conditions)
 
-    def _conditions(self, path: KeyPath, wanted: Any) -> Iterator[Condition]:
+    def _conditions(self, path: KeyPath, wanted: object) -> Iterator[Condition]:
         if not isinstance(wanted, dict):
             condition = self._made(path, wanted, _glob)
             if condition is not None:
@@ -201,10 +204,10 @@ class _Checker:
                 yield made
 
     @property
-    def _readers(self) -> Mapping[str, Callable[[Any], Condition]]:
+    def _readers(self) -> Mapping[str, Callable[[object], Condition]]:
         return {"equals": lambda value: OneOf((value,)), "in": _one_of, "matches": self._matches, "at_most": _at_most}
 
-    def _matches(self, value: Any) -> Condition:
+    def _matches(self, value: object) -> Condition:
         if not isinstance(value, str) or len(value) > LONGEST_GLOB:
             raise ValueError(f"is a pattern of at most {LONGEST_GLOB} characters")
         return Matches(value, self._patterns.compile(value))
@@ -215,7 +218,7 @@ class _Checker:
     def _problem(self, path: KeyPath, text: str) -> None:
         self.problems.append(Problem(path, text))
 
-    def _mapping(self, path: KeyPath, value: Any, known: tuple[str, ...]) -> dict[str, Any]:
+    def _mapping(self, path: KeyPath, value: object, known: tuple[str, ...]) -> dict[str, object]:
         if not isinstance(value, dict):
             self._problem(path, f"{'' if path else 'the file '}is a mapping with {', '.join(known)}")
             return {}
@@ -224,22 +227,24 @@ class _Checker:
                 self._problem((*path, key), f"is an unknown key{_nearest(key, known)}")
         return {key: item for key, item in value.items() if key in known}
 
-    def _choice(self, path: KeyPath, mapping: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    def _choice(self, path: KeyPath, mapping: Mapping[str, object], names: tuple[Name, ...]) -> Name | None:
         key = path[-1]
         if key not in mapping:
             return None
         value = mapping[str(key)]
-        if not isinstance(value, str) or value not in names:
-            self._problem(path, f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
-        return value
+        for name in names:
+            if name == value:
+                return name
+        self._problem(path, f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
+        return None
 
-    def _items(self, path: KeyPath, values: list[Any], read: Callable[[Any], T]) -> Iterator[T]:
+    def _items(self, path: KeyPath, values: list[object], read: Callable[[object], T]) -> Iterator[T]:
         for place, value in enumerate(values):
             made = self._made((*path, place), value, read)
             if made is not None:
                 yield made
 
-    def _made(self, path: KeyPath, value: Any, make: Callable[[Any], T]) -> T | None:
+    def _made(self, path: KeyPath, value: V, make: Callable[[V], T]) -> T | None:
         try:
             return make(value)
         except ValueError as exc:
@@ -247,12 +252,12 @@ class _Checker:
             return None
 
 
-def _nearest(name: Any, known: tuple[str, ...]) -> str:
+def _nearest(name: object, known: tuple[str, ...]) -> str:
     near = get_close_matches(name.lower(), known, n=1) if isinstance(name, str) else []
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _tool_glob(value: Any) -> str:
+def _tool_glob(value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_GLOB:
         raise ValueError(f"is a text of 1 to {LONGEST_GLOB} characters")
     if is_covered([value, NAMES_OF_TOOLS], []):
@@ -261,15 +266,15 @@ def _tool_glob(value: Any) -> str:
     return value
 
 
-def _scope(value: Any) -> str:
+def _scope(value: object) -> str:
     try:
-        PolicyProfile("strict", 1, 5, (value,))
+        PolicyProfile("strict", 1, 5, (value,))  # type: ignore[arg-type]
     except AgentsError as exc:
         raise ValueError(f"is no scope: {exc.message}") from exc
     return str(value)
 
 
-def _glob(value: Any) -> Condition:
+def _glob(value: object) -> Condition:
     if not isinstance(value, str):
         raise ValueError("is a glob, or a mapping such as {equals: 5}")
     if len(value) > LONGEST_GLOB:
@@ -277,13 +282,17 @@ def _glob(value: Any) -> Condition:
     return path_glob(value) if is_path(value) else TextGlob(value)
 
 
-def _one_of(value: Any) -> Condition:
+def _one_of(value: object) -> Condition:
     if not isinstance(value, list) or not value:
         raise ValueError("is a list of values, and not empty")
     return OneOf(tuple(value))
 
 
-def _at_most(value: Any) -> Condition:
-    if type(value) not in (int, float) or not math.isfinite(value):
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return type(value) in (int, float)
+
+
+def _at_most(value: object) -> Condition:
+    if not _is_number(value) or not math.isfinite(value):
         raise ValueError("is a number")
     return AtMost(value)

@@ -5,13 +5,14 @@ or of another type does not fit. Where it cannot be told which file a path means
 call through.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import TypeGuard, get_args
 
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.path_globs import folded, is_below
 from openai_responses_mcp.agents.policy.pointers import MISSING, value_at
 from openai_responses_mcp.agents.policy.ports import Paths
@@ -23,7 +24,7 @@ class RuledCall:
     """A call as rules see it; relative paths in its arguments begin in `directory`."""
 
     tool: str
-    args: Mapping[str, Any]
+    args: JsonObject
     directory: str = ""
 
 
@@ -63,10 +64,10 @@ def fit_of(when: When, call: RuledCall, paths: Paths) -> Fit:
     return Fit.YES if found == {Fit.YES} else Fit.DOUBT
 
 
-def condition_fit(condition: Condition, value: Any, directory: str, paths: Paths) -> Fit:
+def condition_fit(condition: Condition, value: object, directory: str, paths: Paths) -> Fit:
     if isinstance(condition, PathGlob):
         return _path_fit(condition, value, directory, paths) if isinstance(value, str) else Fit.NO
-    return Fit.YES if _HOLDS[type(condition)](condition, value) else Fit.NO
+    return Fit.YES if _holds(condition, value) else Fit.NO
 
 
 def _path_fit(glob: PathGlob, value: str, directory: str, paths: Paths) -> Fit:
@@ -82,11 +83,11 @@ def _path_fit(glob: PathGlob, value: str, directory: str, paths: Paths) -> Fit:
     return Fit.DOUBT if True in found else Fit.NO
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def same_json(one: Any, other: Any) -> bool:
+def same_json(one: object, other: object) -> bool:
     """As JSON compares: 1 is 1.0, and true is not 1."""
     if _is_number(one) and _is_number(other):
         return bool(one == other)
@@ -97,9 +98,13 @@ def same_json(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-_HOLDS: Mapping[type[Condition], Callable[[Any, Any], bool]] = {
-    TextGlob: lambda condition, value: isinstance(value, str) and fnmatchcase(value, condition.glob),
-    OneOf: lambda condition, value: any(same_json(value, one) for one in condition.values),
-    Matches: lambda condition, value: isinstance(value, str) and condition.is_match(value),
-    AtMost: lambda condition, value: _is_number(value) and value <= condition.limit,
-}
+def _holds(condition: TextGlob | OneOf | Matches | AtMost, value: object) -> bool:
+    match condition:
+        case TextGlob():
+            return isinstance(value, str) and fnmatchcase(value, condition.glob)
+        case OneOf():
+            return any(same_json(value, one) for one in condition.values)
+        case Matches():
+            return isinstance(value, str) and condition.is_match(value)
+        case AtMost():
+            return _is_number(value) and value <= condition.limit

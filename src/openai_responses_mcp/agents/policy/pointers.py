@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+from openai_responses_mcp.agents.json_values import JsonObject
 
 MISSING: Final = object()
 
@@ -25,9 +27,9 @@ def place_of(steps: tuple[str, ...]) -> str:
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
-def value_at(steps: tuple[str, ...], args: Mapping[str, Any]) -> Any:
+def value_at(steps: tuple[str, ...], args: JsonObject) -> object:
     """`MISSING` where the steps lead to nothing."""
-    value: Any = args
+    value: object = args
     for step in steps:
         if isinstance(value, Mapping) and step in value:
             value = value[step]

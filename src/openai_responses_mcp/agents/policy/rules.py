@@ -5,7 +5,7 @@ How a rule fits a call is told in `fitting`, what a file may hold in `checking`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.policy.profiles import DEFAULT_PROFILE, PolicyProfile, ProfileName
 
@@ -32,7 +32,7 @@ class PathGlob:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)

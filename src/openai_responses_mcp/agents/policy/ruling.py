@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from openai_responses_mcp.agents.calls import ToolDescription
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.fitting import RuledCall, fits, policy_name
 from openai_responses_mcp.agents.policy.ports import Paths, PolicySource
 from openai_responses_mcp.agents.policy.rules import Choice, PathGlob, Policy, Rule
@@ -49,7 +49,7 @@ class PolicyRules:
             self._paths.anchor(glob.folder, "")
         return policy
 
-    def ruling(self, tool: ToolDescription, args: Mapping[str, Any]) -> Ruling | None:
+    def ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
         """Of the first rule that fits; None where the profile decides."""
         call = RuledCall(policy_name(tool.kind, tool.name), args, tool.directory)
         fitting = (rule for rule in self.policy.rules if fits(rule, call, self._paths))

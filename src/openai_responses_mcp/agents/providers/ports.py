@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from openai_responses_mcp.agents.providers.models import ProviderName
+from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
 
 
 class ProviderHandle(Protocol):
@@ -11,6 +11,8 @@ class ProviderHandle(Protocol):
     @property
     def name(self) -> ProviderName: ...
 
-    def get_model(self, model: str | None = None) -> Any: ...
+    def get_model(self, model: str | None = None) -> Any:
+        """A model of the SDK, for an agent."""
+        ...
 
-    async def list_models(self) -> Any: ...
+    async def list_models(self) -> ModelList: ...

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from openai_responses_mcp.agents.errors import AgentsError
@@ -60,7 +60,7 @@ class ProviderSettings:
     model: str | None
 
     def model_name(self, given: str | None) -> str:
-        name: Any = given if given is not None else self.model
+        name: object = given if given is not None else self.model
         if name is None:
             raise config_error(f"No model is chosen: set {self.spec.model_variable} or give its name", self.spec)
         if not isinstance(name, str) or not 1 <= len(name.strip()) <= LONGEST_MODEL_NAME:
@@ -144,13 +144,14 @@ def _value(variable: str, environ: Mapping[str, str]) -> str | None:
     return environ.get(variable, "").strip() or None
 
 
-def _address_problem(address: Any, *, is_key_secret: bool = False) -> str | None:
+def _address_problem(address: object, *, is_key_secret: bool = False) -> str | None:
     try:
-        parts = urlsplit(address if isinstance(address, str) else "")
+        text = address if isinstance(address, str) else ""
+        parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return "is no address"
-    if parts.scheme not in ("http", "https") or not host or not address.isprintable() or " " in address:
+    if parts.scheme not in ("http", "https") or not host or not text.isprintable() or " " in text:
         return "must be an http:// or https:// address with a host"
     if parts.username is not None or parts.password is not None:
         return "may not contain a user name or password; keys have variables of their own"

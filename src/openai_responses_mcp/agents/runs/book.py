@@ -8,7 +8,6 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
@@ -23,7 +22,7 @@ class Run:
     """A run on its way: everything about it that is the same before and after a pause."""
 
     record: RunRecord
-    agent: Any
+    agent: object
     guard: RunGuard
     extensions: Extensions
     options: EngineOptions
@@ -37,8 +36,8 @@ class Run:
 class Remembered:
     """The agent of a run of this process, and the SDK's options that it was started with."""
 
-    agent: Any = None
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    agent: object = None
+    sdk: Mapping[str, object] = field(default_factory=dict)
 
 
 class RunBook:
@@ -47,7 +46,7 @@ class RunBook:
         self._clock = clock
         self._remembered: OrderedDict[str, Remembered] = OrderedDict()
 
-    async def begin(self, agent: Any, sdk: Mapping[str, Any]) -> RunRecord:
+    async def begin(self, agent: object, sdk: Mapping[str, object]) -> RunRecord:
         """A new run under a new id, stored and remembered."""
         now = timestamp(self._clock.now())
         name = str(getattr(agent, "name", ""))
@@ -78,6 +77,6 @@ class RunBook:
         self._remembered.pop(run_id, None)
 
     @property
-    def agents(self) -> list[Any]:
+    def agents(self) -> list[object]:
         """The agents of the runs that are not over."""
         return [known.agent for known in self._remembered.values()]

@@ -3,16 +3,14 @@
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.runs.book import Run, RunBook
-from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.pausing import PauseRun
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
@@ -36,7 +34,7 @@ class FinishRun:
 
     async def stream(
         self, run: Run, steps: AsyncGenerator[EngineEvent, None]
-    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """The SDK's own event next to each of ours. One that only the SDK has is `raw`; the last carries the result."""
         try:
             outcome: EngineOutcome | None = None
@@ -96,7 +94,7 @@ class FinishRun:
         interruptions: Sequence[HumanApprovalRequest] = (),
         unsaved: str | None = None,
     ) -> RunResult:
-        extensions: dict[str, Any] = {"policy_profile": run.guard.profile_name}
+        extensions: dict[str, object] = {"policy_profile": run.guard.profile_name}
         unwritten = len(self._audit.unwritten)
         troubles = [unsaved, f"{unwritten} audit records are not written yet" if unwritten else None]
         if any(troubles):

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from openai_responses_mcp.agents.calls import ToolCallResult
 from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.profiles import ProfileName, profile_name, stricter
 
 
@@ -27,7 +27,7 @@ class RequestedToolCall:
     """A call that the caller wants made, without a model; it passes the same gate."""
 
     tool_name: str
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require(is_text(self.tool_name), "AGENTS-E-RUNNER-CONFIG", "tool_calls need a tool_name")
@@ -78,7 +78,7 @@ class RunOptions:
 
     extensions: Extensions | None = None
     stream: bool = False
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    sdk: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         are_extensions = self.extensions is None or isinstance(self.extensions, Extensions)
@@ -107,8 +107,8 @@ class Resumption:
 
     run_id: str | None
     token: str | None = None
-    agent: Any = None
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    agent: object = None
+    sdk: Mapping[str, object] = field(default_factory=dict)
     human_response: str | None = None
 
 
@@ -118,14 +118,3 @@ class UsageStats:
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunEvent:
-    """`type` is text_delta, tool_call, tool_output, interrupted or final_output; the last two carry the `result`."""
-
-    type: str
-    delta: str | None = None
-    tool_call: ToolCallResult | None = None
-    final_output: Any = None
-    result: Any = None

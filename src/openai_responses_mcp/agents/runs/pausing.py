@@ -3,12 +3,10 @@
 A crash in between leaves a run that nobody can resume, never an approval without its run.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.pauses import Pause
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.secrets.hashing import digest
@@ -20,7 +18,7 @@ class PauseRun:
         self._approvals = approvals
         self._states = states
 
-    async def pause(self, run: Run, engine_state: Mapping[str, Any]) -> list[HumanApprovalRequest]:
+    async def pause(self, run: Run, engine_state: JsonObject) -> list[HumanApprovalRequest]:
         payload = self._states.written(run, engine_state)
         await self._book.save(run.record, "paused", payload)
         pause = Pause(state_hash=digest(payload))

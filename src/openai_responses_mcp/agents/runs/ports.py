@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.gate.ports import TurnGuard
-from openai_responses_mcp.agents.runs.models import RunEvent, RunStatus, UsageStats
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.agents.runs.models import RunStatus, UsageStats
+from openai_responses_mcp.agents.runs.results import RunEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +47,26 @@ class EngineOptions:
 
     requested_calls: tuple[PlannedCall, ...] = ()
     max_turns: int | None = None
-    sdk: Mapping[str, Any] = field(default_factory=dict)
+    sdk: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOutcome:
     """How a run went on or ended. `saved` is set when it paused and holds all that a resume needs, as JSON."""
 
-    result: Any
+    result: object
     output_text: str = ""
-    messages: tuple[Any, ...] = ()
+    messages: tuple[JsonValue, ...] = ()
     usage: UsageStats = field(default_factory=UsageStats)
-    last_agent: Any = None
-    saved: Mapping[str, Any] | None = None
+    last_agent: object = None
+    saved: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EngineEvent:
     """One step of a streamed run: the SDK's event, what callers see of it, or the outcome at the end."""
 
-    raw: Any = None
+    raw: object = None
     event: RunEvent | None = None
     outcome: EngineOutcome | None = None
 
@@ -72,19 +74,17 @@ class EngineEvent:
 class AgentEngine(Protocol):
     """Runs agents so that nothing executes without its guard. Raises `AgentsError`."""
 
-    async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
+    async def describe(self, agent: object, guard: TurnGuard) -> list[ToolDescription]:
         """The agent's own tools and handoffs. `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told."""
         ...
 
-    async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome: ...
+    async def run(self, agent: object, input: object, guard: TurnGuard, options: EngineOptions) -> EngineOutcome: ...
 
     def stream(
-        self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
+        self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]: ...
 
-    async def restore(
-        self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
-    ) -> "PausedRun":
+    async def restore(self, agent: object, saved: OwnJson, guard: TurnGuard, options: EngineOptions) -> "PausedRun":
         """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
         ...
 

@@ -1,7 +1,6 @@
 """Reading a paused run back from its store, with its guard. Changes nothing that is stored."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
@@ -25,7 +24,7 @@ class ReadRunBack:
         self._guards = guards
         self._states = states
 
-    async def read(self, approval: ApprovalRecord, agent: Any, sdk: Mapping[str, Any]) -> tuple[Run, PausedRun]:
+    async def read(self, approval: ApprovalRecord, agent: object, sdk: Mapping[str, object]) -> tuple[Run, PausedRun]:
         """The run that waits for this approval; once its whole pause is approved, its calls are let through.
 
         Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
@@ -56,7 +55,7 @@ class ReadRunBack:
         return Run(record, agent, guard, extensions, options), paused
 
 
-def _check_complete(sdk: Mapping[str, Any], needed: Sequence[str]) -> None:
+def _check_complete(sdk: Mapping[str, object], needed: Sequence[str]) -> None:
     missing = [name for name in needed if sdk.get(name) is None]
     if missing:
         names = ", ".join(missing)

@@ -1,10 +1,12 @@
 """What a run gives back: this library's fields, and everything else as the SDK's own result has it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.calls import ToolCallResult
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.runs.models import UsageStats
 
 
@@ -16,13 +18,13 @@ class RunResult:
         *,
         run_id: str,
         output_text: str = "",
-        messages: Sequence[Any] = (),
+        messages: Sequence[JsonValue] = (),
         tool_calls: Sequence[ToolCallResult] = (),
         usage: UsageStats | None = None,
         interruptions: Sequence[HumanApprovalRequest] = (),
-        extensions: Mapping[str, Any] | None = None,
+        extensions: Mapping[str, object] | None = None,
         last_agent: Any = None,
-        sdk_result: Any = None,
+        sdk_result: object = None,
     ) -> None:
         self.run_id = run_id
         self.output_text = output_text
@@ -43,3 +45,14 @@ class RunResult:
     def __repr__(self) -> str:
         waiting = f", waiting for {len(self.interruptions)}" if self.interruptions else ""
         return f"<RunResult {self.run_id}: {len(self.tool_calls)} calls{waiting}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """`type` is text_delta, tool_call, tool_output, interrupted or final_output; the last two carry the `result`."""
+
+    type: str
+    delta: str | None = None
+    tool_call: ToolCallResult | None = None
+    final_output: JsonValue = None
+    result: RunResult | None = None

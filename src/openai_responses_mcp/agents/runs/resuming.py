@@ -7,7 +7,6 @@ decisions up, run. Everything before that is used up changes nothing.
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
@@ -19,10 +18,10 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.models import Resumption, RunEvent
+from openai_responses_mcp.agents.runs.models import Resumption
 from openai_responses_mcp.agents.runs.ports import PausedRun
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 
@@ -40,7 +39,7 @@ class ResumeRun:
         run, paused = await self._taken_up(wanted)
         return await self._finish.run(run, paused.resume(wanted.human_response))
 
-    async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+    async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run, paused = await self._taken_up(wanted)
         async with aclosing(self._finish.stream(run, paused.stream(wanted.human_response))) as events:
             async for event in events:

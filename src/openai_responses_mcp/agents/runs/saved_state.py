@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, OwnJson
 from openai_responses_mcp.agents.runs.book import Run
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 
@@ -17,7 +18,7 @@ class SavedStates:
     def __init__(self, withholding: Withholding) -> None:
         self._withholding = withholding
 
-    def written(self, run: Run, engine_state: Mapping[str, Any]) -> str:
+    def written(self, run: Run, engine_state: JsonObject) -> str:
         state = {
             "engine": engine_state,
             "guard": run.guard.saved(),
@@ -31,7 +32,7 @@ class SavedStates:
         taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)}
         return json.dumps(taken_out, ensure_ascii=False)
 
-    def read(self, payload: str) -> dict[str, Any]:
+    def read(self, payload: str) -> OwnJson:
         """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
         try:
             state = json.loads(payload)
@@ -40,18 +41,17 @@ class SavedStates:
         if not isinstance(state, dict) or state.get("format") != _FORMAT:
             raise _unreadable()
         try:
-            read: dict[str, Any] = self._withholding.put_back(state)
+            return cast(OwnJson, self._withholding.put_back(state))
         except (KeyError, IndexError, TypeError):
             raise _unreadable() from None
-        return read
 
 
-def _kept(sdk: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
     """Options of the SDK that are as good in another process as here."""
     return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
 
 
-def _objects(sdk: Mapping[str, Any]) -> list[str]:
+def _objects(sdk: Mapping[str, object]) -> list[str]:
     """The names of those that somebody has to give again there: a context, a session, hooks and so on."""
     return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
 

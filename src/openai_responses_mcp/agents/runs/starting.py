@@ -4,7 +4,6 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.errors import AgentsError
@@ -13,9 +12,9 @@ from openai_responses_mcp.agents.gate.texts import words_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.guards import Guards
-from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 
 
 class StartRun:
@@ -25,19 +24,19 @@ class StartRun:
         self._guards = guards
         self._finish = finish
 
-    async def run(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> RunResult:
+    async def run(self, agent: object, input: object, options: RunOptions | None, extensions: Extensions) -> RunResult:
         run = await self._begin(agent, input, options, extensions)
         return await self._finish.run(run, self._outcome(run, input))
 
     async def stream(
-        self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions
-    ) -> AsyncGenerator[tuple[Any, RunEvent], None]:
+        self, agent: object, input: object, options: RunOptions | None, extensions: Extensions
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run = await self._begin(agent, input, options, extensions)
         async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
             async for event in events:
                 yield event
 
-    async def _begin(self, agent: Any, input: Any, options: RunOptions | None, extensions: Extensions) -> Run:
+    async def _begin(self, agent: object, input: object, options: RunOptions | None, extensions: Extensions) -> Run:
         if not extensions.tool_calls and (not isinstance(input, str | list) or not input):
             message = f"input is a text or a list with at least one item, not {type(input).__name__}"
             if type(input).__name__ == "RunState":
@@ -48,16 +47,16 @@ class StartRun:
         guard = self._guards.guard_for(record.run_id, agent, extensions, words_of(input))
         return Run(record, agent, guard, extensions, EngineOptions(max_turns=extensions.max_turns, sdk=sdk))
 
-    async def _outcome(self, run: Run, input: Any) -> EngineOutcome:
+    async def _outcome(self, run: Run, input: object) -> EngineOutcome:
         return await self._engine.run(run.agent, input, run.guard, await self._ready(run, input))
 
-    async def _steps(self, run: Run, input: Any) -> AsyncGenerator[EngineEvent, None]:
+    async def _steps(self, run: Run, input: object) -> AsyncGenerator[EngineEvent, None]:
         options = await self._ready(run, input)
         async with aclosing(self._engine.stream(run.agent, input, run.guard, options)) as steps:
             async for step in steps:
                 yield step
 
-    async def _ready(self, run: Run, input: Any) -> EngineOptions:
+    async def _ready(self, run: Run, input: object) -> EngineOptions:
         await guardrails_of(run.agent).check_input(words_of(input))
         return replace(run.options, requested_calls=await self._requested(run))
 

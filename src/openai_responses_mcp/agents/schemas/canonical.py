@@ -5,14 +5,14 @@ Texts are compared and not the values themselves, because numbers can be chosen 
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.schemas.steps import DEEPEST, Steps, TooDeep
 
 _CHARACTERS_PER_STEP = 64
 
 
-def canonical(value: Any, steps: Steps, depth: int = 0) -> str:
+def canonical(value: JsonValue, steps: Steps, depth: int = 0) -> str:
     steps.spend()
     if depth > DEEPEST:
         raise TooDeep

@@ -9,9 +9,8 @@ Understands drafts 4 to 2020-12. `format` and `content…` say nothing, as the s
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas import rules, rules_of_lists, rules_of_objects
 from openai_responses_mcp.agents.schemas.cases import Fitting
 from openai_responses_mcp.agents.schemas.steps import FEW_STEPS, OutOfSteps, Steps, TooDeep
@@ -21,7 +20,7 @@ LONGEST_PROBLEM = 500
 RULES = {**rules.RULES, **rules_of_lists.RULES, **rules_of_objects.RULES}
 
 
-async def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
+async def problem_with(value: JsonValue, schema: JsonObject) -> str | None:
     """Why the value does not fit, in one sentence. What takes more than a moment is done in a thread."""
     try:
         return _first_problem(value, schema, Steps(FEW_STEPS))
@@ -29,7 +28,7 @@ async def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
         return await asyncio.to_thread(find_problem, value, schema)
 
 
-def find_problem(value: Any, schema: Mapping[str, Any], steps: Steps | None = None) -> str | None:
+def find_problem(value: JsonValue, schema: JsonObject, steps: Steps | None = None) -> str | None:
     """The same, at once. Who checks much can share one budget."""
     try:
         return _first_problem(value, schema, steps or Steps())
@@ -37,7 +36,7 @@ def find_problem(value: Any, schema: Mapping[str, Any], steps: Steps | None = No
         return "it: takes too many steps to check; make it or the schema simpler"
 
 
-def _first_problem(value: Any, schema: Mapping[str, Any], steps: Steps) -> str | None:
+def _first_problem(value: JsonValue, schema: JsonObject, steps: Steps) -> str | None:
     try:
         problem = Fitting(schema, steps, RULES).check(schema, value, None)
     except (TooDeep, RecursionError):

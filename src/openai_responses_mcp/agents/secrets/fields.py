@@ -7,11 +7,11 @@ numbers, lists, objects and keys that the model made up are always shown.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
-Path = tuple[Any, ...]
+Path = tuple[object, ...]
 
 MOST_STEPS = 100_000
 
@@ -31,21 +31,26 @@ def is_secret_name(name: str) -> bool:
     return bool(_SECRET_NAME.search(words)) or name.endswith(_JAPANESE_NAMES)
 
 
-def secret_fields(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[Path, str]:
+def secret_fields(schema: JsonObject, args: JsonObject) -> dict[Path, str]:
     """The names of the fields with a secret in them, by where they stand in the arguments.
 
     Raises `AGENTS-E-AGENT-CAPABILITY-RESOLVE` for a schema that was made to take forever.
     """
-    return dict(_fields_in(args, _Place([schema], _Reading(schema)), ()))
+    return {path: name for path, name, _ in _fields_in(args, _Place([schema], _Reading(schema)), ())}
 
 
-def _fields_in(value: Any, place: "_Place", path: Path) -> Iterator[tuple[Path, str]]:
+def secret_texts(schema: JsonObject, args: JsonObject) -> list[str]:
+    """The texts in these fields."""
+    return [text for _, _, text in _fields_in(args, _Place([schema], _Reading(schema)), ())]
+
+
+def _fields_in(value: JsonValue, place: "_Place", path: Path) -> Iterator[tuple[Path, str, str]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(inner, str):
                 yield from _fields_in(inner, place.below(key), (*path, key))
             elif inner and place.names(key) and is_secret_name(key):
-                yield (*path, key), key
+                yield (*path, key), key, inner
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             if not isinstance(inner, str):
@@ -55,11 +60,11 @@ def _fields_in(value: Any, place: "_Place", path: Path) -> Iterator[tuple[Path, 
 class _Reading:
     """One schema being read, in a bounded number of steps."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._steps = 0
 
-    def alternatives(self, schemas: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    def alternatives(self, schemas: Iterable[JsonValue]) -> Iterator[JsonObject]:
         """Every schema that may describe a value, each once, however they refer to each other."""
         waiting, seen = list(schemas), set[int]()
         while waiting:
@@ -75,17 +80,17 @@ class _Reading:
             waiting += [schema.get(word) for word in ("then", "else")]
             waiting.append(self._referred(schema.get("$ref")))
 
-    def properties_of(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def properties_of(self, schema: JsonObject) -> JsonObject:
         found = schema.get("properties")
         properties = found if isinstance(found, Mapping) else {}
         self._count(len(properties))
         return properties
 
-    def _referred(self, reference: Any) -> Any:
+    def _referred(self, reference: JsonValue) -> JsonValue:
         """What a reference inside the schema leads to. None for one that leads elsewhere, or nowhere."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
-        found: Any = self._root
+        found: JsonValue = self._root
         for step in reference[1:].split("/")[1:]:
             found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         return found
@@ -100,12 +105,12 @@ class _Reading:
 class _Place:
     """A place in the arguments: what the schema says about a value there, and about what is inside it."""
 
-    def __init__(self, schemas: Iterable[Any], reading: _Reading) -> None:
+    def __init__(self, schemas: Iterable[JsonValue], reading: _Reading) -> None:
         self._reading = reading
-        self._named: dict[str, list[Any]] = {}
-        self._free: list[Any] = []
-        self._items: list[Any] = []
-        self._first: list[Sequence[Any]] = []
+        self._named: dict[str, list[JsonValue]] = {}
+        self._free: list[JsonValue] = []
+        self._items: list[JsonValue] = []
+        self._first: list[Sequence[JsonValue]] = []
         for schema in reading.alternatives(schemas):
             for name, inner in reading.properties_of(schema).items():
                 self._named.setdefault(name, []).append(inner)
@@ -114,19 +119,21 @@ class _Place:
             first = schema.get("prefixItems")
             self._first.append(first if isinstance(first, list) else ())
         # Each is made once, however often it is come by.
-        self._inside: dict[Any, _Place] = {}
+        self._inside: dict[JsonValue, _Place] = {}
 
-    def names(self, key: Any) -> bool:
+    def names(self, key: JsonValue) -> bool:
         return key in self._named
 
-    def below(self, key: Any) -> "_Place":
-        return self._at(key, self._named[key]) if self.names(key) else self._at(None, self._free)
+    def below(self, key: JsonValue) -> "_Place":
+        return (
+            self._at(key, self._named[key]) if isinstance(key, str) and self.names(key) else self._at(None, self._free)
+        )
 
     def item(self, number: int) -> "_Place":
         in_order = [first[number] for first in self._first if number < len(first)]
         return self._at(number, [*in_order, *self._items]) if in_order else self._at(-1, self._items)
 
-    def _at(self, key: Any, schemas: list[Any]) -> "_Place":
+    def _at(self, key: JsonValue, schemas: list[JsonValue]) -> "_Place":
         if key not in self._inside:
             self._inside[key] = _Place(schemas, self._reading)
         return self._inside[key]

@@ -3,17 +3,18 @@
 import hashlib
 import hmac
 import json
-from typing import Any
+
+from openai_responses_mcp.agents.json_values import JsonValue
 
 
-def canonical(value: Any) -> str:
+def canonical(value: JsonValue) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
-def digest(*parts: Any) -> str:
+def digest(*parts: JsonValue) -> str:
     return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()
 
 
-def sealed(key: str, *parts: Any) -> str:
+def sealed(key: str, *parts: JsonValue) -> str:
     """A hash that only the holder of the key can make."""
     return hmac.new(key.encode(), canonical(list(parts)).encode(), hashlib.sha256).hexdigest()

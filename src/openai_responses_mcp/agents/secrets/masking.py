@@ -10,9 +10,9 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.secrets.fields import Path, is_secret_name, secret_fields
 from openai_responses_mcp.domain.masking import (
     SHORTEST_SECRET,
@@ -37,13 +37,13 @@ class Masking:
 
     def shown_text(self, text: str) -> str:
         """The text with each real secret in it as what it is."""
-        return replaced(text, self.finder.find(text))
+        found = self.finder.find(text)
+        return replaced(text, found) if found else text
 
-    def shown(self, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    def shown(self, args: JsonObject, schema: JsonObject) -> dict[str, JsonValue]:
         """The arguments of a call. `schema` is the tool's own, and says which of its fields hold a secret."""
         fields = secret_fields(schema, args)
-        view: dict[str, Any] = _mapped(dict(args), self.shown_text, lambda path, text: fields.get(path, ""))
-        return view
+        return _mapped_object(args, self.shown_text, lambda path, text: fields.get(path, ""))
 
     # -----------------------------------------------------------------------------------------------------------------
     # For the log
@@ -55,14 +55,17 @@ class Masking:
                 text = text.replace(secret, label_of("secret", len(secret)))
         return self._mask(self.shown_text(text))
 
-    def value(self, value: Any, also: Sequence[str] = ()) -> Any:
+    def value(self, value: JsonValue, also: Sequence[str] = ()) -> JsonValue:
         """The same JSON value without secrets: likely ones in texts, and texts of fields whose name says so."""
         return _mapped(value, lambda text: self.text(text, also), _likely_field)
 
+    def mapping(self, value: JsonObject, also: Sequence[str] = ()) -> dict[str, JsonValue]:
+        return _mapped_object(value, lambda text: self.text(text, also), _likely_field)
+
     def error(self, failure: AgentsError, also: Sequence[str] = (), **details: object) -> AgentsError:
         """The error as it may be shown: masked, and without a cause that has a secret in its text."""
-        details = self.value({**details, **failure.details}, also)
-        shown = AgentsError(failure.code, self.text(failure.message, also), failure.category, details)
+        told = self.mapping({**details, **failure.details}, also)
+        shown = AgentsError(failure.code, self.text(failure.message, also), failure.category, told)
         shown.__cause__ = failure.__cause__ if self._is_clean(failure.__cause__, also) else None
         return shown
 
@@ -76,17 +79,6 @@ class Masking:
         return True
 
 
-def secret_texts(schema: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-    """The texts in the fields that the tool's own schema names after a secret."""
-    return [_at(args, path) for path in secret_fields(schema, args)]
-
-
-def _at(value: Any, path: Path) -> str:
-    for step in path:
-        value = value[step]
-    return str(value)
-
-
 def _likely_field(path: Path, text: str) -> str:
     """The name of a field that says that it holds a secret, whoever chose it. What a shell would run is none."""
     name = path[-1] if path else None
@@ -94,21 +86,29 @@ def _likely_field(path: Path, text: str) -> str:
     return str(name) if is_likely else ""
 
 
-def _mapped(value: Any, change: Callable[[str], str], field: Callable[[Path, str], str], path: Path = ()) -> Any:
+def _mapped(
+    value: JsonValue, change: Callable[[str], str], field: Callable[[Path, str], str], path: Path = ()
+) -> JsonValue:
     """The value as JSON can say it, every text changed. A text that is a secret field gives way to a label."""
     if isinstance(value, str):
         name = field(path, value)
         return _labelled(name, value) if name and value else change(value)
     if isinstance(value, Mapping):
-        mapped: dict[str, Any] = {}
-        for key, inner in value.items():
-            mapped[_unused(change(str(key)), mapped)] = _mapped(inner, change, field, (*path, key))
-        return mapped
+        return _mapped_object(value, change, field, path)
     if isinstance(value, list | tuple):
         return [_mapped(inner, change, field, (*path, place)) for place, inner in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     return value if value is None or isinstance(value, bool | int | float) else change(str(value))
+
+
+def _mapped_object(
+    value: JsonObject, change: Callable[[str], str], field: Callable[[Path, str], str], path: Path = ()
+) -> dict[str, JsonValue]:
+    mapped: dict[str, JsonValue] = {}
+    for key, inner in value.items():
+        mapped[_unused(change(str(key)), mapped)] = _mapped(inner, change, field, (*path, key))
+    return mapped
 
 
 def _labelled(name: str, text: str) -> str:
@@ -117,7 +117,7 @@ def _labelled(name: str, text: str) -> str:
     return text if is_label else label_of(name, len(text))
 
 
-def _unused(key: str, taken: Mapping[str, Any], number: int = 2) -> str:
+def _unused(key: str, taken: JsonObject, number: int = 2) -> str:
     """Two keys that are shown alike are still two."""
     if key not in taken:
         return key

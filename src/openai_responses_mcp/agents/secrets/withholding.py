@@ -3,19 +3,19 @@
 What is cut out of a text is noted beside the saved run by its place: which text, at which character, and what. Only
 that is put back, and only there. The texts themselves are never looked at again, so nothing that a tool or a model
 wrote can call for a secret. Values of the environment are noted by the name of their variable, which works in any process
-with the same environment. Any other secret stays in the memory of the process that took it out.
+with the same environment. JsonValue other secret stays in the memory of the process that took it out.
 """
 
 import json
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue, OwnJson
 from openai_responses_mcp.agents.secrets.fields import Path
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined
@@ -31,7 +31,7 @@ class _Save:
     """What one save took out: `gaps` is written down beside the run, `held` never is."""
 
     number: str = field(default_factory=lambda: secrets.token_hex(16))
-    gaps: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[dict[str, JsonValue]] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
 
     def note(self, path: Path, at: int, text: str, one: Found, *, is_key: bool = False) -> None:
@@ -47,7 +47,7 @@ class Withholding:
         self._finder = masking.finder
         self._held: OrderedDict[str, list[str]] = OrderedDict()
 
-    def take_out(self, value: Any, fields: Collection[str] = ()) -> dict[str, Any]:
+    def take_out(self, value: JsonValue, fields: Collection[str] = ()) -> dict[str, JsonValue]:
         """The value without secrets, and the places where there were some. `fields` are texts of secret fields."""
         save = _Save()
         kept = self._kept(value, frozenset(fields), (), save)
@@ -56,7 +56,7 @@ class Withholding:
             self._held.popitem(last=False)
         return {"kept": kept, "gaps": save.gaps, "save": save.number}
 
-    def put_back(self, taken: dict[str, Any]) -> Any:
+    def put_back(self, taken: OwnJson) -> JsonValue:
         """Raises `AGENTS-E-RUNNER` where a secret was held back by a process that this one knows nothing of."""
         gaps: dict[tuple[Path, bool], list[tuple[int, str]]] = {}
         for gap in taken["gaps"]:
@@ -66,14 +66,14 @@ class Withholding:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _kept(self, value: Any, fields: frozenset[str], path: Path, save: _Save) -> Any:
+    def _kept(self, value: JsonValue, fields: frozenset[str], path: Path, save: _Save) -> JsonValue:
         if isinstance(value, str):
             return self._cut(value, fields, path, save)
         if isinstance(value, list):
             return [self._kept(inner, fields, (*path, place), save) for place, inner in enumerate(value)]
         if not isinstance(value, dict):
             return value
-        kept: dict[str, Any] = {}
+        kept: dict[str, JsonValue] = {}
         for key, inner in value.items():
             name = self._kept_key(key, (value, kept), fields, path, save)
             kept[name] = self._kept(inner, fields, (*path, name), save)
@@ -100,7 +100,7 @@ class Withholding:
             end = one.end
         return kept + text[end:]
 
-    def _secret_for(self, gap: Mapping[str, Any], number: str) -> str:
+    def _secret_for(self, gap: OwnJson, number: str) -> str:
         if number in self._held:
             held: str = self._held[number][gap["held"]]
             return held
@@ -158,14 +158,14 @@ def _read(inside: str) -> str:
         return inside
 
 
-def _filled(value: Any, gaps: dict[tuple[Path, bool], list[tuple[int, str]]], path: Path) -> Any:
+def _filled(value: JsonValue, gaps: dict[tuple[Path, bool], list[tuple[int, str]]], path: Path) -> JsonValue:
     if isinstance(value, str):
         return _with(value, gaps.get((path, False), ()))
     if isinstance(value, list):
         return [_filled(inner, gaps, (*path, place)) for place, inner in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    filled: dict[str, Any] = {}
+    filled: dict[str, JsonValue] = {}
     for name, inner in value.items():
         withheld = gaps.get(((*path, name), True))
         filled[withheld[0][1] if withheld else name] = _filled(inner, gaps, (*path, name))

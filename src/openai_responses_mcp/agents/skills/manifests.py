@@ -1,10 +1,10 @@
 """What can be told about a skill from its text: overview, examples, constraints, tags."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.fitting import find_problem
 from openai_responses_mcp.agents.schemas.steps import Steps
 from openai_responses_mcp.agents.skills.models import (
@@ -32,7 +32,7 @@ from openai_responses_mcp.agents.skills.ports import SkillToolMaker
 # For all examples of a skill together: a folder may hold hundreds of skills.
 MOST_STEPS_FOR_EXAMPLES = 50_000
 
-DEFAULT_INPUT_SCHEMA: Mapping[str, Any] = {
+DEFAULT_INPUT_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "What the skill shall be applied to."}},
     "required": ["input"],
@@ -47,7 +47,7 @@ class SkillMetadataExtractor:
         self._tools = tools
 
     def extract_manifest(
-        self, descriptor: SkillDescriptor, source_text: str, front_matter: Mapping[str, Any] | None = None
+        self, descriptor: SkillDescriptor, source_text: str, front_matter: JsonObject | None = None
     ) -> SkillManifest:
         """Raises `AGENTS-E-SKILL-PARSE` without anything to tell, `AGENTS-E-SKILL-SCHEMA` when an example does not fit."""
         _, body = split_front_matter(source_text)
@@ -67,7 +67,7 @@ class SkillMetadataExtractor:
             tags=_tags(front_matter, sections),
         )
 
-    def build_introspection_tools(self, manifests: Sequence[SkillManifest]) -> list[Any]:
+    def build_introspection_tools(self, manifests: Sequence[SkillManifest]) -> Sequence[object]:
         summaries = [SkillSummary(one.skill_id, one.skill_id, one.overview, one.tags) for one in manifests]
         return self._tools.introspection_tools(summaries, manifests)
 
@@ -76,7 +76,7 @@ def summary_of(manifest: SkillManifest) -> SkillManifest:
     return SkillManifest(manifest.skill_id, manifest.overview, input_schema=manifest.input_schema, tags=manifest.tags)
 
 
-def _overview(matter: Mapping[str, Any] | None, sections: list[Section], body: str) -> str:
+def _overview(matter: JsonObject | None, sections: list[Section], body: str) -> str:
     if matter:
         return " ".join(str(matter["description"]).split())
     section = section_named(sections, OVERVIEW_HEADINGS)
@@ -84,7 +84,7 @@ def _overview(matter: Mapping[str, Any] | None, sections: list[Section], body: s
     return (overview or first_paragraph(body))[:LONGEST_DESCRIPTION]
 
 
-def _tags(matter: Mapping[str, Any] | None, sections: list[Section]) -> tuple[str, ...]:
+def _tags(matter: JsonObject | None, sections: list[Section]) -> tuple[str, ...]:
     metadata = (matter or {}).get("metadata")
     written = (matter or {}).get("tags") or (metadata.get("tags") if isinstance(metadata, dict) else None)
     if written is None:
@@ -118,7 +118,7 @@ def _example_from(fence: Fence, number: int, *, takes_text: bool) -> SkillExampl
     """An object with `input`, or an input as it stands; where a skill takes any text, the text of the block."""
     title = fence.title or f"Example {number}"
     try:
-        written: Any = json.loads(fence.text) if fence.language == "json" else None
+        written: JsonValue = json.loads(fence.text) if fence.language == "json" else None
     except (ValueError, RecursionError) as exc:
         raise AgentsError("AGENTS-E-SKILL-PARSE", f"Example {number} is not JSON") from exc
     if not isinstance(written, dict):

@@ -1,10 +1,11 @@
 """A skill: what it says about itself, and what was found on disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject
 
 SkillMode = Literal["function_tool", "child_agent"]
 
@@ -14,16 +15,16 @@ LONGEST_DESCRIPTION = 1024
 @dataclass(frozen=True, slots=True)
 class SkillExample:
     title: str
-    input: Mapping[str, Any]
-    expected_output: Mapping[str, Any] | None = None
+    input: JsonObject
+    expected_output: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDescriptor:
     skill_id: str
     mode: SkillMode
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None = None
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class SkillManifest:
     overview: str
     usage_examples: tuple[SkillExample, ...] = ()
     constraints: tuple[str, ...] = ()
-    input_schema: Mapping[str, Any] = field(default_factory=dict)
+    input_schema: JsonObject = field(default_factory=dict)
     tags: tuple[str, ...] = ()
 
 
@@ -58,7 +59,7 @@ class LoadedSkill(Skill):
     name: str = ""
     body: str = ""
     files: tuple[str, ...] = ()
-    front_matter: Mapping[str, Any] | None = None
+    front_matter: JsonObject | None = None
 
 
 class SkillList(list[LoadedSkill]):

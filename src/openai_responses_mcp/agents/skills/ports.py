@@ -1,9 +1,10 @@
 """What skills need from outside: a folder, a YAML reader, and a maker of tools."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.skills.models import FoundSkill, LoadedSkill, SkillManifest, SkillSummary
 
 
@@ -21,16 +22,18 @@ class SkillFolder(Protocol):
 
 
 class FrontMatterReader(Protocol):
-    def read(self, yaml: str) -> Any:
+    def read(self, yaml: str) -> JsonValue:
         """Plain data. Raises `AGENTS-E-SKILL-PARSE`."""
         ...
 
 
 class SkillToolMaker(Protocol):
-    def skill_tool(self, skill: LoadedSkill) -> Any:
+    def skill_tool(self, skill: LoadedSkill) -> object:
         """Raises `AGENTS-E-SKILL-SCHEMA`."""
         ...
 
-    def introspection_tools(self, summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]) -> list[Any]:
+    def introspection_tools(
+        self, summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]
+    ) -> Sequence[object]:
         """`skill_list` and `skill_describe`."""
         ...

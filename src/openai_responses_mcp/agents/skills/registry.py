@@ -6,10 +6,11 @@ its `allowed-tools` above all, is shown and never acted upon: only the gate deci
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, SkillMetadataExtractor, summary_of
 from openai_responses_mcp.agents.skills.models import (
@@ -68,10 +69,10 @@ class SkillRegistry:
             raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", f"No skill is called {skill_id}; list the skills again")
         return known[skill_id] if detail_level == "full" else summary_of(known[skill_id])
 
-    def to_tools(self, skills: Sequence[Skill]) -> list[Any]:
+    def to_tools(self, skills: Sequence[Skill]) -> list[object]:
         return [self._tools.skill_tool(skill) for skill in _loaded(skills)]
 
-    def to_introspection_tools(self, skills: Sequence[Skill]) -> list[Any]:
+    def to_introspection_tools(self, skills: Sequence[Skill]) -> Sequence[object]:
         return self._tools.introspection_tools(self.list_skills(skills), [one.manifest for one in _loaded(skills)])
 
     def _load(self, folder: str, mode: SkillMode) -> SkillList:
@@ -93,7 +94,7 @@ class SkillRegistry:
         yaml, body = split_front_matter(found.text)
         matter = None if yaml is None else _checked_front_matter(self._front_matter.read(yaml))
         sections = sections_of(body)
-        name = matter["name"].strip() if matter else _first_title(sections)
+        name = str(matter["name"]).strip() if matter else _first_title(sections)
         skill_id = skill_id_for(name)
         if not skill_id or len(name) > LONGEST_NAME:
             raise AgentsError(
@@ -109,9 +110,7 @@ class SkillRegistry:
         return LoadedSkill(descriptor, manifest, found.source_path, name, body, found.files, matter)
 
 
-def _schema_under(
-    sections: list[Section], names: frozenset[str], *, is_optional: bool = False
-) -> Mapping[str, Any] | None:
+def _schema_under(sections: list[Section], names: frozenset[str], *, is_optional: bool = False) -> JsonObject | None:
     """The first fenced JSON below one of these headings. An output may be shown by example instead."""
     section = section_named(sections, names)
     fence = next((one for one in section.fences if one.language == "json"), None) if section else None
@@ -125,7 +124,7 @@ def _schema_under(
         raise AgentsError(exc.code, f"Under {section.title}: {exc.message}") from exc
 
 
-def _schema_from(text: str) -> Mapping[str, Any]:
+def _schema_from(text: str) -> JsonObject:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as exc:
@@ -138,7 +137,7 @@ def _schema_from(text: str) -> Mapping[str, Any]:
     return schema
 
 
-def _loaded(skills: Any) -> list[LoadedSkill]:
+def _loaded(skills: object) -> list[LoadedSkill]:
     if isinstance(skills, str) or not isinstance(skills, Sequence):
         raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", "Give the list that load_skills returned")
     loaded = [skill for skill in skills if isinstance(skill, LoadedSkill)]
@@ -147,7 +146,7 @@ def _loaded(skills: Any) -> list[LoadedSkill]:
     return loaded
 
 
-def _checked_front_matter(matter: Any) -> Mapping[str, Any]:
+def _checked_front_matter(matter: JsonValue) -> JsonObject:
     if not isinstance(matter, dict):
         raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter must be names with values, such as name: my-skill")
     for key in ("name", "description"):

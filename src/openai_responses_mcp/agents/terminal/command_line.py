@@ -21,13 +21,15 @@ import shutil
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
+from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.composition import open_desk
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.terminal import desk_page, doctor, policy
 from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import sheet, table
@@ -40,8 +42,8 @@ _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
 class Desk:
     """What the commands work with, and where their output goes."""
 
-    approvals: Any
-    audit: Any
+    approvals: ApprovalController
+    audit: AuditLog
     write: Callable[[str], object]
     is_json: bool
     width: int
@@ -80,7 +82,7 @@ def _desk(store: str, arguments: argparse.Namespace) -> Desk:
     return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns, encoding)
 
 
-def _shared(default: Any = None) -> argparse.ArgumentParser:
+def _shared(default: str | None = None) -> argparse.ArgumentParser:
     """What every command takes. A verb behind another one has no defaults: they would take the place of what was said."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=default)
     shared.add_argument("--store", metavar="URL", help="the store of the runs (else AGENTS_STORE)")
@@ -206,7 +208,7 @@ def _user() -> str:
         return ""
 
 
-_COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[Any, Any, int]]] = {
+_COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[object, None, int]]] = {
     "list": _list,
     "show": _one,
     "approve": _decide,
@@ -224,7 +226,7 @@ def _decision_of(log: ExecutionLog, unknown: set[tuple[str, str]]) -> str:
     return "outcome unknown" if _is_unknown(log, unknown) else log.decision
 
 
-def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, Any]:
+def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, JsonValue]:
     return asdict(record)
 
 
@@ -232,13 +234,13 @@ def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, Any]:
 # Writing
 
 
-def _show(desk: Desk, facts: Any, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _show(desk: Desk, facts: JsonValue, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     _write(desk, facts, table(headings, rows, desk.width) if rows else "Nothing.\n")
 
 
-def _write(desk: Desk, facts: Any, for_people: str) -> None:
+def _write(desk: Desk, facts: JsonValue, for_people: str) -> None:
     desk.write(f"{json_of(facts, desk.encoding)}\n" if desk.is_json else writable(for_people, desk.encoding))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json_of(value)

@@ -3,12 +3,12 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.domain.texts import revealed_json
 
 
-def json_of(value: Any, encoding: str = "utf-8") -> str:
+def json_of(value: JsonValue, encoding: str = "utf-8") -> str:
     """Valid JSON in which nothing is invisible."""
     plain = _plain(value)
     text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
@@ -28,7 +28,7 @@ def _fits(text: str, encoding: str) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: JsonValue) -> JsonValue:
     """Numbers that JSON has no word for become texts."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}

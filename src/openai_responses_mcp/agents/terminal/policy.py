@@ -15,11 +15,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from openai_responses_mcp.agents.composition import check_policy, replay_policy
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.replaying import Replay, Replayed
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.policy.checking import PolicyFindings
 from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import table
@@ -83,7 +83,7 @@ def _test(arguments: argparse.Namespace) -> int:
     return 1 if any(one.decision for one in found.found) else 0
 
 
-def _facts(replay: Replay) -> dict[str, Any]:
+def _facts(replay: Replay) -> JsonObject:
     rows = [dict(zip(("number", *_KEYS), (one.log.sequence, *_cells(one)), strict=True)) for one in replay.found]
     return {"calls": replay.calls, "found": rows}
 
@@ -112,7 +112,7 @@ def _report(replay: Replay) -> str:
     return (table(_HEADINGS, rows, shutil.get_terminal_size().columns) if rows else "") + summary
 
 
-def _json(facts: Any) -> str:
+def _json(facts: JsonValue) -> str:
     return json_of(facts, _encoding())
 
 

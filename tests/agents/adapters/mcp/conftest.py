@@ -63,4 +63,4 @@ async def sdk_url() -> AsyncIterator[str]:
         yield address
         server.should_exit = True
         with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(serving, 5)
+            await asyncio.wait_for(serving, 30)

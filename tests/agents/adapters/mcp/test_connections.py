@@ -1,6 +1,7 @@
 """Connections to real servers, through the gateway and through `hosted_mcp_tool`."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ async def test_the_gateway_talks_to_a_real_server() -> None:
     gateway = McpGateway(open_client)
     handle = await within(gateway.register(McpServerConfig("wild", tuple(wild()))))
     assert [one.name for one in handle.capabilities] == ["echo"]
-    result = await within(gateway.call("wild", "echo", {"text": "hi"}))
+    result: Any = await within(gateway.call("wild", "echo", {"text": "hi"}))
     assert result.content[0].text == "hi"
     await gateway.close()
 

@@ -234,7 +234,7 @@ def test_a_program_that_ends_while_a_server_starts_leaves_no_server_behind(tmp_p
     async def give_up() -> int:
         server = hosted_mcp_tool(wild("mute", tmp_path / "pipe"), name="wild")
         waiting = asyncio.create_task(server.connect())
-        number = await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 5)
+        number = await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 30)
         waiting.cancel()
         return int(number)
 
@@ -246,7 +246,7 @@ async def test_a_server_that_nobody_waits_for_any_more_can_be_closed(tmp_path: P
     os.mkfifo(tmp_path / "pipe")
     server = hosted_mcp_tool(wild("mute", tmp_path / "pipe"), name="wild")
     waiting = asyncio.create_task(server.connect())
-    number = int(await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 5))
+    number = int(await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 30))
     waiting.cancel()
     await within(server.close())
     with pytest.raises(ProcessLookupError):
@@ -257,7 +257,7 @@ async def test_who_waits_for_a_server_that_is_closed_learns_of_it(tmp_path: Path
     os.mkfifo(tmp_path / "pipe")
     server = hosted_mcp_tool(wild("mute", tmp_path / "pipe"), name="wild")
     waiting = asyncio.create_task(code_of(server.connect()))
-    await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 5)
+    await asyncio.wait_for(asyncio.to_thread((tmp_path / "pipe").read_text), 30)
     await within(server.close())
     assert await waiting == UNREACHABLE
 

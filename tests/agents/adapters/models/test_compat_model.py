@@ -21,7 +21,7 @@ from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import PROVIDERS
 from tests.agents.adapters.models.conftest import Ask, Play
 from tests.agents.adapters.models.stand_in import HANG_UP, KEY, calls, refusal
-from tests.agents.fakes import FakeJudge, collected, within
+from tests.agents.fakes import FakeJudge, collected, last_result, within
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.server import StandInThread
 
@@ -74,7 +74,7 @@ async def test_an_agent_streams_on_every_provider(name: ProviderName, play: Play
     agent = Agent(name="calculator", model=model_of(name), tools=[add])
     events = [event async for event in create_runner(safety_agent=FakeJudge()).run_stream(agent, "1 + 2?")]
     assert "".join(event.delta or "" for event in events) == "It is 3."
-    assert events[-1].result.usage.total_tokens == 10
+    assert last_result(events).usage.total_tokens == 10
     assert stand_in.bodies[0]["stream_options"] == {"include_usage": True}
 
 
@@ -100,7 +100,7 @@ async def test_gemini_gets_schemas_without_the_words_that_it_refuses(play: Play,
 def test_arguments_called_like_a_keyword_stay() -> None:
     schema = {"type": "object", "properties": {"additionalProperties": {"type": "string"}}, "anyOf": [{"$schema": "x"}]}
     body = {"tools": [{"function": {"parameters": schema}}, {"type": "other"}, 7]}
-    fitting = fitting_body(body, PROVIDERS["gemini"].quirks)
+    fitting: Any = fitting_body(body, PROVIDERS["gemini"].quirks)
     assert fitting["tools"][0]["function"]["parameters"] == {**schema, "anyOf": [{}]}
     assert fitting["tools"][1:] == [{"type": "other"}, 7]
 
@@ -225,7 +225,7 @@ async def test_what_is_meant_for_openai_is_sent_to_nobody_else(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGENTS_REQUEST_TIMEOUT_MS", "1000")
+    monkeypatch.setenv("AGENTS_REQUEST_TIMEOUT_MS", "3000")
 
 
 @pytest.mark.usefixtures("impatient")

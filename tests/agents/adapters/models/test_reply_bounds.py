@@ -14,7 +14,7 @@ from openai_responses_mcp.agents.adapters.models.reply_bounds import LONGEST_REP
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from tests.agents.adapters.models.conftest import Ask, Play
 from tests.agents.adapters.models.stand_in import KEY
-from tests.agents.fakes import FakeJudge, collected
+from tests.agents.fakes import FakeJudge, collected, last_result
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
 
@@ -46,7 +46,7 @@ async def slowly(work: Awaitable[T]) -> T:
 async def streamed(model: Any) -> str:
     agent = Agent(name="a", model=model)
     events = await slowly(collected(create_runner(safety_agent=FakeJudge()).run_stream(agent, "Hello")))
-    return str(events[-1].result.output_text)
+    return str(last_result(events).output_text)
 
 
 @pytest.mark.parametrize(

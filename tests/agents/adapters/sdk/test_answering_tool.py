@@ -45,7 +45,7 @@ async def test_an_agent_answers_with_sources() -> None:
     judge = FakeJudge()
     agent = Agent(name="caller", model=model, tools=[answer_tool()])
     result = await within(create_runner(safety_agent=judge).run(agent, "News?"))
-    told = json.loads(result.tool_calls[0].output)
+    told = json.loads(str(result.tool_calls[0].output))
     assert told["used_search"] is True
     assert told["citations"]
     assert judge.requests[0].target_tool is not None
@@ -69,14 +69,14 @@ async def test_a_failure_of_the_api_is_told_without_the_key() -> None:
 
 
 async def test_arguments_that_are_no_object_lack_the_question() -> None:
-    tool = answer_tool()
+    tool: Any = answer_tool()
     for arguments in ("[]", "{"):
         assert "query is required" in await tool.on_invoke_tool(None, arguments)
 
 
 async def test_without_a_key_nothing_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    tool = answer_tool()
+    tool: Any = answer_tool()
     with pytest.raises(AgentsError) as caught:
         await tool.on_invoke_tool(None, '{"query": "Why?"}')
     assert caught.value.code == "AGENTS-E-PROVIDER-CONFIG"
@@ -97,7 +97,7 @@ def test_a_bad_configuration_is_told_when_the_tool_is_made(monkeypatch: pytest.M
 
 
 async def test_calls_side_by_side_do_not_close_each_others_connections(rehearsal: StandInThread) -> None:
-    tool = answer_tool()
+    tool: Any = answer_tool()
     questions = ["Why?", "Why? [rehearse: delay=0.3]", "Why?"]
     outputs = await within(
         asyncio.gather(*(tool.on_invoke_tool(None, json.dumps({"query": question})) for question in questions))
@@ -107,6 +107,6 @@ async def test_calls_side_by_side_do_not_close_each_others_connections(rehearsal
 
 
 def test_a_tool_answers_on_one_event_loop_after_the_other() -> None:
-    tool = answer_tool()
+    tool: Any = answer_tool()
     for _ in range(2):
         assert json.loads(asyncio.run(tool.on_invoke_tool(None, '{"query": "Why?"}')))["answer"]

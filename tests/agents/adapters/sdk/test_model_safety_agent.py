@@ -136,6 +136,7 @@ async def test_the_model_is_asked_for_structured_output() -> None:
     model = ScriptedModel(verdict())
     await judged(model)
     schema = model.calls[0].output_schema
+    assert schema is not None
     assert schema.is_strict_json_schema()
     assert schema.name() == "verdict"
     assert schema.json_schema()["required"] == ["decision", "risk_level", "reason", "policy_ref"]

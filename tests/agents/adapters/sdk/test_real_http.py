@@ -5,7 +5,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner, tool
-from tests.agents.fakes import FakeJudge, collected, within
+from tests.agents.fakes import FakeJudge, collected, last_result, within
 from tests.stand_in.server import StandIn
 
 WRITTEN: list[str] = []
@@ -32,7 +32,7 @@ async def test_a_model_over_http_calls_a_tool_that_waits_for_a_human(is_streamed
         options = RunOptions(extensions=Extensions(max_turns=4))
         if is_streamed:
             events = await within(collected(runner.run_stream(agent, question, options)))
-            paused = events[-1].result
+            paused = last_result(events)
         else:
             paused = await within(runner.run(agent, question, options))
         (request,) = paused.interruptions

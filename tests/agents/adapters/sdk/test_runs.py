@@ -65,7 +65,7 @@ async def test_a_tool_that_fails_softly_tells_the_model() -> None:
     agent = Agent(name="A", model=ScriptedModel(ScriptedCall("fail"), "oh well"), tools=[fail])
     result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
     assert result.output_text == "oh well"
-    assert "error occurred" in result.tool_calls[0].output
+    assert "error occurred" in str(result.tool_calls[0].output)
 
 
 async def test_arguments_that_are_no_json_are_judged_and_then_left_to_the_sdk() -> None:

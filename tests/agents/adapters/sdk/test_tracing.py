@@ -68,7 +68,7 @@ def an_agent() -> Any:
     helper = sdk.Agent(
         name="helper", model=ScriptedModel(ScriptedCall("look", {"what": PLANTED}), PLANTED), tools=[look]
     )
-    turns = [
+    turns: list[str | ScriptedCall] = [
         ScriptedCall("look", {"what": PLANTED}),
         ScriptedCall("ask", {"input": PLANTED}),
         ScriptedCall("start_a_run", {"what": PLANTED}),

@@ -19,7 +19,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.schemas.reading import MOST_PARTS
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import FakeJudge, within
+from tests.agents.fakes import FakeJudge, last_result, within
 from tests.agents.schemas.test_fitting import doubling
 from tests.agents.skills.places import GOOD, write_skill
 
@@ -55,7 +55,7 @@ async def test_a_function_tool_returns_the_instructions_with_the_input() -> None
 
 
 async def test_files_are_named_with_the_instructions_and_read_on_request() -> None:
-    tools = to_tools(await load_skills(GOOD / "pdf-tools"))
+    tools: list[Any] = to_tools(await load_skills(GOOD / "pdf-tools"))
     assert tools[0].params_json_schema["properties"]["skill_file"]["enum"] == ["references/forms.md", "scripts/fill.py"]
     output = await call(tools, "pdf-tools", {"input": "a form"})
     assert "references/forms.md" in output
@@ -76,7 +76,7 @@ async def test_input_that_does_not_fit_the_schema_is_told_to_the_model(mode: Any
 
 
 async def test_arguments_that_are_no_object_fit_no_schema() -> None:
-    (tool,) = to_tools(await load_skills(GOOD / "writer"))
+    tool: Any = to_tools(await load_skills(GOOD / "writer"))[0]
     for arguments in ("[]", "{", "7"):
         assert (await tool.on_invoke_tool(None, arguments)).startswith("The skill was not used")
 
@@ -97,7 +97,7 @@ async def test_a_child_agent_streams_on_the_callers_model_too() -> None:
     model = ScriptedModel([ScriptedCall("skill_writer_skill", {"input": "x"})], "Dear aunt,", "Done.")
     agent = Agent(name="caller", model=model, tools=to_tools(await load_skills(GOOD / "writer", "child_agent")))
     events = [event async for event in create_runner(safety_agent=FakeJudge()).run_stream(agent, "Write")]
-    assert events[-1].result.output_text == "Done."
+    assert last_result(events).output_text == "Done."
 
 
 async def test_a_child_agent_takes_the_model_that_the_run_was_given() -> None:
@@ -198,7 +198,7 @@ def skill_text(schema: dict[str, Any], example: Any = None) -> str:
 async def test_a_call_that_takes_for_ever_to_check_is_refused_and_the_loop_goes_on(tmp_path: Path, mode: Any) -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": doubling("anyOf", 12)["$defs"]}
     write_skill(tmp_path / "a", skill_text(schema))
-    (tool,) = to_tools(await load_skills(tmp_path, mode))
+    tool: Any = to_tools(await load_skills(tmp_path, mode))[0]
     calling = asyncio.create_task(tool.on_invoke_tool(None, '{"a": 1}'))
     await asyncio.sleep(0)
     assert not calling.done()

@@ -51,7 +51,8 @@ async def test_a_wrong_secret_does_not_open(desk: OpenedDesk) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/waiting", "/requests/apr_1", "/log", "/log/verification", *(f"/{name}" for name in FILES)]
+    "path",
+    ["/", "/waiting", "/requests/apr_1", "/log", "/log/verification", "/standing", *(f"/{name}" for name in FILES)],
 )
 async def test_without_the_cookie_nothing_is_shown(desk: OpenedDesk, path: str) -> None:
     await desk.sit_down()
@@ -142,6 +143,17 @@ async def test_requests_are_decided(desk: OpenedDesk, stores: Stores) -> None:
     assert [result["decision"] for result in told["decided"]] == ["approve", "deny"]
     assert (await asker.controller.check_token(told["decided"][0]["token"]["token"])).request.comment == "fine"
     assert (await desk.look("/waiting")).json() == {"waiting": []}
+
+
+async def test_an_approval_holds_from_now_on_until_it_is_revoked(desk: OpenedDesk, stores: Stores) -> None:
+    await desk.sit_down()
+    approval_id = (await Asker(stores).ask()).approval_id
+    chosen = {"approval_id": approval_id, "decision": "approve", "from_now_on": {"always": True}}
+    await desk.change("/decisions", {"decisions": [chosen]})
+    (standing,) = (await desk.look("/standing")).json()["standing"]
+    assert (await desk.change("/revocations", {"standing_id": standing["standing_id"]}, x_page_token="")).is_error
+    assert (await desk.change("/revocations", {"standing_id": standing["standing_id"]})).is_success
+    assert (await desk.look("/standing")).json() == {"standing": []}
 
 
 @pytest.mark.parametrize("body", ["{", '{"decisions": [], "decisions": []}', "[]", '{"decisions": 1}'])

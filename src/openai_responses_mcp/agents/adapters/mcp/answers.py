@@ -6,8 +6,6 @@ was not, nobody knows whether it ran. Our own transport marks what came from the
 are only the texts that they use.
 """
 
-from typing import Any
-
 from mcp import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
@@ -17,6 +15,7 @@ from mcp_types import (
     REQUEST_TIMEOUT,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
 )
 
 # How the SDK's errors of its own begin, and what they mean.
@@ -34,7 +33,7 @@ _AMBIGUOUS = frozenset(code for code, _, _ in NO_ANSWER)
 _ANSWERED = object()
 
 
-def marked_as_answered(message: Any) -> Any:
+def marked_as_answered(message: JSONRPCMessage) -> JSONRPCMessage:
     """The message of a server; an error that the SDK could have made up gets a mark."""
     if not isinstance(message, JSONRPCError) or message.error.code not in _AMBIGUOUS:
         return message

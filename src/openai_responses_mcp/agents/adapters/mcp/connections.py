@@ -6,11 +6,12 @@ the next one.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from agents import AgentBase, RunContextWrapper
 from agents.mcp import MCPServer, MCPServerStreamableHttp
 from mcp import MCPError
 from mcp_types import CallToolResult
@@ -21,6 +22,7 @@ from openai_responses_mcp.agents.adapters.mcp.answers import why_no_answer
 from openai_responses_mcp.agents.adapters.mcp.query_filter import hide_query
 from openai_responses_mcp.agents.adapters.mcp.stdio_server import StdioServer
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.mcp.models import McpServerConfig, schema_error
 from openai_responses_mcp.agents.mcp.ports import McpClient
 
@@ -37,7 +39,7 @@ def server_for(config: McpServerConfig) -> MCPServer:
             name=config.name,
             client_session_timeout_seconds=config.timeout_seconds,
         )
-    params: dict[str, Any] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
+    params: dict[str, object] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
     if config.env:
         params["env"] = dict(config.env)
     return StdioServer(
@@ -109,10 +111,12 @@ class SdkMcpClient(McpClient):
         self._timeout_seconds = timeout_seconds
         self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection] = WeakKeyDictionary()
 
-    async def list_tools(self) -> list[Mapping[str, Any]]:
+    async def list_tools(self) -> list[JsonObject]:
         return [entry_of(tool) for tool in await self.list_sdk_tools(None, None)]
 
-    async def list_sdk_tools(self, context: Any, agent: Any) -> list[McpTool]:
+    async def list_sdk_tools(
+        self, context: RunContextWrapper[Any] | None, agent: AgentBase[Any] | None
+    ) -> list[McpTool]:
         try:
             server = await self._server()
             async with asyncio.timeout(self._timeout_seconds):
@@ -127,7 +131,7 @@ class SdkMcpClient(McpClient):
             await self.close()
             raise self._unreachable(cause_in(exc)) from None
 
-    async def call_tool(self, name: str, args: Mapping[str, Any], meta: dict[str, Any] | None = None) -> CallToolResult:
+    async def call_tool(self, name: str, args: JsonObject, meta: dict[str, JsonValue] | None = None) -> CallToolResult:
         server = await self._server()
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -201,5 +205,5 @@ def cause_in(exc: BaseException) -> str:
     return "no answer in time" if isinstance(exc, TimeoutError) else type(exc).__name__
 
 
-def entry_of(tool: McpTool) -> dict[str, Any]:
+def entry_of(tool: McpTool) -> JsonObject:
     return tool.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -14,7 +14,7 @@ from agents import Agent, FunctionTool, Handoff, RunContextWrapper, Tool
 from agents.exceptions import AgentsException
 from agents.mcp import MCPServer, MCPUtil
 from agents.tool_context import ToolContext
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, ContentBlock
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
@@ -149,7 +149,7 @@ def _pinned(
         traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
     invoke = made.on_invoke_tool
 
-    async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> Any:
+    async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> object:
         if before != pin:
             await pins.put(key, pin)
         return await invoke(context, arguments)
@@ -162,7 +162,7 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -
     """The tool, which tells the model about arguments that do not fit, and sends the server no such thing."""
     invoke = tool.on_invoke_tool
 
-    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> Any:
+    async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> object:
         try:
             args = json.loads(arguments or "{}")
             if not isinstance(args, dict):
@@ -180,7 +180,7 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -
 
 
 def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: str) -> FunctionTool:
-    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+    async def invoke(context: ToolContext[Any], arguments: str) -> object:
         try:
             return _output_of(await server.call_tool(capability.name, json.loads(arguments or "{}")))
         except AgentsError as exc:
@@ -198,7 +198,7 @@ def _hosted_tool(server: HostedMcpServer, capability: McpCapability, wire_name: 
     )
 
 
-def _output_of(result: CallToolResult) -> Any:
+def _output_of(result: CallToolResult) -> str | list[dict[str, str]]:
     """Texts as one text, images as images, anything else as JSON."""
     parts = [_part(block) for block in result.content]
     if not parts and result.structured_content is not None:
@@ -209,7 +209,7 @@ def _output_of(result: CallToolResult) -> Any:
     return handed_over(f"The tool reports a failure: {text}") if result.is_error else text
 
 
-def _part(block: Any) -> dict[str, Any]:
+def _part(block: ContentBlock) -> dict[str, str]:
     if block.type == "text":
         return {"type": "text", "text": block.text}
     if block.type == "image":

@@ -1,8 +1,9 @@
 """What `hosted_mcp_tool` gives: a server of the SDK that connects by itself and is called inside guarded runs only."""
 
 import re
-from typing import Any
+from typing import Any, NoReturn, cast
 
+from agents import AgentBase, RunContextWrapper
 from agents.mcp import MCPServer, MCPServerStdio
 from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
@@ -57,7 +58,9 @@ class HostedMcpServer(MCPServer):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def list_tools(self, run_context: Any = None, agent: Any = None) -> list[McpTool]:
+    async def list_tools(
+        self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
+    ) -> list[McpTool]:
         return await self.client.list_sdk_tools(run_context, agent)
 
     async def call_tool(
@@ -67,15 +70,13 @@ class HostedMcpServer(MCPServer):
             message = f"{self._name} is only called inside a guarded run; run the agent with a runner of create_runner"
             raise AgentsError("AGENTS-E-GATE-DENIED", message)
         is_repeatable = tool_name in self.rules.repeatable
-        result: CallToolResult = await self._gateway.call(
-            self._name, tool_name, arguments or {}, is_repeatable=is_repeatable
-        )
-        return result
+        result = await self._gateway.call(self._name, tool_name, arguments or {}, is_repeatable=is_repeatable)
+        return cast(CallToolResult, result)
 
-    async def list_prompts(self) -> Any:
+    async def list_prompts(self) -> NoReturn:
         raise schema_error("Prompts of MCP servers are not offered to agents")
 
-    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> Any:
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> NoReturn:
         raise schema_error("Prompts of MCP servers are not offered to agents")
 
     def __repr__(self) -> str:
@@ -83,7 +84,7 @@ class HostedMcpServer(MCPServer):
 
 
 def hosted_server(
-    server: Any, name: str | None, rules: McpRules, pins: DefinitionPins | None, timeout_ms: int
+    server: object, name: str | None, rules: McpRules, pins: DefinitionPins | None, timeout_ms: int
 ) -> HostedMcpServer:
     """From what a user writes to describe a server, or from a server object of the SDK."""
     if not isinstance(server, MCPServer):

@@ -1,12 +1,12 @@
 """The vendor's client, made to send each provider what it understands and nothing that is meant for OpenAI."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
 
 from openai_responses_mcp.agents.adapters.models.reply_bounds import WholeStreams, bound_body
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.providers.settings import CompatModelConfig
 from openai_responses_mcp.agents.providers.table import Quirks
 
@@ -54,16 +54,16 @@ def client_for(config: CompatModelConfig) -> AsyncOpenAI:
     return client
 
 
-def fitting_body(body: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
+def fitting_body(body: JsonObject, quirks: Quirks) -> dict[str, JsonValue]:
     fitting = {name: value for name, value in body.items() if name not in quirks.dropped_fields}
-    if isinstance(fitting.get("tools"), list):
-        fitting["tools"] = [_fitting_tool(tool, quirks) for tool in fitting["tools"]]
+    tools = fitting.get("tools")
+    if isinstance(tools, list):
+        fitting["tools"] = [_fitting_tool(tool, quirks) for tool in tools]
     return fitting
 
 
-def _fitting_tool(tool: Any, quirks: Quirks) -> Any:
-    function = tool.get("function") if isinstance(tool, dict) else None
-    if not isinstance(function, dict):
+def _fitting_tool(tool: JsonValue, quirks: Quirks) -> JsonValue:
+    if not isinstance(tool, dict) or not isinstance(function := tool.get("function"), dict):
         return tool
     fitting = {name: value for name, value in function.items() if name != "strict" or quirks.strict}
     if quirks.dropped_keywords:
@@ -71,7 +71,7 @@ def _fitting_tool(tool: Any, quirks: Quirks) -> Any:
     return {**tool, "function": fitting}
 
 
-def _without_keywords(schema: Any, keywords: frozenset[str]) -> Any:
+def _without_keywords(schema: JsonValue, keywords: frozenset[str]) -> JsonValue:
     if isinstance(schema, list):
         return [_without_keywords(part, keywords) for part in schema]
     if not isinstance(schema, dict):

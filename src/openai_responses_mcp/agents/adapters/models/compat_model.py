@@ -13,10 +13,24 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agents import FunctionTool, Model, ModelResponse, ModelSettings
+from agents import (
+    AgentOutputSchemaBase,
+    FunctionTool,
+    Handoff,
+    Model,
+    ModelResponse,
+    ModelRetryAdvice,
+    ModelRetryAdviceRequest,
+    ModelSettings,
+    ModelTracing,
+    Tool,
+    TResponseInputItem,
+)
+from agents.items import TResponseStreamEvent
 from agents.models.openai_chatcompletions import OpenAIChatCompletionsModel
 from agents.models.openai_responses import OpenAIResponsesModel
 from openai import AsyncOpenAI
+from openai.types.responses import ResponsePromptParam
 
 from openai_responses_mcp.agents.adapters.models.compat_client import client_for
 from openai_responses_mcp.agents.adapters.models.failures import FAILURES, RUNNER_CODE, failure_from
@@ -38,15 +52,15 @@ class _Request:
     """The arguments of `get_response` and `stream_response`, which take the same."""
 
     system_instructions: str | None
-    input: Any
+    input: str | list[TResponseInputItem]
     model_settings: ModelSettings
-    tools: list[Any]
-    output_schema: Any
-    handoffs: list[Any]
-    tracing: Any
+    tools: list[Tool]
+    output_schema: AgentOutputSchemaBase | None
+    handoffs: list[Handoff[Any, Any]]
+    tracing: ModelTracing
     previous_response_id: str | None = None
     conversation_id: str | None = None
-    prompt: Any = None
+    prompt: ResponsePromptParam | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -74,7 +88,7 @@ class CompatModel(Model):
                     raise
         raise AssertionError("the loop above returns or raises")  # pragma: no cover
 
-    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
         request = self._adapted(_Request(*args, **options))
         has_begun = False
         try:
@@ -95,7 +109,7 @@ class CompatModel(Model):
             return
         raise failure
 
-    def get_retry_advice(self, request: Any) -> Any:
+    def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         return self._inner().get_retry_advice(request)
 
     async def close(self) -> None:
@@ -182,7 +196,7 @@ class CompatModel(Model):
         raise failure
 
 
-def _schema_in_words(instructions: str | None, output_schema: Any) -> str:
+def _schema_in_words(instructions: str | None, output_schema: AgentOutputSchemaBase) -> str:
     schema = json.dumps(output_schema.json_schema(), ensure_ascii=False)
     told = (
         f"Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:\n{schema}"

@@ -1,7 +1,5 @@
 """Providers as the environment sets them up, each giving models that the SDK can run."""
 
-from typing import Any
-
 from openai_responses_mcp.agents.adapters.models.compat_model import CompatModel
 from openai_responses_mcp.agents.adapters.models.model_lists import ListUnavailable, live_models
 from openai_responses_mcp.agents.providers.models import ListSource, ModelList, ProviderName
@@ -16,7 +14,7 @@ from openai_responses_mcp.agents.providers.settings import (
 
 class CompatModelProvider:
     def create_model(self, model_name: str, config: CompatModelConfig) -> "CompatModel":
-        name: Any = model_name
+        name: object = model_name
         if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_MODEL_NAME:
             raise config_error(f"A model's name has 1 to {LONGEST_MODEL_NAME} characters")
         return CompatModel(name, config)

@@ -1,14 +1,25 @@
 """A model for tests that says what it was told to say, in order, and remembers what it was asked."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from agents import Model, ModelResponse, Usage
-from openai.types.responses import ResponseTextDeltaEvent
+from agents import (
+    AgentOutputSchemaBase,
+    ItemHelpers,
+    Model,
+    ModelResponse,
+    ModelSettings,
+    Tool,
+    TResponseInputItem,
+    Usage,
+)
+from agents.items import TResponseOutputItem, TResponseStreamEvent
+from openai.types.responses import ResponseOutputMessage, ResponseTextDeltaEvent
 
 from openai_responses_mcp.agents.adapters.models.standin_models import completed, function_call, message
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +27,7 @@ class ScriptedCall:
     """A function call that the model shall make."""
 
     name: str
-    args: Mapping[str, Any] | str = field(default_factory=dict)
+    args: JsonObject | str = field(default_factory=dict)
     call_id: str = ""
 
 
@@ -27,28 +38,32 @@ class ModelCall:
     instructions: str | None
     input: Any
     tool_names: tuple[str, ...]
-    output_schema: Any = None
+    output_schema: AgentOutputSchemaBase | None = None
+
+
+Part: TypeAlias = str | ScriptedCall | TResponseOutputItem
+Turn: TypeAlias = Part | Sequence[Part] | BaseException
 
 
 class ScriptedModel(Model):
     """Each turn is a text, a `ScriptedCall`, a list of both, or an exception to raise."""
 
-    def __init__(self, *turns: Any) -> None:
-        self._turns: deque[Any] = deque()
+    def __init__(self, *turns: Turn) -> None:
+        self._turns: deque[Turn] = deque()
         self._made = 0
         self.calls: list[ModelCall] = []
         self.enqueue(*turns)
 
-    def enqueue(self, *turns: Any) -> None:
+    def enqueue(self, *turns: Turn) -> None:
         self._turns.extend(turns)
 
     async def get_response(
         self,
         system_instructions: str | None,
-        input: Any,
-        model_settings: Any,
-        tools: Any,
-        output_schema: Any = None,
+        input: str | list[TResponseInputItem],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None = None,
         *args: Any,
         **options: Any,
     ) -> ModelResponse:
@@ -59,39 +74,46 @@ class ScriptedModel(Model):
     async def stream_response(
         self,
         system_instructions: str | None,
-        input: Any,
-        model_settings: Any,
-        tools: Any,
-        output_schema: Any = None,
+        input: str | list[TResponseInputItem],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None = None,
         *args: Any,
         **options: Any,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncIterator[TResponseStreamEvent]:
         output = self._next(system_instructions, input, tools, output_schema)
         for item in output:
-            if item.type == "message":
+            if isinstance(item, ResponseOutputMessage):
                 yield _delta(item)
         yield completed(output)
 
-    def _next(self, instructions: str | None, input: Any, tools: Any, output_schema: Any) -> list[Any]:
+    def _next(
+        self,
+        instructions: str | None,
+        input: str | list[TResponseInputItem],
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None,
+    ) -> list[TResponseOutputItem]:
         names = tuple(tool.name for tool in tools or ())
         said = list(input) if isinstance(input, list) else input
         self.calls.append(ModelCall(instructions, said, names, output_schema))
         turn = self._turns.popleft()
         if isinstance(turn, BaseException):
             raise turn
-        return [self._item(part) for part in (turn if isinstance(turn, list) else [turn])]
+        parts = turn if isinstance(turn, list) else [cast(Part, turn)]
+        return [self._item(part) for part in parts]
 
-    def _item(self, part: Any) -> Any:
+    def _item(self, part: Part) -> TResponseOutputItem:
         self._made += 1
         if isinstance(part, ScriptedCall):
             return function_call(part.call_id or f"call_{id(self):x}_{self._made}", part.name, part.args)
         return message(part, f"msg_{self._made}") if isinstance(part, str) else part
 
 
-def _delta(item: Any) -> ResponseTextDeltaEvent:
+def _delta(item: ResponseOutputMessage) -> ResponseTextDeltaEvent:
     return ResponseTextDeltaEvent(
         content_index=0,
-        delta=item.content[0].text,
+        delta=ItemHelpers.extract_text(item) or "",
         item_id=item.id,
         logprobs=[],
         output_index=0,

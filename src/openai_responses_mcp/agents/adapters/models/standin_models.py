@@ -4,7 +4,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from agents import Model, ModelResponse, Usage
+from agents import Model, ModelResponse, TResponseInputItem, Usage
+from agents.items import TResponseOutputItem, TResponseStreamEvent
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
@@ -14,6 +15,8 @@ from openai.types.responses import (
     ResponseUsage,
 )
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+
+from openai_responses_mcp.agents.json_values import JsonObject, OwnJson
 
 NO_TOKENS = ResponseUsage(
     input_tokens=0,
@@ -29,13 +32,13 @@ def message(text: str, item_id: str = "msg_standin") -> ResponseOutputMessage:
     return ResponseOutputMessage(id=item_id, content=[content], role="assistant", status="completed", type="message")
 
 
-def function_call(call_id: str, name: str, args: Any) -> ResponseFunctionToolCall:
+def function_call(call_id: str, name: str, args: JsonObject | str) -> ResponseFunctionToolCall:
     arguments = args if isinstance(args, str) else json.dumps(args)
     return ResponseFunctionToolCall(call_id=call_id, name=name, arguments=arguments, type="function_call", id=call_id)
 
 
 def completed(
-    output: Sequence[Any], response_id: str = "resp_standin", usage: ResponseUsage | None = NO_TOKENS
+    output: Sequence[TResponseOutputItem], response_id: str = "resp_standin", usage: ResponseUsage | None = NO_TOKENS
 ) -> ResponseCompletedEvent:
     response = Response(
         id=response_id,
@@ -58,9 +61,12 @@ class RequestedCallsModel(Model):
         self._calls = list(calls)
 
     async def get_response(
-        self, system_instructions: str | None, input: Any, *args: Any, **options: Any
+        self, system_instructions: str | None, input: str | list[TResponseInputItem], *args: Any, **options: Any
     ) -> ModelResponse:
-        results = [item for item in input if isinstance(item, dict) and item.get("type") == "function_call_output"]
+        items: Sequence[object] = input
+        results: list[OwnJson] = [
+            item for item in items if isinstance(item, dict) and item.get("type") == "function_call_output"
+        ]
         done = {item["call_id"] for item in results}
         if self._calls and not any(call.call_id in done for call in self._calls):
             return ModelResponse(output=list(self._calls), usage=Usage(), response_id=None)
@@ -69,8 +75,8 @@ class RequestedCallsModel(Model):
         return ModelResponse(output=[message(text)], usage=Usage(), response_id=None)
 
     async def stream_response(
-        self, system_instructions: str | None, input: Any, *args: Any, **options: Any
-    ) -> AsyncIterator[Any]:
+        self, system_instructions: str | None, input: str | list[TResponseInputItem], *args: Any, **options: Any
+    ) -> AsyncIterator[TResponseStreamEvent]:
         yield completed((await self.get_response(system_instructions, input)).output)
 
 
@@ -87,7 +93,7 @@ class RepeatedModel(Model):
             return reply
         return await self._rest().get_response(*args, **options)
 
-    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
         if self._reply is not None:
             reply, self._reply = self._reply, None
             # Its usage was counted when it was first given.
@@ -97,5 +103,5 @@ class RepeatedModel(Model):
             yield event
 
 
-def _as_text(output: Any) -> str:
+def _as_text(output: object) -> str:
     return output if isinstance(output, str) else json.dumps(output)

@@ -16,6 +16,7 @@ from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.config.loading import ConfigError, Flags, load
 from openai_responses_mcp.domain.errors import AnsweringError, KeyUnusable, ProfileMissing
 from openai_responses_mcp.domain.models import Answer, Question
@@ -86,7 +87,7 @@ class _Answering:
                 await container.openai_gateway().close()
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
+def _parsed(arguments: str) -> dict[str, JsonValue]:
     """What is no object lacks the question, which is told to the model."""
     try:
         args = json.loads(arguments or "{}")

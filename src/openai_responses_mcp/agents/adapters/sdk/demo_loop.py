@@ -10,16 +10,17 @@ from agents.run import DEFAULT_MAX_TURNS
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.runner import AgentRunner
-from openai_responses_mcp.agents.runs.models import RunEvent, RunOptions
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.models import RunOptions
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 
 
 async def run_demo_loop(
-    agent: Agent[Any], *, stream: bool = True, context: Any = None, max_turns: int | None = DEFAULT_MAX_TURNS
+    agent: Agent[Any], *, stream: bool = True, context: object = None, max_turns: int | None = DEFAULT_MAX_TURNS
 ) -> None:
     """Talk to an agent in a terminal until `exit`, `quit` or the end of the input."""
-    runner, current, said = configured_runner(), agent, list[Any]()
+    runner, current, said = configured_runner(), agent, list[JsonValue]()
     options = RunOptions(sdk={"context": context, "max_turns": max_turns})
     while (typed := _read(" > ")) is not None and typed.strip().lower() not in ("exit", "quit"):
         if not typed.strip():
@@ -35,13 +36,13 @@ async def run_demo_loop(
         current, said = result.last_agent, list(result.messages)
 
 
-async def _whole(runner: AgentRunner, agent: Any, asked: list[Any], options: RunOptions) -> RunResult:
+async def _whole(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
     result = await runner.run(agent, asked, options)
     _show(f"{result.output_text}\n" if result.output_text else "")
     return result
 
 
-async def _streamed(runner: AgentRunner, agent: Any, asked: list[Any], options: RunOptions) -> RunResult:
+async def _streamed(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
     result = None
     async for event in runner.run_stream(agent, asked, options):
         _show(_shown(event))

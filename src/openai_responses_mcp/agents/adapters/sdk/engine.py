@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from difflib import get_close_matches
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from agents import RunContextWrapper
 from agents.run import RunOptions
@@ -13,13 +13,14 @@ from agents.run import RunOptions
 from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff, PausedAtTools
-from openai_responses_mcp.agents.adapters.sdk.sessions import Session
+from openai_responses_mcp.agents.adapters.sdk.sessions import RunInput, Session
 from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
 from openai_responses_mcp.agents.adapters.sdk.tracing import config_of_run
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
+from openai_responses_mcp.agents.json_values import OwnJson
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
 
 # What the SDK is given where a caller asked for calls and said nothing.
@@ -32,26 +33,24 @@ class OpenAIAgentsEngine(AgentEngine):
     def __init__(self, mcp_tools: McpTools) -> None:
         self._mcp_tools = mcp_tools
 
-    async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
+    async def describe(self, agent: object, guard: TurnGuard) -> list[ToolDescription]:
         takeover = Takeover(guard, self._mcp_tools)
         double = takeover.double_of(agent)
         await double.get_all_tools(RunContextWrapper(context=None))
         return takeover.catalogue_of(double).descriptions
 
-    async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
-        return await (await self._session(agent, guard, options)).run(input or _NO_INPUT)
+    async def run(self, agent: object, input: object, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
+        return await (await self._session(agent, guard, options)).run(_given(input))
 
     async def stream(
-        self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
+        self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         session = await self._session(agent, guard, options)
-        async with aclosing(session.stream(input or _NO_INPUT)) as steps:
+        async with aclosing(session.stream(_given(input))) as steps:
             async for step in steps:
                 yield step
 
-    async def restore(
-        self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
-    ) -> PausedRun:
+    async def restore(self, agent: object, saved: OwnJson, guard: TurnGuard, options: EngineOptions) -> PausedRun:
         session = await self._session(agent, guard, options)
         if saved.get("requested"):
             session.start.model = RequestedCallsModel(())
@@ -68,7 +67,7 @@ class OpenAIAgentsEngine(AgentEngine):
                 details={"reason": "state_unreadable", "saved_by": str(saved.get("sdk"))},
             ) from exc
 
-    async def _session(self, agent: Any, guard: TurnGuard, options: EngineOptions) -> Session:
+    async def _session(self, agent: object, guard: TurnGuard, options: EngineOptions) -> Session:
         takeover = Takeover(guard, self._mcp_tools)
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)
@@ -82,7 +81,11 @@ class OpenAIAgentsEngine(AgentEngine):
         return session
 
 
-def _known_options(sdk: Mapping[str, Any]) -> dict[str, Any]:
+def _given(input: object) -> RunInput:
+    return cast(RunInput, input or _NO_INPUT)
+
+
+def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
     """The SDK passes over names that it does not know. A context that was misspelt would be missed much later."""
     known = list(RunOptions.__annotations__)
     for name in sdk:

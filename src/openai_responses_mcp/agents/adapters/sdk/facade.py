@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import agents as sdk
 from agents import TContext
@@ -33,7 +33,7 @@ class Agent(sdk.Agent[TContext]):
             if given is not None and not isinstance(given, kind):
                 message = f"{name} of an agent is {kind.__name__}, not a {type(given).__name__}"
                 raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
-        servers: list[Any] = [tool for tool in self.tools if isinstance(tool, MCPServer)]
+        servers: list[MCPServer] = [tool for tool in self.tools if isinstance(tool, MCPServer)]
         if servers:
             # What hosted_mcp_tool returns may be given where other tools are.
             self.tools = [tool for tool in self.tools if not isinstance(tool, MCPServer)]
@@ -102,7 +102,7 @@ class Runner:
     """Takes the place of the SDK's `Runner`: the same calls, through the runner given to `configure`."""
 
     @classmethod
-    async def run(cls, starting_agent: Any, input: Any, **options: Any) -> Any:
+    async def run(cls, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
         try:
             return await configured_runner().run(starting_agent, input, _options_from(options))
         except AgentsError as exc:
@@ -110,7 +110,7 @@ class Runner:
         raise _as_the_sdk_would(failure)
 
     @classmethod
-    def run_sync(cls, starting_agent: Any, input: Any, **options: Any) -> Any:
+    def run_sync(cls, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -118,7 +118,9 @@ class Runner:
         raise RuntimeError("Runner.run_sync cannot be called where an event loop is running; await Runner.run instead")
 
     @classmethod
-    def run_streamed(cls, starting_agent: Any, input: Any, *positional: Any, **options: Any) -> "StreamedRun":
+    def run_streamed(
+        cls, starting_agent: sdk.Agent[Any], input: object, *positional: Any, **options: Any
+    ) -> "StreamedRun":
         # The SDK takes these by position here, and only here.
         options.update(zip(_STREAMED_POSITIONS, positional, strict=False))
         return StreamedRun(configured_runner(), starting_agent, input, _options_from(options))
@@ -127,7 +129,7 @@ class Runner:
 class StreamedRun:
     """What `Runner.run_streamed` returns: the SDK's events, then everything of the finished result."""
 
-    def __init__(self, runner: AgentRunner, agent: Any, input: Any, options: RunOptions) -> None:
+    def __init__(self, runner: AgentRunner, agent: object, input: object, options: RunOptions) -> None:
         self._runner = runner
         self._agent = agent
         self._input = input
@@ -136,14 +138,14 @@ class StreamedRun:
         self._result: RunResult | None = None
         self.is_complete = False
 
-    async def stream_events(self) -> AsyncIterator[Any]:
+    async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
         failure: AgentsError | None = None
         events = self._runner.stream_with_raw(self._agent, self._input, self._options)
         try:
             async for raw, event in events:
                 self._result = event.result or self._result
                 if raw is not None:
-                    yield raw
+                    yield cast(sdk.StreamEvent, raw)
                 if self._is_cancelled:
                     return
         except AgentsError as exc:

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Awaitable
 from typing import Any
 
-from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool
+from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool, TResponseInputItem
 
 from openai_responses_mcp.agents.adapters.sdk.outcomes import text_from
 from openai_responses_mcp.agents.adapters.sdk.request_settings import check_request
@@ -19,15 +19,19 @@ from openai_responses_mcp.agents.gate.texts import words_of
 
 
 class GuardHooks(RunHooks[Any]):
-    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: Any = None) -> None:
+    def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: object = None) -> None:
         self.takeover = takeover
         self._run_config = run_config
         self._users: RunHooks[Any] = users or RunHooks()
         self._of = takeover.original_of
-        self._first: Any = None
+        self._first: Agent[Any] | None = None
 
     async def on_llm_start(
-        self, context: RunContextWrapper[Any], agent: Agent[Any], system_prompt: str | None, input_items: list[Any]
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],
+        system_prompt: str | None,
+        input_items: list[TResponseInputItem],
     ) -> None:
         if self.takeover.guard.refusal is not None:
             raise self.takeover.guard.refusal
@@ -49,7 +53,7 @@ class GuardHooks(RunHooks[Any]):
             await self._check(guardrails_of(original).check_input(words_of(context.turn_input)))
         await self._users.on_agent_start(context, original)
 
-    async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: Any) -> None:
+    async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: object) -> None:
         if running_calls.get():
             # What the whole run says at its end is checked when it is over.
             rules = guardrails_of(self._first)

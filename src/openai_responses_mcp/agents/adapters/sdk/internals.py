@@ -9,12 +9,22 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from agents import Agent, FunctionTool, Handoff, ModelResponse, RunContextWrapper, RunResult, RunState
+from agents import (
+    Agent,
+    FunctionTool,
+    Handoff,
+    ModelResponse,
+    RunContextWrapper,
+    RunResult,
+    RunState,
+    TResponseInputItem,
+)
 from agents.mcp import MCPServer, MCPUtil
 from agents.tool import _FailureHandlingFunctionToolInvoker as FailureHandling
 from agents.tool_context import ToolContext
 from mcp_types import Tool as McpTool
 from mcp_types import ToolAnnotations
+from openai.types.responses import ResponseFunctionToolCall
 
 PRIVATE_NAMES: Mapping[tuple[type, str], str] = {
     (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
@@ -45,7 +55,7 @@ def is_agent_tool(tool: FunctionTool) -> bool:
     return tool._is_agent_tool
 
 
-def agent_inside(tool: FunctionTool) -> Any:
+def agent_inside(tool: FunctionTool) -> object:
     """The agent that an agent tool runs."""
     return tool._agent_instance
 
@@ -68,7 +78,7 @@ def watched(
         return invoke
     inner, copied = invoke._invoke_tool_impl, copy.copy(invoke)
 
-    async def noticing(context: ToolContext[Any], arguments: str) -> Any:
+    async def noticing(context: ToolContext[Any], arguments: str) -> object:
         try:
             return await inner(context, arguments)
         except Exception as exc:
@@ -107,7 +117,7 @@ def prefixed_names(
 # Handoffs and runs
 
 
-def handoff_target(handoff: Handoff[Any, Any]) -> Any:
+def handoff_target(handoff: Handoff[Any, Any]) -> object:
     return handoff._agent_ref() if handoff._agent_ref else None
 
 
@@ -115,14 +125,14 @@ def put_handoff_target(handoff: Handoff[Any, Any], agent: Agent[Any]) -> None:
     handoff._agent_ref = weakref.ref(agent)
 
 
-def pending_handoffs(state: RunState[Any, Any]) -> tuple[Agent[Any] | None, list[Any]]:
+def pending_handoffs(state: RunState[Any, Any]) -> tuple[Agent[Any] | None, list[ResponseFunctionToolCall]]:
     """Who was speaking when the run paused, and the calls for handoffs among what it said."""
     processed = state._last_processed_response
     return state._current_agent, [run.tool_call for run in processed.handoffs] if processed else []
 
 
 def unfinished_result(
-    said: list[Any], response: ModelResponse, context: RunContextWrapper[Any], agent: Agent[Any]
+    said: list[TResponseInputItem], response: ModelResponse, context: RunContextWrapper[Any], agent: Agent[Any]
 ) -> RunResult:
     """The result of a run that stops after this reply."""
     return RunResult(

@@ -15,6 +15,7 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.safety_agent import DEFAULT_TIMEOUT_SECONDS, SafetyAgent, verdict_from
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.domain.texts import revealed_json
@@ -60,10 +61,10 @@ class ModelSafetyAgent(Judge):
         )
         self._limited = SafetyAgent(self._ask, timeout_seconds=timeout_seconds)
 
-    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         return await self._limited.evaluate(agent, request, policy)
 
-    async def _ask(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    async def _ask(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         question = revealed_json(json.dumps(self._facts(request, policy), ensure_ascii=False))
         try:
             return await self._verdict(self._asked, question)
@@ -78,10 +79,10 @@ class ModelSafetyAgent(Judge):
         result = await run_unguarded(judge, question, run_config=config, max_turns=1)
         return _verdict_in(str(result.final_output))
 
-    def _facts(self, request: ToolCallRequest, policy: PolicyProfile) -> dict[str, Any]:
+    def _facts(self, request: ToolCallRequest, policy: PolicyProfile) -> JsonObject:
         tool = request.target_tool or ToolDescription(request.tool_name, request.tool_kind)
         snapshot, mask = request.capability_snapshot, self._masking.shown_text
-        facts: dict[str, Any] = {
+        facts: dict[str, JsonValue] = {
             "tool_name": mask(request.tool_name),
             "tool_kind": request.tool_kind,
             "tool_description": mask(tool.description),
@@ -127,13 +128,13 @@ class _VerdictSchema(AgentOutputSchemaBase):
             "additionalProperties": False,
         }
 
-    def validate_json(self, json_str: str) -> Any:
+    def validate_json(self, json_str: str) -> str:
         return json_str
 
 
-def _written(rubric: Any) -> str:
+def _written(rubric: object) -> str:
     """One text, or one line for each rule."""
-    if is_text(rubric) and rubric.strip():
+    if is_text(rubric) and str(rubric).strip():
         return str(rubric)
     rules = rubric if isinstance(rubric, list | tuple) else ()
     if not rules or not all(is_text(rule) and rule.strip() for rule in rules):
@@ -157,7 +158,7 @@ def _verdict_in(reply: str) -> GateDecision:
     return GateDecision(verdict.decision, verdict.risk_level, f"{verdict.reason} ({reference})")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     read = dict(pairs)
     if len(read) < len(pairs):
         raise ValueError("a key is there twice")

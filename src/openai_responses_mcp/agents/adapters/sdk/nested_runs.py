@@ -30,14 +30,14 @@ def guarding_runner() -> AgentRunner:
     return get_default_agent_runner()
 
 
-async def run_unguarded(agent: Agent[Any], input: Any, **options: Any) -> RunResult:
+async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:
     """For an agent without tools that belongs to the guard itself."""
     return await _plain_run(AgentRunner(), agent, input, **options)
 
 
 def _taking_over(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def taken_over(self: AgentRunner, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+    def taken_over(self: AgentRunner, starting_agent: Agent[Any], input: str, **options: Any) -> Any:
         agent, options = _double_of(starting_agent, options)
         return method(self, agent, input, **options)
 

@@ -4,20 +4,24 @@ import dataclasses
 from importlib.metadata import version
 from typing import Any
 
-from agents import Agent, RunContextWrapper, Usage
+from agents import Agent, RunContextWrapper, RunResultStreaming, StreamEvent, Usage
 from agents import RunResult as SdkResult
 
 from openai_responses_mcp.agents.adapters.sdk.internals import unfinished_result
 from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover
-from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
+from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
+from openai_responses_mcp.agents.json_values import JsonValue
+from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineOutcome
-from openai_responses_mcp.agents.runs.results import RunResult
+from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 
 # Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
 SdkResult.register(RunResult)
 
 
-def outcome_of(result: Any, takeover: Takeover, before: Usage, *, is_requested: bool) -> EngineOutcome:
+def outcome_of(
+    result: SdkResult | RunResultStreaming, takeover: Takeover, before: Usage, *, is_requested: bool
+) -> EngineOutcome:
     """`before` is what the run had used up when it was saved."""
     saved = None
     if result.interruptions:
@@ -57,7 +61,7 @@ def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> E
     return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
 
 
-def _without_context(state: Any) -> Any:
+def _without_context(state: JsonValue) -> JsonValue:
     """The SDK's state without the caller's context, also in the states of nested runs. It is theirs, and not stored."""
     if isinstance(state, list):
         return [_without_context(inner) for inner in state]
@@ -67,7 +71,7 @@ def _without_context(state: Any) -> Any:
     return kept | {"context": None, "context_meta": None} if "context_meta" in state else kept
 
 
-def text_from(final_output: Any) -> str:
+def text_from(final_output: object) -> str:
     if final_output is None or isinstance(final_output, str):
         return final_output or ""
     dump = getattr(final_output, "model_dump_json", None)
@@ -83,7 +87,7 @@ def _usage_from(usage: Usage, before: Usage) -> UsageStats:
     )
 
 
-async def event_from(raw: Any, takeover: Takeover) -> RunEvent | None:
+async def event_from(raw: StreamEvent, takeover: Takeover) -> RunEvent | None:
     if raw.type == "raw_response_event" and raw.data.type == "response.output_text.delta":
         return RunEvent("text_delta", delta=raw.data.delta)
     if raw.type == "run_item_stream_event" and raw.name == "tool_called":
@@ -93,11 +97,11 @@ async def event_from(raw: Any, takeover: Takeover) -> RunEvent | None:
     return None
 
 
-async def _call_event(double: Agent[Any], item: Any, takeover: Takeover) -> RunEvent | None:
+async def _call_event(double: Agent[Any], item: object, takeover: Takeover) -> RunEvent | None:
     calls = await takeover.planned(double, [item], RunContextWrapper(context=None))
     return RunEvent("tool_call", tool_call=takeover.guard.shown(calls[0])) if calls else None
 
 
-def _output_event(item: Any, takeover: Takeover) -> RunEvent | None:
-    result = takeover.guard.result_of(item.call_id)
+def _output_event(item: object, takeover: Takeover) -> RunEvent | None:
+    result = takeover.guard.result_of(str(field_of(item, "call_id")))
     return None if result is None else RunEvent("tool_output", tool_call=result)

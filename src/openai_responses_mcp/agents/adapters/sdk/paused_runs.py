@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from agents import Model, ModelResponse, RunConfig, RunContextWrapper, RunState, Usage, UserError
+from agents import Model, ModelResponse, RunConfig, RunContextWrapper, RunState, TResponseInputItem, Usage, UserError
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
@@ -18,6 +18,7 @@ from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.internals import pending_handoffs
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all
 from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.json_values import OwnJson
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
 
 _OUTPUT = TypeAdapter(list[ResponseOutputItem])
@@ -30,11 +31,11 @@ class PausedAtTools(PausedRun):
         self._calls = {call.call_id: call for call in calls}
 
     @classmethod
-    async def read(cls, session: Session, saved: Mapping[str, Any]) -> "PausedAtTools":
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
         takeover, bare = session.takeover, RunContextWrapper[Any](context=None)
         # First by ourselves: what fails in here would come out of the SDK without its name.
         await session.start.get_all_tools(bare)
-        context: Any = session.options.pop("context", None)
+        context = session.options.pop("context", None)
         override = None if context is None else RunContextWrapper(context=context)
         state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
         calls: list[PlannedCall] = []
@@ -71,13 +72,13 @@ class PausedAtTools(PausedRun):
 
 
 class PausedAtHandoff(PausedRun):
-    def __init__(self, session: Session, input: list[Any], calls: list[PlannedCall]) -> None:
+    def __init__(self, session: Session, input: list[TResponseInputItem], calls: list[PlannedCall]) -> None:
         self._session = session
         self._input = input
         self._calls = {call.call_id: call for call in calls}
 
     @classmethod
-    async def read(cls, session: Session, saved: Mapping[str, Any]) -> "PausedAtHandoff":
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
         double = session.takeover.find(saved["agent"])
         if double is None:
             raise LookupError("the agent that was speaking cannot be reached from the agent given")
@@ -101,8 +102,8 @@ class PausedAtHandoff(PausedRun):
     def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
         return self._session.stream(self._told(human_response))
 
-    def _told(self, human_response: str | None) -> list[Any]:
-        told = [] if human_response is None else [{"role": "user", "content": human_response}]
+    def _told(self, human_response: str | None) -> list[TResponseInputItem]:
+        told: list[TResponseInputItem] = [] if human_response is None else [{"role": "user", "content": human_response}]
         # A session has the input already, and says it before whatever it is given.
         return told if self._session.options.get("session") is not None else [*self._input, *told]
 

@@ -37,7 +37,7 @@ _STEER_THE_MODEL = frozenset(
 )  # fmt: skip
 
 
-async def check_request(agent: Agent[Any], run_config: Any, guard: TurnGuard) -> None:
+async def check_request(agent: Agent[Any], run_config: object, guard: TurnGuard) -> None:
     if field_of(run_config, "sandbox") is not None:
         raise guard.refuse(_cannot_tell("run_config has a sandbox, whose shell and files cannot be guarded"))
     if agent.prompt is not None:
@@ -57,7 +57,7 @@ def _cannot_tell(message: str) -> AgentsError:
     return AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
-def _passed_on(settings: Any) -> Iterator[tuple[str, str]]:
+def _passed_on(settings: object) -> Iterator[tuple[str, str]]:
     """Every name that the SDK puts into the request as it is, and the place where it stands."""
     for place in _PASSED_ON:
         given = field_of(settings, place)

@@ -8,9 +8,17 @@ takeover leaves with a `HandoffPause`.
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from agents import Agent, RunContextWrapper, RunState, Usage
+from agents import (
+    Agent,
+    RunContextWrapper,
+    RunResult,
+    RunResultStreaming,
+    RunState,
+    TResponseInputItem,
+    Usage,
+)
 
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.nested_runs import guarding_runner
@@ -18,6 +26,8 @@ from openai_responses_mcp.agents.adapters.sdk.outcomes import event_from, handof
 from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+
+RunInput: TypeAlias = str | list[TResponseInputItem] | RunState[Any, Any]
 
 
 @dataclass(slots=True)
@@ -30,8 +40,8 @@ class Session:
     is_requested: bool = False
     usage_before: Usage = field(default_factory=Usage)
 
-    async def run(self, input: Any) -> EngineOutcome:
-        result: Any = None
+    async def run(self, input: RunInput) -> EngineOutcome:
+        result: RunResult | None = None
         try:
             with translated(self.takeover.guard, "AGENTS-E-RUNNER"):
                 while result is None or self._needs_nobody(result):
@@ -42,8 +52,8 @@ class Session:
             return handoff_outcome(pause, self.takeover, self.usage_before)
         return self._outcome(result)
 
-    async def stream(self, input: Any) -> AsyncGenerator[EngineEvent, None]:
-        result: Any = None
+    async def stream(self, input: RunInput) -> AsyncGenerator[EngineEvent, None]:
+        result: RunResultStreaming | None = None
         paused: EngineOutcome | None = None
         while result is None or self._needs_nobody(result):
             carry_on = input if result is None else await self._approved(result)
@@ -62,16 +72,16 @@ class Session:
                 result.cancel()
         yield EngineEvent(outcome=paused or self._outcome(result))
 
-    def _outcome(self, result: Any) -> EngineOutcome:
+    def _outcome(self, result: RunResult | RunResultStreaming) -> EngineOutcome:
         return outcome_of(result, self.takeover, self.usage_before, is_requested=self.is_requested)
 
-    def _needs_nobody(self, result: Any) -> bool:
+    def _needs_nobody(self, result: RunResult | RunResultStreaming) -> bool:
         """The SDK paused, but no call waits for a human: it does so for hosted MCP calls, and where it cannot tell beforehand."""
-        ids = [item.call_id for item in result.interruptions]
+        ids = [item.call_id or "" for item in result.interruptions]
         return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
 
-    async def _approved(self, result: Any) -> RunState[Any, Any]:
-        state: RunState[Any, Any] = result.to_state()
+    async def _approved(self, result: RunResult | RunResultStreaming) -> RunState[Any, Any]:
+        state = result.to_state()
         await approve_all(state, self.takeover)
         return state
 

@@ -21,6 +21,7 @@ from agents import (
     ModelResponse,
     RunContextWrapper,
     Tool,
+    TResponseInputItem,
     handoff,
 )
 from agents.exceptions import AgentsException
@@ -115,7 +116,7 @@ class Takeover:
     def __init__(self, guard: TurnGuard, mcp_tools: McpTools) -> None:
         self.guard = guard
         self.mcp_tools = mcp_tools
-        self.turn_inputs: dict[int, list[Any]] = {}
+        self.turn_inputs: dict[int, list[TResponseInputItem]] = {}
         self._doubles: dict[int, Agent[Any]] = {}
         self._originals: dict[int, Agent[Any]] = {}
         self._catalogues: dict[int, Catalogue] = {}
@@ -124,7 +125,7 @@ class Takeover:
     # -----------------------------------------------------------------------------------------------------------------
     # Agents
 
-    def double_of(self, agent: Any) -> Agent[Any]:
+    def double_of(self, agent: object) -> Agent[Any]:
         if id(agent) in self._originals:
             return cast(Agent[Any], agent)
         if not isinstance(agent, Agent):
@@ -146,7 +147,7 @@ class Takeover:
             double.handoffs = [self._handoff_to_double(one) for one in agent.handoffs]
         return self._doubles[id(agent)]
 
-    def original_of(self, agent: Any) -> Any:
+    def original_of(self, agent: Agent[Any]) -> Agent[Any]:
         return self._originals.get(id(agent), agent)
 
     def find(self, name: str) -> Agent[Any] | None:
@@ -194,7 +195,7 @@ class Takeover:
             raise HandoffPause(double, response, context)
 
     async def planned(
-        self, double: Agent[Any], items: Sequence[Any], context: RunContextWrapper[Any]
+        self, double: Agent[Any], items: Sequence[object], context: RunContextWrapper[Any]
     ) -> list[PlannedCall]:
         """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report."""
         catalogue = self.catalogue_of(double)
@@ -261,7 +262,7 @@ class Takeover:
         guarded.needs_approval = self._needs_approval
         return guarded
 
-    async def _needs_approval(self, _context: Any, _args: dict[str, Any], call_id: str) -> bool:
+    async def _needs_approval(self, _context: object, _args: object, call_id: str) -> bool:
         return self.guard.is_waiting(call_id)
 
     def _handoff_to_double(self, one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
@@ -297,7 +298,7 @@ class _GuardedCall:
         self._takeover = takeover
         self._tool = tool
 
-    async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
+    async def __call__(self, context: ToolContext[Any], arguments: str) -> object:
         guard, call_id = self._takeover.guard, context.tool_call_id
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
         inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))

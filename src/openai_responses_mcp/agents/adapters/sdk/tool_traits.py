@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, get_args, get_origin
+from typing import Any, TypeAlias, get_args, get_origin
 
 from agents import (
     CodeInterpreterTool,
@@ -21,10 +21,15 @@ from agents import (
 from openai_responses_mcp.agents.adapters.sdk.internals import mcp_binding
 from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription, ToolKind
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
+
+# For those who are not allowed to import the SDK.
+SdkTool: TypeAlias = Tool
+SdkFunctionTool: TypeAlias = FunctionTool
 
 MOST_LEVELS = 100
 
@@ -41,7 +46,7 @@ class ToolTraits:
     name: str | None = None
     risk_level: int | None = None
     require_approval: bool = False
-    definition: Any = None
+    definition: JsonValue = None
     approval_reason: str = ASKS_FOR_APPROVAL
     definition_change: str = ""
     directory: str = ""
@@ -120,7 +125,7 @@ def describe_hosted(tool: Tool) -> ToolDescription:
     )
 
 
-def describe_hosted_call(tool: HostedMCPTool, item: Any) -> ToolDescription:
+def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
     """A call on a hosted MCP server that the provider asks our leave for."""
     name = f"{field_of(item, 'server_label')}/{field_of(item, 'name')}"
     facts = ("hosted", name, tool.tool_config.get("server_url"), tool.tool_config.get("connector_id"))
@@ -131,11 +136,11 @@ async def with_sdk_approval(
     description: ToolDescription,
     tool: FunctionTool,
     context: RunContextWrapper[Any],
-    args: Mapping[str, Any],
+    args: JsonObject,
     call_id: str,
 ) -> ToolDescription:
     """The SDK's own `needs_approval`, as one more demand for a human."""
-    demand: Any = tool.needs_approval
+    demand: object = tool.needs_approval
     if callable(demand):
         demand = demand(context, dict(args), call_id)
         if inspect.isawaitable(demand):
@@ -143,7 +148,7 @@ async def with_sdk_approval(
     return replace(description, require_approval=True) if demand else description
 
 
-def parsed(arguments: str | None) -> Mapping[str, Any]:
+def parsed(arguments: str | None) -> JsonObject:
     """Arguments as the gate sees them. What readers could take for different things is judged as it stands.
 
     That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
@@ -155,21 +160,23 @@ def parsed(arguments: str | None) -> Mapping[str, Any]:
     return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     read = dict(pairs)
     if len(read) < len(pairs):
         raise ValueError("a key is there twice")
     return read
 
 
-def _is_deep(value: Any) -> bool:
+def _is_deep(value: JsonValue) -> bool:
     level = [value]
     for _ in range(MOST_LEVELS):
+        if not level:
+            return False
         inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = [one for values in inner for one in values]
     return bool(level)
 
 
-def field_of(item: Any, name: str) -> Any:
+def field_of(item: object, name: str) -> Any:
     """A field of one of the SDK's items, which are objects when fresh and may be mappings when read back."""
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)

@@ -13,12 +13,12 @@ from agents import RunConfig
 SENSITIVE_VARIABLE = "OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA"
 
 
-def config_of_run(given: Any) -> RunConfig:
+def config_of_run(given: RunConfig | dict[str, Any] | None) -> RunConfig:
     """The configuration of a run, from what its caller gave."""
     return RunConfig(tracing_disabled=True) if given is None else without_texts(given)
 
 
-def without_texts(given: Any) -> RunConfig:
+def without_texts(given: RunConfig | dict[str, Any] | None) -> RunConfig:
     """The same for a run inside a guarded one; it is part of that one's trace, if there is one."""
     config = RunConfig(**(given or {})) if given is None or isinstance(given, dict) else given
     if os.environ.get(SENSITIVE_VARIABLE) is not None:

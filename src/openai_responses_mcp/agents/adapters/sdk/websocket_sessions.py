@@ -12,10 +12,10 @@ from openai_responses_mcp.agents.adapters.sdk.facade import Runner, StreamedRun
 
 @dataclass(frozen=True)
 class ResponsesWebSocketSession(sdk.ResponsesWebSocketSession):
-    async def run(self, starting_agent: sdk.Agent[Any], input: Any, **options: Any) -> Any:
+    async def run(self, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
         return await Runner.run(starting_agent, input, **self._with_config(options))
 
-    def run_streamed(self, starting_agent: sdk.Agent[Any], input: Any, **options: Any) -> StreamedRun:  # type: ignore[override]
+    def run_streamed(self, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> StreamedRun:  # type: ignore[override]
         return Runner.run_streamed(starting_agent, input, **self._with_config(options))
 
     def _with_config(self, options: dict[str, Any]) -> dict[str, Any]:

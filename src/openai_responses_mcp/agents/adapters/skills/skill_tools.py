@@ -6,22 +6,34 @@ kind `skill` to the gate; arguments that do not fit the skill's schema are told 
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any
 
-from agents import Agent, FunctionTool, Model, ModelResponse, MultiProvider
+from agents import (
+    Agent,
+    FunctionTool,
+    Model,
+    ModelResponse,
+    ModelRetryAdvice,
+    ModelRetryAdviceRequest,
+    MultiProvider,
+)
+from agents.items import TResponseStreamEvent
 from agents.tool_context import ToolContext
 
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.fitting import problem_with
 from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, summary_of
 from openai_responses_mcp.agents.skills.models import LoadedSkill, SkillManifest, SkillSummary
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
 from openai_responses_mcp.agents.skills.ports import SkillFolder, SkillToolMaker
+
+Invoke = Callable[[ToolContext[Any], str], Awaitable[str]]
 
 FILE_ARGUMENT = "skill_file"
 LIST_TOOL, DESCRIBE_TOOL = "skill_list", "skill_describe"
@@ -38,7 +50,7 @@ class SdkSkillTools(SkillToolMaker):
         problem = problem_in(schema)
         if problem:
             raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)
-        if FILE_ARGUMENT in schema.get("properties", {}):
+        if FILE_ARGUMENT in _properties(schema):
             message = f"An argument of a skill may not be called {FILE_ARGUMENT}; give it another name"
             raise AgentsError("AGENTS-E-SKILL-SCHEMA", message)
         make = self._child_agent if skill.descriptor.mode == "child_agent" else self._instructions
@@ -94,7 +106,7 @@ class SdkSkillTools(SkillToolMaker):
         )
         run_child = tool.on_invoke_tool
 
-        async def invoke(context: ToolContext[Any], arguments: str) -> Any:
+        async def invoke(context: ToolContext[Any], arguments: str) -> object:
             args = _parsed(arguments)
             problem = await problem_with(args, skill.descriptor.input_schema)
             if problem:
@@ -122,7 +134,7 @@ class SdkSkillTools(SkillToolMaker):
         }
         return _plain_tool("read_skill_file", "Read a file that belongs to these instructions.", schema, invoke)
 
-    def _file(self, skill: LoadedSkill, name: Any) -> str:
+    def _file(self, skill: LoadedSkill, name: JsonValue) -> str:
         try:
             return self._folder.read_file(skill.source_path, str(name))
         except AgentsError as exc:
@@ -135,14 +147,14 @@ class _CallersModel(Model):
     async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
         return await _callers_model.get().get_response(*args, **options)
 
-    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
         return _callers_model.get().stream_response(*args, **options)
 
-    def get_retry_advice(self, request: Any) -> Any:
+    def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         return _callers_model.get().get_retry_advice(request)
 
 
-_DESCRIBE_SCHEMA: dict[str, Any] = {
+_DESCRIBE_SCHEMA: dict[str, JsonValue] = {
     "type": "object",
     "properties": {
         "skill_id": {"type": "string", "description": "An id from skill_list."},
@@ -153,13 +165,13 @@ _DESCRIBE_SCHEMA: dict[str, Any] = {
 }
 
 
-def _plain_tool(name: str, description: str, schema: dict[str, Any], invoke: Any) -> FunctionTool:
+def _plain_tool(name: str, description: str, schema: dict[str, JsonValue], invoke: Invoke) -> FunctionTool:
     """Only reads what was loaded, so that it is as harmless as a tool can be."""
     tool = FunctionTool(name, description, schema, invoke, strict_json_schema=False)
     return with_traits(tool, ToolTraits(kind="function", risk_level=1))
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
+def _parsed(arguments: str) -> JsonObject:
     """What is no object fits no schema and is refused there."""
     try:
         args = json.loads(arguments or "{}")
@@ -168,7 +180,7 @@ def _parsed(arguments: str) -> dict[str, Any]:
     return args if isinstance(args, dict) else {"": arguments}
 
 
-def _told(skill: LoadedSkill, args: Mapping[str, Any]) -> str:
+def _told(skill: LoadedSkill, args: JsonObject) -> str:
     parts = [f"# Skill: {skill.name}", skill.body, _files_line(skill), f"Input:\n{_as_input(args)}"]
     return "\n\n".join(part for part in parts if part)
 
@@ -177,24 +189,29 @@ def _files_line(skill: LoadedSkill) -> str:
     return f"Files of this skill, to be had with {FILE_ARGUMENT}: {', '.join(skill.files)}" if skill.files else ""
 
 
-def _with_file_argument(skill: LoadedSkill) -> dict[str, Any]:
+def _with_file_argument(skill: LoadedSkill) -> dict[str, JsonValue]:
     schema = dict(skill.descriptor.input_schema)
     if skill.files:
-        schema["properties"] = {**schema.get("properties", {}), FILE_ARGUMENT: _file_property(skill)}
+        schema["properties"] = {**_properties(schema), FILE_ARGUMENT: _file_property(skill)}
     return schema
 
 
-def _file_property(skill: LoadedSkill) -> dict[str, Any]:
+def _properties(schema: JsonObject) -> JsonObject:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _file_property(skill: LoadedSkill) -> dict[str, JsonValue]:
     description = "Instead of the instructions, read this file of the skill."
     return {"type": "string", "description": description, "enum": list(skill.files)}
 
 
-def _as_input(args: Mapping[str, Any]) -> str:
-    is_plain = set(args) == set(DEFAULT_INPUT_SCHEMA["properties"]) and isinstance(args["input"], str)
+def _as_input(args: JsonObject) -> str:
+    is_plain = set(args) == set(_properties(DEFAULT_INPUT_SCHEMA)) and isinstance(args["input"], str)
     return str(args["input"]) if is_plain else _as_json(args)
 
 
-def _as_json(value: Any) -> str:
+def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -204,7 +221,7 @@ def _refusal(problem: str) -> str:
 
 def _model_behind(context: ToolContext[Any]) -> Model:
     config, agent = context.run_config, context.agent
-    model: Any = (config.model if config else None) or getattr(agent, "model", None)
+    model = (config.model if config else None) or getattr(agent, "model", None)
     if isinstance(model, Model):
         return model
     return (config.model_provider if config else MultiProvider()).get_model(model)

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from openai_responses_mcp.agents.audit.heads import UNREADABLE, HashAt, Head, announced, confirmed
 from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.agents.json_values import OwnJson
 
 try:
     import fcntl
@@ -109,14 +109,14 @@ def _head_in(descriptor: int) -> Head | None:
         return UNREADABLE
 
 
-def _head_from(facts: Any) -> Head:
+def _head_from(facts: OwnJson) -> Head:
     finding = facts["finding"]
     return Head(
         _place(*facts["end"]), _place(*facts["before"]), facts["confirmed"] is True, finding and Finding(*finding)
     )
 
 
-def _place(sequence: Any, hash: Any) -> Place:
+def _place(sequence: object, hash: object) -> Place:
     if type(sequence) is not int or not isinstance(hash, str):
         raise ValueError("no place in a log")
     return Place(sequence, hash)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, and_, exists, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, exists, insert, or_, select, true, update
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
@@ -118,16 +118,16 @@ class SqlApprovalStore(ApprovalStore):
         statement = update(approvals).where(approvals.c.approval_id == approval_id)
         await self._changed(statement.values(human_response=human_response))
 
-    async def _first(self, condition: Any) -> ApprovalRecord | None:
+    async def _first(self, condition: ColumnElement[bool]) -> ApprovalRecord | None:
         found = await self._all(condition)
         return found[0] if found else None
 
-    async def _all(self, condition: Any) -> list[ApprovalRecord]:
+    async def _all(self, condition: ColumnElement[bool]) -> list[ApprovalRecord]:
         query = select(approvals).where(condition).order_by(approvals.c.number)
         rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
         return [_approval_from(row) for row in rows]
 
-    async def _changed(self, statement: Any) -> int:
+    async def _changed(self, statement: Update) -> int:
         return await self._database.work(lambda connection: int(connection.execute(statement).rowcount))
 
 
@@ -182,7 +182,7 @@ def _deciding(choice: ApprovalChoice) -> Update:
     )
 
 
-def _approval_values(record: ApprovalRecord) -> dict[str, Any]:
+def _approval_values(record: ApprovalRecord) -> dict[str, object]:
     request = record.request
     return {
         "approval_id": request.approval_id,

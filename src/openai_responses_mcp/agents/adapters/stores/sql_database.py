@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, insert, select, text
 from sqlalchemy.exc import DataError, SQLAlchemyError
@@ -157,7 +157,7 @@ class SqlDatabase:
             has = partial(connection.dialect.has_table, connection)
             if self._must_exist and not has(tables.log_turns.name):
                 raise StoreUnavailable(_NOWHERE)
-            if has(tables.pins.name):
+            if has(tables.standing.name):
                 return
         with self._transaction(is_writing=True) as connection:
             if not self.is_sqlite:
@@ -171,7 +171,7 @@ class SqlDatabase:
 
 def _with_sqlite_settings(engine: Engine) -> Engine:
     @event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, _record: Any) -> None:
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
         # SQLAlchemy says when a transaction begins (below), not the driver.
         connection.isolation_level = None
         cursor = connection.cursor()

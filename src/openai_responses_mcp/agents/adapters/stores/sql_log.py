@@ -6,7 +6,7 @@ told inside the transaction where the log will end, and after the commit that it
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.agents.json_values import JsonObject
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -88,7 +89,7 @@ def _hash_at(connection: Connection, number: int) -> str | None:
     return found
 
 
-def _values(record: ExecutionLog) -> dict[str, Any]:
+def _values(record: ExecutionLog) -> dict[str, object]:
     values = {name: getattr(record, name) for name in _FIELDS}
     values["arguments"] = arguments_text(record.arguments)
     return values
@@ -99,14 +100,15 @@ def _log_from(row: Row[Any]) -> ExecutionLog:
     return replace(log, arguments=arguments_in(row.arguments))
 
 
-def arguments_text(arguments: Mapping[str, Any]) -> str:
+def arguments_text(arguments: JsonObject) -> str:
     """Not in ASCII: two halves of a surrogate pair would come back as one character."""
     return json.dumps(dict(arguments), ensure_ascii=False)
 
 
-def arguments_in(text: str) -> Any:
+def arguments_in(text: str) -> JsonObject:
     """What is no JSON was not written by us. It is shown as it stands, and does not fit its hash."""
     try:
-        return json.loads(text)
+        arguments: JsonObject = json.loads(text)
     except ValueError:
         return {"<unreadable>": text}
+    return arguments

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import Connection, Insert, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
@@ -22,11 +21,11 @@ _RUN = select(runs).where(runs.c.run_id == bindparam("run_id"))
 _PINS = select(pins.c.tool, pins.c.pin)
 
 
-def _upsert(table: Table, *kept: str) -> tuple[Any, Any]:
+def _upsert(table: Table, *kept: str) -> tuple[Insert, Insert]:
     """Insert a row, or change all of it but its key and what is kept as it was; for SQLite and for PostgreSQL."""
     key = list(table.primary_key.columns)
     fixed = {*kept, *(column.name for column in key)}
-    made: list[Any] = []
+    made: list[Insert] = []
     for dialect in (sqlite, postgresql):
         statement = dialect.insert(table)
         changed = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in fixed}
@@ -40,7 +39,7 @@ _PUT_PIN = _upsert(pins)
 _BEGIN_RUN = (sqlite.insert(runs).on_conflict_do_nothing(), postgresql.insert(runs).on_conflict_do_nothing())
 
 
-def _put(connection: Connection, statements: tuple[Any, Any], values: Mapping[str, Any]) -> None:
+def _put(connection: Connection, statements: tuple[Insert, Insert], values: Mapping[str, object]) -> None:
     is_sqlite = connection.dialect.name == "sqlite"
     connection.execute(statements[0] if is_sqlite else statements[1], dict(values))
 
@@ -102,7 +101,7 @@ class SqlRunStateStore(RunStateStore):
         return [RunRecord(**row._mapping) for row in rows]
 
 
-def _run_values(record: RunRecord) -> dict[str, Any]:
+def _run_values(record: RunRecord) -> dict[str, object]:
     return {name: getattr(record, name) for name in RunRecord.__slots__}
 
 

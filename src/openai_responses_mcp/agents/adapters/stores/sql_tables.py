@@ -106,3 +106,23 @@ pins = Table(
     Column("tool", AnyText, primary_key=True),
     Column("pin", AnyText, nullable=False),
 )
+
+# What people have allowed from now on.
+standing = Table(
+    "agents_standing",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("standing_id", AnyText, nullable=False, unique=True),
+    Column("tool_kind", String(16), nullable=False),
+    Column("tool_name", AnyText, nullable=False, index=True),
+    Column("definition_hash", String(64), nullable=False),
+    Column("arguments_hash", String(64)),
+    Column("session_id", AnyText),
+    Column("expires_at", String(40)),
+    Column("created_at", String(40), nullable=False),
+    Column("made_from", AnyText, nullable=False),
+    Column("made_in", AnyText, nullable=False),
+    Column("comment", AnyText, nullable=False),
+    Column("ended_at", String(40)),
+    Column("ended_because", String(32), nullable=False),
+)

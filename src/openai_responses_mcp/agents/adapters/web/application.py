@@ -5,6 +5,8 @@
     GET  /ROOM/waiting           which requests wait (304 when they are those that the page knows)
     GET  /ROOM/requests/ID       one request
     POST /ROOM/decisions         decide one or several
+    GET  /ROOM/standing          what is allowed from now on (304 when the page knows it)
+    POST /ROOM/revocations       end one of these
     GET  /ROOM/log?before=N      records, newest first
     GET  /ROOM/log/verification  whether the log is what was written
 
@@ -15,7 +17,6 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,11 +26,12 @@ from starlette.types import ASGIApp
 
 from openai_responses_mcp.agents.adapters.web.guarding import Guarded
 from openai_responses_mcp.agents.adapters.web.static_files import FILES, page, read, welcome
-from openai_responses_mcp.agents.desk.choices import choices_in, read_json
+from openai_responses_mcp.agents.desk.choices import choices_in, read_json, revocation_in
 from openai_responses_mcp.agents.desk.desk import Desk
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.desk.views import error_view
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonValue
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -65,11 +67,12 @@ class _Rooms:
             "/": self._page,
             "/waiting": self._waiting,
             "/requests/{approval_id}": self._request,
+            "/standing": self._standing,
             "/log": self._log,
             "/log/verification": self._verification,
             **{f"/{name}": _file for name in FILES},
         }
-        changes: Mapping[str, Handler] = {"/decisions": self._decisions}
+        changes: Mapping[str, Handler] = {"/decisions": self._decisions, "/revocations": self._revocations}
         return Starlette(
             routes=[
                 Route("/", self._enter, methods=["GET"]),
@@ -127,6 +130,12 @@ class _Rooms:
     async def _decisions(self, request: Request) -> Response:
         return _json(await self._desk.decide(choices_in(read_json(await request.body()))))
 
+    async def _standing(self, request: Request) -> Response:
+        return _unless_known(request, await self._desk.standing())
+
+    async def _revocations(self, request: Request) -> Response:
+        return _json(await self._desk.revoke(revocation_in(read_json(await request.body()))))
+
     async def _log(self, request: Request) -> Response:
         before = request.query_params.get("before", "")
         is_number = before.isascii() and before.isdigit() and len(before) < 19
@@ -136,12 +145,12 @@ class _Rooms:
         return _json(await self._desk.verify())
 
 
-def _json(facts: Any, status: int = 200, **headers: str) -> Response:
+def _json(facts: JsonValue, status: int = 200, **headers: str) -> Response:
     # In ASCII: half a surrogate pair, which a store may hold, has no other way over the wire.
     return Response(json.dumps(facts), status, headers, "application/json")
 
 
-def _unless_known(request: Request, facts: Any) -> Response:
+def _unless_known(request: Request, facts: JsonValue) -> Response:
     """Nothing, where the page says that it knows this already."""
     tag = f'"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}"'
     if request.headers.get("if-none-match") == tag:
