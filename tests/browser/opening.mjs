@@ -47,7 +47,6 @@ export async function opened(trial) {
     assert.ok(!done.failed, done.failed);
     return done;
   };
-  await worker("run", { agent: "Nobody", calls: [] });
   const serving = started(trial, ["-m", "openai_responses_mcp", "agents", "approvals", "serve", "--json", "--store", `sqlite:///${file}`]);
   let text = "";
   while (!text.includes("}")) text += await serving.next();

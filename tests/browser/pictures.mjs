@@ -45,6 +45,14 @@ try {
     await page.waitForSelector(".token");
     await page.click("article:nth-of-type(2) input[type=checkbox]");
     await page.screenshot({ path: path.join(folder, `${name}-decided.png`), fullPage: true });
+    await page.click("article:nth-of-type(3) summary");
+    await page.select("article:nth-of-type(3) select", "2");
+    await page.screenshot({ path: path.join(folder, `${name}-more.png`), fullPage: true });
+    await page.click("article:nth-of-type(3) button.approve");
+    await page.waitForSelector("article:nth-of-type(3) .token");
+    await page.click("nav a[href='#standing']");
+    await page.waitForSelector("#standing-list .card");
+    await page.screenshot({ path: path.join(folder, `${name}-standing.png`), fullPage: true });
     await page.click("nav a[href='#log']");
     await page.waitForSelector(".verification.intact");
     await page.screenshot({ path: path.join(folder, `${name}-log.png`), fullPage: true });

@@ -4,7 +4,8 @@
 // below a finger or a pointer that is about to decide something.
 
 import { changes } from "./changes.js";
-import { block, button, data, element } from "./elements.js";
+import { block, button, data, element, list } from "./elements.js";
+import { More } from "./more.js";
 import { change, look, Refusal } from "./server.js";
 import { moment, number, words } from "./words.js";
 
@@ -61,16 +62,18 @@ export class Card {
       button(words.deny, "deny", () => this.decide("deny")),
     ];
     const label = element("label", { className: "field" }, words.commentHint, this.comment);
-    return element("div", { className: "deciding" }, label, ...this.buttons);
+    this.more = new More();
+    return element("div", {}, element("div", { className: "deciding" }, label, ...this.buttons), this.more.place);
   }
 
   async decide(decision) {
-    await decideAll([this], decision, this.comment.value);
+    await decideAll([this], decision, this.comment.value, this.more.chosen(decision));
   }
 
   /** While an answer is on its way, nothing can be decided a second time. */
   hold(isHeld) {
-    for (const one of [...this.buttons, this.comment, this.checkbox]) one.disabled = isHeld;
+    for (const one of [...this.buttons, ...this.more.controls, this.comment, this.checkbox]) one.disabled = isHeld;
+    if (!isHeld) this.more.show();
   }
 
   settle(result) {
@@ -116,10 +119,10 @@ export class Card {
 }
 
 /** The same decision for each of the cards, in one request. */
-export async function decideAll(cards, decision, comment) {
+export async function decideAll(cards, decision, comment, more = {}) {
   for (const card of cards) card.hold(true);
   try {
-    const decisions = cards.map((card) => ({ approval_id: card.id, decision, comment: comment || null }));
+    const decisions = cards.map((card) => ({ approval_id: card.id, decision, comment: comment || null, ...more }));
     const { decided } = await change("decisions", { decisions });
     for (const result of decided) cards.find((card) => card.id === result.approval_id).settle(result);
   } catch (error) {
@@ -138,8 +141,7 @@ function facts(request) {
     [words.asked, moment(request.created_at)],
     [words.tool, request.tool_description && data(request.tool_description)],
   ];
-  const told = rows.filter(([, value]) => value);
-  return element("dl", {}, ...told.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  return list(rows);
 }
 
 function changed(text) {
@@ -169,7 +171,7 @@ function token(made) {
     [words.run, data(made.run_id)],
     [words.expires, moment(made.expires_at)],
   ];
-  return element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  return list(rows);
 }
 
 function copying(made) {

@@ -7,23 +7,35 @@ import { Card, decideAll } from "./cards.js";
 import { find } from "./elements.js";
 import * as log from "./log.js";
 import { look } from "./server.js";
+import * as standing from "./standing.js";
 import { translate, words } from "./words.js";
 
 const BETWEEN_LOOKS_MS = 1_000;
-const PARTS = ["waiting", "log"];
+const PARTS = ["waiting", "standing", "log"];
+const LOOKS_BETWEEN_LOGS = 5;
 
 const cards = new Map();
 const known = {};
+let part = "waiting";
+let looks = 0;
 
 async function watch() {
   try {
     const news = await look("waiting", known);
     if (news) update(news.waiting);
+    await refreshPart();
     connected("live", words.live);
   } catch (error) {
     trouble(error);
   }
   setTimeout(watch, BETWEEN_LOOKS_MS);
+}
+
+/** The log is longer than the rest, and is looked at less often. */
+async function refreshPart() {
+  looks += 1;
+  if (part === "standing") await standing.refresh();
+  if (part === "log" && looks % LOOKS_BETWEEN_LOGS === 0) await log.refresh();
 }
 
 function update(waiting) {
@@ -87,12 +99,13 @@ function connected(state, text) {
 
 function showPart() {
   const wanted = location.hash.slice(1);
-  const part = PARTS.includes(wanted) ? wanted : "waiting";
+  part = PARTS.includes(wanted) ? wanted : "waiting";
   for (const name of PARTS) find(name).hidden = name !== part;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${part}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  if (part === "standing") standing.refresh().catch(trouble);
   if (part === "log") log.show(trouble);
 }
 

@@ -21,6 +21,12 @@ export function block(text, label) {
   return element("pre", { tabIndex: 0, role: "region", "aria-label": label }, text);
 }
 
+/** Names and values below each other; a row without a value is left out. */
+export function list(rows) {
+  const told = rows.filter(([, value]) => value);
+  return element("dl", {}, ...told.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
 export function button(text, className, onclick) {
   return element("button", { type: "button", className, onclick }, text);
 }

@@ -4,6 +4,8 @@ import { block, data, element, find } from "./elements.js";
 import { look } from "./server.js";
 import { moment, number, words } from "./words.js";
 
+const known = {};
+let newest = 0;
 let oldest;
 
 export function start(onProblem) {
@@ -24,6 +26,15 @@ export async function show(onProblem) {
   });
 }
 
+/** What has been written since; whether all of it is as it was written is checked when somebody asks. */
+export async function refresh() {
+  const page = await look("log", known);
+  const later = page?.records.filter((record) => record.sequence > newest) ?? [];
+  if (!later.length) return;
+  find("records").prepend(...later.map(row));
+  newest = later[0].sequence;
+}
+
 async function more() {
   append(await look(`log?before=${oldest}`));
 }
@@ -39,6 +50,7 @@ async function told(onProblem, work) {
 
 function append(page) {
   find("records").append(...page.records.map(row));
+  newest = Math.max(newest, page.records[0]?.sequence ?? 0);
   oldest = page.records.at(-1)?.sequence ?? oldest;
   find("older").hidden = !page.has_older;
 }

@@ -41,6 +41,21 @@ const english = {
   dismiss: "Remove from this list",
   loading: "Reading…",
   again: "Try again",
+  standing: "Standing approvals",
+  nothingStanding: "Nothing is allowed from now on. An approval can be made to hold for later calls, too.",
+  more: "Allow from now on",
+  hold: "This approval holds",
+  holds: ["for this call only", "for 1 hour", "for 8 hours", "for this run or session", "until it is revoked"],
+  sameArguments: "Only with exactly these arguments",
+  until: (text) => `until ${text}`,
+  forSession: "for its run or session",
+  always: "until it is revoked",
+  anyArguments: "with any arguments",
+  theseArguments: "with exactly the arguments that were approved",
+  made: "Made",
+  valid: "Holds",
+  revoke: "Revoke",
+  revoked: "Revoked",
   verify: "Check the log",
   verifying: "Checking the log…",
   intact: "The log is intact",
@@ -93,6 +108,21 @@ const japanese = {
   dismiss: "一覧から外す",
   loading: "読み込んでいます…",
   again: "再試行",
+  standing: "継続承認",
+  nothingStanding: "継続承認はありません。承認するときに、以後の呼び出しにも有効にできます。",
+  more: "以後も許可する",
+  hold: "この承認の有効範囲",
+  holds: ["この呼び出しのみ", "1 時間", "8 時間", "この実行（セッション）の間", "取り消すまで"],
+  sameArguments: "まったく同じ引数の場合のみ",
+  until: (text) => `${text} まで`,
+  forSession: "元の実行（セッション）の間",
+  always: "取り消すまで",
+  anyArguments: "引数を問わず",
+  theseArguments: "承認時とまったく同じ引数の場合のみ",
+  made: "作成日時",
+  valid: "有効範囲",
+  revoke: "取り消す",
+  revoked: "取り消しました",
   verify: "ログを検証",
   verifying: "ログを検証しています…",
   intact: "ログに改ざんはありません",
@@ -113,7 +143,8 @@ export function translate() {
   for (const place of document.querySelectorAll("[data-word]")) place.textContent = words[place.dataset.word];
 }
 
-const format = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
+// In English the order of day and month depends on who reads it; this one does not.
+const format = new Intl.DateTimeFormat(language === "ja" ? "ja" : "sv", { dateStyle: "short", timeStyle: "medium" });
 
 /** A moment in the reader's own time zone; a text that is none stays as it is. */
 export function moment(text) {
