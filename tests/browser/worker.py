@@ -36,12 +36,14 @@ class Agents:
             return f"paid {amount} to {to}"
 
         self._agent, self._call, self._model = Agent, ScriptedCall, ScriptedModel
-        self._tools = [tool(risk_level=3)(write_file), tool(risk_level=4)(pay)]
+        self._tools: list[Any] = [tool(risk_level=3)(write_file), tool(risk_level=4)(pay)]
         self._runner = create_runner(safety_agent=FakeJudge(), store=url)
 
     async def run(self, agent: str, calls: list[dict[str, Any]]) -> Any:
         turn = [self._call(call["tool"], call["arguments"]) for call in calls]
-        result = await self._runner.run(self._agent(name=agent, model=self._model(turn, "done"), tools=self._tools), "go")
+        result = await self._runner.run(
+            self._agent(name=agent, model=self._model(turn, "done"), tools=self._tools), "go"
+        )
         return {"run_id": result.run_id, "approval_ids": [one.approval_id for one in result.interruptions]}
 
     async def resume(self, run_id: str, token: str) -> Any:

@@ -284,7 +284,7 @@ async def serve_desk(
     Raises like other looks at a store, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
     """
     from openai_responses_mcp.agents.adapters.web.application import application
-    from openai_responses_mcp.agents.adapters.web.loopback_server import listening_socket, serve
+    from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     # A store that is not there is told now, not on the page.
@@ -293,7 +293,8 @@ async def serve_desk(
     with listening_socket(port) as listening:
         taken: int = listening.getsockname()[1]
         link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
-        await serve(application(desk, entrance, taken), listening, lambda: on_listening(link))
+        server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
+        await server.serve(sockets=[listening])
 
 
 def _controller(

@@ -6,13 +6,23 @@ in time. Nothing here knows what the desk does.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST_BODY = 4 * 1024 * 1024
-BODY_SECONDS = 10.0
+
+class Limits(NamedTuple):
+    """What one connection may take, and how many there may be."""
+
+    head_seconds: float = 10.0
+    body_seconds: float = 10.0
+    largest_body: int = 4 * 1024 * 1024
+    most_connections: int = 64
+
+
+LIMITS = Limits()
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -33,8 +43,9 @@ _LOOKING = ("GET", "HEAD")
 class Guarded:
     """Wraps an application that is reached at `authority` (host and port) and at no other name."""
 
-    def __init__(self, app: ASGIApp, authority: str) -> None:
+    def __init__(self, app: ASGIApp, authority: str, limits: Limits) -> None:
         self._app = app
+        self._limits = limits
         self._authority = authority
         self._origin = f"http://{authority}"
 
@@ -43,7 +54,7 @@ class Guarded:
             return
         headers = Headers(scope=scope)
         refusal = self._refusal(scope["method"], headers)
-        body = refusal or await _whole_body(receive, headers)
+        body = refusal or await self._whole_body(receive, headers)
         if isinstance(body, bytes):
             await self._app(scope, _replaying(body), _with_headers(send))
         else:
@@ -65,6 +76,25 @@ class Guarded:
             return True
         return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
+    async def _whole_body(self, receive: Receive, headers: Headers) -> bytes | Response:
+        announced = headers.get("content-length", "0")
+        if not announced.isdigit() or int(announced) > self._limits.largest_body:
+            return _refused("This is too much at once", 413)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return _refused("This ended in the middle", 400)
+                    body += message["body"]
+                    if len(body) > self._limits.largest_body:
+                        return _refused("This is too much at once", 413)
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            return _refused("This took too long", 408)
+
 
 def _with_headers(send: Send) -> Send:
     async def answer(message: Message) -> None:
@@ -73,26 +103,6 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return answer
-
-
-async def _whole_body(receive: Receive, headers: Headers) -> bytes | Response:
-    announced = headers.get("content-length", "0")
-    if not announced.isdigit() or int(announced) > LARGEST_BODY:
-        return _refused("This is too much at once", 413)
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return _refused("This ended in the middle", 400)
-                body += message["body"]
-                if len(body) > LARGEST_BODY:
-                    return _refused("This is too much at once", 413)
-                if not message.get("more_body", False):
-                    return bytes(body)
-    except TimeoutError:
-        return _refused("This took too long", 408)
 
 
 def _refused(why: str, status: int) -> Response:

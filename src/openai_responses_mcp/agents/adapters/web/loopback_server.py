@@ -12,10 +12,9 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from openai_responses_mcp.agents.adapters.web.guarding import LIMITS, Limits
 from openai_responses_mcp.agents.errors import AgentsError
 
-HEAD_SECONDS = 10.0
-MOST_CONNECTIONS = 64
 _LARGEST_HEAD = 16 * 1024
 _LEAVING_SECONDS = 2
 
@@ -33,12 +32,13 @@ def listening_socket(port: int) -> socket.socket:
     return listening
 
 
-async def serve(app: ASGIApp, listening: socket.socket, on_listening: Callable[[], object]) -> None:
-    """Until the process is told to end."""
-    server = _AnnouncedServer(
-        Config(
+class LoopbackServer(Server):
+    """`on_listening` is called once connections are taken. `serve` goes on until the process is told to end."""
+
+    def __init__(self, app: ASGIApp, on_listening: Callable[[], object], limits: Limits = LIMITS) -> None:
+        config = Config(
             app,
-            http=PromptProtocol,
+            http=_prompt(limits.head_seconds),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -47,17 +47,10 @@ async def serve(app: ASGIApp, listening: socket.socket, on_listening: Callable[[
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=MOST_CONNECTIONS,
+            limit_concurrency=limits.most_connections,
             h11_max_incomplete_event_size=_LARGEST_HEAD,
             timeout_graceful_shutdown=_LEAVING_SECONDS,
-        ),
-        on_listening,
-    )
-    await server.serve(sockets=[listening])
-
-
-class _AnnouncedServer(Server):
-    def __init__(self, config: Config, on_listening: Callable[[], object]) -> None:
+        )
         super().__init__(config)
         self._on_listening = on_listening
 
@@ -67,6 +60,7 @@ class _AnnouncedServer(Server):
 
 
 class PromptProtocol(H11Protocol):
+    head_seconds: float
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -87,9 +81,18 @@ class PromptProtocol(H11Protocol):
         if not is_waiting_for_a_head:
             self._forget()
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+            self._deadline = self.loop.call_later(self.head_seconds, self.transport.abort)
 
     def _forget(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _prompt(seconds: float) -> type[PromptProtocol]:
+    """uvicorn makes the protocol by itself, and gives it nothing of ours."""
+
+    class Prompt(PromptProtocol):
+        head_seconds = seconds
+
+    return Prompt

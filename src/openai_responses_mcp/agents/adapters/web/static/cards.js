@@ -72,8 +72,12 @@ export class Card {
 
   /** While an answer is on its way, nothing can be decided a second time. */
   hold(isHeld) {
+    // A control that is switched off loses the focus, and whoever uses the keyboard would have to look for it.
+    if (isHeld) this.focused = this.place.contains(document.activeElement) ? document.activeElement : null;
     for (const one of [...this.buttons, ...this.more.controls, this.comment, this.checkbox]) one.disabled = isHeld;
-    if (!isHeld) this.more.show();
+    if (isHeld) return;
+    this.more.show();
+    this.focused?.focus();
   }
 
   settle(result) {
@@ -99,7 +103,7 @@ export class Card {
   }
 
   close(told, ...buttons) {
-    const hadFocus = this.place.contains(document.activeElement);
+    const hadFocus = this.focused || this.place.contains(document.activeElement);
     this.isOpen = false;
     this.checkbox.checked = false;
     this.checkbox.disabled = true;
