@@ -269,7 +269,8 @@ def desk_on(stores: Stores) -> Desk:
     masking = Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
     approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
-    return Desk(approvals, standing_on(stores, audit, masking), stores.runs, audit)
+    standing = standing_on(stores, audit, masking)
+    return Desk(approvals, stores.approvals, standing, stores.runs, audit, stores.clock)
 
 
 async def serve_desk(

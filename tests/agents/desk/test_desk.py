@@ -1,5 +1,6 @@
 """The desk on stores without a database: what a person sees, what becomes of their decisions."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from openai_responses_mcp.agents.composition import Stores, desk_on
 from openai_responses_mcp.agents.desk.choices import Choice
 from openai_responses_mcp.agents.desk.desk import RECORDS_AT_ONCE
 from tests.agents.desk.asking import Asker
-from tests.agents.fake_stores import fake_stores
+from tests.agents.fake_stores import FakeApprovalStore, fake_stores
 from tests.agents.fakes import FakeClock, code_of
 
 
@@ -33,6 +34,37 @@ async def test_what_waits_is_listed_oldest_first(desk: Any, asker: Asker) -> Non
     assert await desk.waiting() == {"waiting": []}
     asked = [await asker.ask({"path": name}) for name in "ab"]
     assert await desk.waiting() == {"waiting": [request.approval_id for request in asked]}
+
+
+async def test_an_approval_that_expired_unused_is_asked_for_again(desk: Any, asker: Asker, clock: FakeClock) -> None:
+    approval_id = (await asker.ask()).approval_id
+    assert await desk.waiting() == {"waiting": [approval_id]}
+    await desk.decide([Choice(approval_id, "approve")])
+    clock.move(901)
+    (renewed,) = (await desk.waiting())["waiting"]
+    assert renewed != approval_id
+
+
+async def test_looking_again_writes_nothing(clock: FakeClock) -> None:
+    noting = NotingStore()
+    desk = desk_on(replace(fake_stores(clock), approvals=noting))
+    for _ in range(10):
+        await desk.waiting()
+        clock.move(2)
+    assert noting.moments == 1
+    clock.move(30)
+    await desk.waiting()
+    clock.move(-3600)
+    await desk.waiting()
+    assert noting.moments == 3
+
+
+class NotingStore(FakeApprovalStore):
+    moments = 0
+
+    async def latest_moment(self, now: str) -> str:
+        self.moments += 1
+        return await super().latest_moment(now)
 
 
 async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Any, asker: Asker) -> None:

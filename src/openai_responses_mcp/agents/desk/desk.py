@@ -3,11 +3,15 @@
 Nothing is kept here. Every look is a look at the store, where workers ask and others may decide at the same time.
 """
 
+from datetime import datetime, timedelta
+
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import ResumeToken
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.story import unfinished
+from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.desk.choices import Choice
 from openai_responses_mcp.agents.desk.views import (
     View,
@@ -22,13 +26,25 @@ from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.ports import RunStateStore
 
 RECORDS_AT_ONCE = 100
+BETWEEN_RENEWALS = timedelta(seconds=30)
 
 
 class Desk:
+    """`requests` is where the approvals are kept: to look at what waits must not write anything, as often as it is done."""
+
     def __init__(
-        self, approvals: ApprovalController, standing: StandingApprovals, runs: RunStateStore, audit: AuditLog
+        self,
+        approvals: ApprovalController,
+        requests: ApprovalStore,
+        standing: StandingApprovals,
+        runs: RunStateStore,
+        audit: AuditLog,
+        clock: Clock,
     ) -> None:
         self._approvals = approvals
+        self._requests = requests
+        self._clock = clock
+        self._renewed_at: datetime | None = None
         self._standing = standing
         self._runs = runs
         self._audit = audit
@@ -38,7 +54,12 @@ class Desk:
 
     async def waiting(self) -> View:
         """Which requests wait, oldest first. What each is about does not change while it waits: `request` tells it."""
-        return {"waiting": [request.approval_id for request in await self._approvals.pending()]}
+        now = self._clock.now()
+        if self._renewed_at is None or not timedelta() <= now - self._renewed_at < BETWEEN_RENEWALS:
+            # Opens a new request for each approval that has expired meanwhile.
+            await self._approvals.pending()
+            self._renewed_at = now
+        return {"waiting": [record.request.approval_id for record in await self._requests.list_pending()]}
 
     async def request(self, approval_id: str) -> View:
         request = (await self._approvals.get(approval_id)).request

@@ -38,7 +38,7 @@ export class Card {
 
   show(request) {
     this.name = request.tool_name;
-    this.checkbox.disabled = false;
+    this.checkbox.disabled = !this.isOpen;
     const heading = element("h3", { id: `of-${this.id}` }, data(request.tool_name));
     this.place.setAttribute("aria-labelledby", heading.id);
     this.body.replaceChildren(
@@ -47,7 +47,8 @@ export class Card {
       request.definition_change && changed(request.definition_change),
       ...run(request.arguments),
     );
-    this.footer.replaceChildren(this.deciding());
+    // It may have been decided elsewhere while it was read.
+    if (this.isOpen) this.footer.replaceChildren(this.deciding());
   }
 
   choosing() {

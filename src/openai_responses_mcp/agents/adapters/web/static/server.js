@@ -5,12 +5,7 @@ import { words } from "./words.js";
 const pageToken = document.querySelector("meta[name=page-token]").content;
 const LONGEST_WAIT_MS = 30_000;
 
-export class Refusal extends Error {
-  constructor(message, kind) {
-    super(message);
-    this.kind = kind;
-  }
-}
+export class Refusal extends Error {}
 
 /** What is there now, or nothing where it is still what `known` says; the tag of it goes into `known`. */
 export async function look(path, known) {
@@ -31,13 +26,14 @@ async function send(path, options) {
   try {
     return await fetch(path, { ...options, cache: "no-store", signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
   } catch {
-    throw new Refusal(words.closed, "closed");
+    throw new Refusal(words.closed);
   }
 }
 
 async function factsOf(response) {
   if (response.ok) return response.json();
-  if (response.status === 403) throw new Refusal(words.shut, "shut");
   const told = await response.json().catch(() => undefined);
-  throw new Refusal(told?.error?.message ?? `HTTP ${response.status}`, response.status === 404 ? "missing" : "refused");
+  // Another desk may have taken the port; it does not know this page.
+  if (!told && [403, 404].includes(response.status)) throw new Refusal(words.shut);
+  throw new Refusal(told?.error?.message ?? `HTTP ${response.status}`);
 }
