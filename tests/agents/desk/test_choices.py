@@ -22,6 +22,13 @@ def test_terms_are_read() -> None:
     assert choices_in({"decisions": [given]}) == [Choice("apr_1", "approve", None, terms)]
 
 
+def test_other_arguments_and_a_word_to_the_model_are_read() -> None:
+    changed = {**FINE, "arguments": '{"amount": 4}'}
+    told = {"approval_id": "apr_2", "decision": "deny", "tell_model": True}
+    expected = [Choice("apr_1", "approve", arguments={"amount": 4}), Choice("apr_2", "deny", tell_model=True)]
+    assert choices_in({"decisions": [changed, told]}) == expected
+
+
 def test_a_revocation_is_read() -> None:
     assert revocation_in({"standing_id": "sta_1"}) == "sta_1"
     for body in (None, {}, {"standing_id": ""}, {"standing_id": 1}, {"standing_id": "s", "more": 1}):
@@ -47,6 +54,11 @@ def test_a_revocation_is_read() -> None:
         {"decisions": [{"approval_id": "apr_1", "decision": "allow"}]},
         {"decisions": [{"approval_id": "apr_1", "decision": ["approve"]}]},
         {"decisions": [{**FINE, "comment": 1}]},
+        {"decisions": [{**FINE, "tell_model": 1}]},
+        {"decisions": [{**FINE, "arguments": {"amount": 4}}]},
+        {"decisions": [{**FINE, "arguments": "[]"}]},
+        {"decisions": [{**FINE, "arguments": '{"a": 1, "a": 2}'}]},
+        {"decisions": [{**FINE, "arguments": "{}", "from_now_on": {"always": True}}]},
         {"decisions": [{**FINE, "from_now_on": {}}]},
         {"decisions": [{**FINE, "from_now_on": True}]},
         {"decisions": [{**FINE, "from_now_on": {"always": 1}}]},

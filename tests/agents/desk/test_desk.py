@@ -114,6 +114,32 @@ async def test_the_token_is_the_one_that_resumes(desk: Any, asker: Asker) -> Non
     assert (await asker.controller.check_token(told["token"]["token"])).request.approval_id == approval_id
 
 
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": False}
+
+
+async def test_a_call_is_approved_with_other_arguments_that_fit_the_tool(desk: Any, asker: Asker) -> None:
+    approval_id = (await asker.ask({"path": "a"}, parameters=PATH)).approval_id
+    assert (await desk.request(approval_id))["can_change_arguments"] is True
+    (wrong,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": 1})]))["decided"]
+    assert "do not fit the tool" in wrong["error"]["message"]
+    (told,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": "b"})]))["decided"]
+    assert told["token"]
+    assert (await asker.controller.get(approval_id)).request.changed_arguments == {"path": "b"}
+
+
+async def test_arguments_of_a_tool_without_a_schema_cannot_be_changed(desk: Any, asker: Asker) -> None:
+    approval_id = (await asker.ask({"path": "a"})).approval_id
+    assert (await desk.request(approval_id))["can_change_arguments"] is False
+    (told,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": "b"})]))["decided"]
+    assert "no schema" in told["error"]["message"]
+
+
+async def test_a_denial_is_told_to_the_model(desk: Any, asker: Asker) -> None:
+    approval_id = (await asker.ask()).approval_id
+    await desk.decide([Choice(approval_id, "deny", "too early", tell_model=True)])
+    assert (await asker.controller.get(approval_id)).request.tell_model is True
+
+
 async def test_nobody_decides_twice(desk: Any, asker: Asker) -> None:
     approval_id = (await asker.ask()).approval_id
     await desk.decide([Choice(approval_id, "deny")])

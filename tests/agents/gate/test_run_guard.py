@@ -9,7 +9,7 @@ import pytest
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.agents.gate.call_table import Permit
+from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.agents.gate.models import (
     AgentCapabilitySnapshot,
@@ -20,6 +20,7 @@ from openai_responses_mcp.agents.gate.models import (
 )
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext
+from openai_responses_mcp.agents.runs.models import Extensions
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of
 from tests.agents.gate.guards import guard_on
@@ -28,6 +29,10 @@ TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
 LOOK = ToolDescription("look", "function", definition_hash="d3")
 OTHER = PlannedCall("c2", LOOK, {"what": "here"})
+
+
+def yes(call: PlannedCall) -> HumanAnswer:
+    return HumanAnswer(Permit.of(call))
 
 
 class Agent:
@@ -351,8 +356,8 @@ async def test_a_call_does_not_start_while_its_turn_is_being_decided(store: Brea
 
 async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunGuard, store: BreakableLogStore) -> None:
     hosted = ToolDescription("web_search", "function", risk_level=2)
-    await guard.offer_hosted(hosted)
-    await guard.offer_hosted(hosted)
+    await guard.offer_hosted(None, hosted)
+    await guard.offer_hosted(None, hosted)
     [log] = await store.query()
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == (
         "r1",
@@ -365,10 +370,28 @@ async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunGua
     assert guard.saved()["offered"] == ["function:web_search"]
 
 
+class Strict:
+    """An agent that asks for a stricter profile than its run has."""
+
+    extensions = Extensions(policy_profile="strict")
+
+
+async def test_a_tool_of_the_providers_is_judged_again_for_an_agent_with_a_stricter_profile(
+    guard: RunGuard, store: BreakableLogStore
+) -> None:
+    hosted, strict = ToolDescription("web_search", "function"), Strict()
+    for agent in (None, strict, strict):
+        await guard.offer_hosted(agent, hosted)
+    assert [log.tool_call_id for log in await store.query()] == [
+        "hosted:function:web_search",
+        "hosted:function:web_search under strict",
+    ]
+
+
 async def test_a_tool_of_the_providers_outside_the_scopes_is_refused(store: BreakableLogStore) -> None:
     guard = guard_on(store, FakeJudge(), GateContext("strict"))
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: mcp files/\\* was refused") as caught:
-        await guard.offer_hosted(ToolDescription("files/*", "mcp"))
+        await guard.offer_hosted(None, ToolDescription("files/*", "mcp"))
     assert caught.value is guard.refusal
     log = await last(store)
     assert (log.decision, log.risk_level) == ("deny", 3)
@@ -398,7 +421,7 @@ async def test_one_call_that_needs_a_human_holds_its_turn(guard: RunGuard, judge
 async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunGuard, judge: FakeJudge) -> None:
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
-    resumed.restore(saved, [Permit.of(CALL)])
+    resumed.restore(saved, [yes(CALL)])
     assert resumed.may_start(CALL)
     assert resumed.may_start(OTHER)
     assert resumed.to_approve == []
@@ -407,9 +430,9 @@ async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunGuard, judg
     await resumed.starting("c2", LOOK, {"what": "here"})
 
 
-@pytest.mark.parametrize("approved", [[], [Permit.of(OTHER)], [Permit.of(CALL), Permit.of(OTHER)]])
+@pytest.mark.parametrize("approved", [[], [yes(OTHER)], [yes(CALL), yes(OTHER)]])
 async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
-    guard: RunGuard, judge: FakeJudge, approved: list[Permit]
+    guard: RunGuard, judge: FakeJudge, approved: list[HumanAnswer]
 ) -> None:
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
@@ -424,7 +447,7 @@ async def test_what_was_approved_is_what_may_start(guard: RunGuard, judge: FakeJ
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
     other = PlannedCall("c1", TOOL, {"amount": 4})
-    resumed.restore(saved, [Permit.of(other)])
+    resumed.restore(saved, [yes(other)])
     assert resumed.may_start(other)
     assert not resumed.may_start(CALL)
 
@@ -450,12 +473,12 @@ async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard:
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
     await guard.finished("c1", "paid")
-    await guard.offer_hosted(ToolDescription("web_search", "function"))
+    await guard.offer_hosted(None, ToolDescription("web_search", "function"))
     saved = json.loads(json.dumps(guard.saved()))
     store = FakeExecutionLogStore()
     resumed = guard_on(store, FakeJudge())
     resumed.restore(saved, [])
-    await resumed.offer_hosted(ToolDescription("web_search", "function"))
+    await resumed.offer_hosted(None, ToolDescription("web_search", "function"))
     assert await store.query() == []
     assert resumed.results == [ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")]
     assert resumed.saved() == saved

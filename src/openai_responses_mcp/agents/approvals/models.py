@@ -16,7 +16,8 @@ class HumanApprovalRequest:
     """What a person is asked: what runs, why somebody has to decide on it, and what the tool is for.
 
     `arguments` are those that will be used, with each real secret as what it is. `definition_change` tells what is not
-    as it was when the tool was last approved.
+    as it was when the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
+    and `changed_arguments` are those that a human put in the place of the model's.
     """
 
     approval_id: str
@@ -35,6 +36,8 @@ class HumanApprovalRequest:
     decided_at: str | None = None
     tool_description: str = ""
     definition_change: str = ""
+    tell_model: bool = False
+    changed_arguments: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,15 @@ from typing import Protocol
 from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
     """An approval as it is stored: what a person sees, what the token is bound to, and never the token itself.
 
-    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one.
+    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one. `parameters` is the
+    tool's own schema, and None where the arguments cannot be changed.
     """
 
     request: HumanApprovalRequest
@@ -28,6 +30,7 @@ class ApprovalRecord:
     used_at: str | None = None
     replaced_by: str | None = None
     human_response: str | None = None
+    parameters: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class ApprovalChoice:
     token_hash: str
     binding: str
     expires_at: str
+    tell_model: bool = False
+    changed_arguments: JsonObject | None = None
 
 
 class ApprovalStore(Protocol):

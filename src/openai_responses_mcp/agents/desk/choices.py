@@ -12,19 +12,22 @@ from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 MOST_CHOICES = 500
 
-_KEYS = {"approval_id", "decision", "comment", "from_now_on"}
+_KEYS = {"approval_id", "decision", "comment", "from_now_on", "tell_model", "arguments"}
 _TERMS = {"for_seconds", "for_session", "always", "same_arguments"}
 _CODE = "AGENTS-E-APPROVAL-INVALID"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`from_now_on` is for an approval that shall hold for later calls, too."""
+    """An approval may hold for later calls, too (`from_now_on`), or be one of other `arguments`. A denial may be told to
+    the model (`tell_model`)."""
 
     approval_id: str
     decision: HumanDecision
     comment: str | None = None
     from_now_on: StandingTerms | None = None
+    tell_model: bool = False
+    arguments: JsonObject | None = None
 
 
 def choices_in(body: JsonValue) -> list[Choice]:
@@ -41,12 +44,29 @@ def choices_in(body: JsonValue) -> list[Choice]:
 def _choice(given: JsonValue) -> Choice:
     if not isinstance(given, dict) or not set(given) <= _KEYS:
         raise AgentsError(_CODE, f"a decision has {', '.join(sorted(_KEYS))} and nothing else")
-    decision, comment, terms = given.get("decision"), given.get("comment"), given.get("from_now_on")
+    decision, comment, tell_model = given.get("decision"), given.get("comment"), given.get("tell_model", False)
+    terms, arguments = given.get("from_now_on"), given.get("arguments")
     require(decision in get_args(HumanDecision), _CODE, "decision is approve or deny")
     require(comment is None or isinstance(comment, str), _CODE, "comment is a text")
+    require(isinstance(tell_model, bool), _CODE, "tell_model is true or false")
     require(terms is None or decision == "approve", _CODE, "from_now_on is for approvals")
-    approval_id = _id_in(given, "approval_id")
-    return Choice(approval_id, cast(HumanDecision, decision), comment, None if terms is None else _terms(terms))
+    require(terms is None or arguments is None, _CODE, "What is changed is approved once, not from now on")
+    return Choice(
+        _id_in(given, "approval_id"),
+        cast(HumanDecision, decision),
+        comment,
+        None if terms is None else _terms(terms),
+        tell_model,
+        None if arguments is None else _arguments(arguments),
+    )
+
+
+def _arguments(given: JsonValue) -> JsonObject:
+    """As a text, so that it is read here and in one way."""
+    read = read_json(given) if isinstance(given, str) else None
+    if not isinstance(read, dict):
+        raise AgentsError(_CODE, 'arguments is a JSON object, such as {"amount": 5}')
+    return read
 
 
 def _terms(given: JsonValue) -> StandingTerms:

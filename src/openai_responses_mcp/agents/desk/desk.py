@@ -62,9 +62,9 @@ class Desk:
         return {"waiting": [record.request.approval_id for record in await self._requests.list_pending()]}
 
     async def request(self, approval_id: str) -> View:
-        request = (await self._approvals.get(approval_id)).request
-        run = await self._runs.get(request.run_id)
-        return request_view(request, run.agent_name if run else "")
+        record = await self._approvals.get(approval_id)
+        run = await self._runs.get(record.request.run_id)
+        return request_view(record, run.agent_name if run else "")
 
     async def decide(self, choices: list[Choice]) -> View:
         """Each by itself: one that cannot be decided any more does not hold up the others."""
@@ -80,7 +80,9 @@ class Desk:
     async def _submit(self, choice: Choice) -> ResumeToken:
         approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
         if terms is None:
-            return await self._approvals.submit_decision(approval_id, choice.decision, comment)
+            return await self._approvals.submit_decision(
+                approval_id, choice.decision, comment, tell_model=choice.tell_model, arguments=choice.arguments
+            )
         return (await approve_from_now_on(self._approvals, self._standing, approval_id, terms=terms, comment=comment))[
             0
         ]

@@ -3,7 +3,8 @@
 import json
 from dataclasses import asdict
 
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, ResumeToken, StandingApproval
+from openai_responses_mcp.agents.approvals.models import ResumeToken, StandingApproval
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
@@ -12,8 +13,9 @@ from openai_responses_mcp.domain.texts import revealed, revealed_json
 View = dict[str, JsonValue]
 
 
-def request_view(request: HumanApprovalRequest, agent_name: str) -> View:
+def request_view(record: ApprovalRecord, agent_name: str) -> View:
     """All that a person needs to decide. `arguments` are whole, as JSON."""
+    request = record.request
     return _revealed(
         {
             "approval_id": request.approval_id,
@@ -28,6 +30,7 @@ def request_view(request: HumanApprovalRequest, agent_name: str) -> View:
             "prompt": request.prompt,
             "status": request.status,
             "created_at": request.created_at,
+            "can_change_arguments": record.parameters is not None,
         }
     ) | {"arguments": json_view(request.arguments)}
 

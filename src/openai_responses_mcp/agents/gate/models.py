@@ -77,7 +77,34 @@ class GateDecision:
 
 @dataclass(frozen=True, slots=True)
 class CallToApprove:
-    """A call that waits for a human, and why."""
+    """A call that waits for a human, and why. `attempt` counts how often a human is asked about it."""
 
     call: PlannedCall
     decision: GateDecision
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetQuestion:
+    """A window is used up. Who says yes allows it to go on up to `allowed_to`."""
+
+    window: str
+    reason: str
+    allowed_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Calls that one agent wants made together, and all that it could have called."""
+
+    agent: object
+    calls: tuple[PlannedCall, ...]
+    catalog: tuple[ToolDescription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCall:
+    """The arguments that a human put in the place of the model's, and what the model is told about it."""
+
+    args: JsonObject
+    note: str

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.models import ChangedCall, GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 
@@ -24,6 +24,22 @@ class StandingVoice(Protocol):
 
         `attempt` counts how often the same call is decided. Raises `StoreUnavailable`.
         """
+        ...
+
+
+class BudgetStore(Protocol):
+    """Counts of calls and tokens, by the name of their window. Any text is a name. Raises `StoreUnavailable`."""
+
+    async def read(self, window: str) -> tuple[int, int]:
+        """How much is used, and up to how much a human has allowed; both 0 where nothing is known."""
+        ...
+
+    async def spend(self, window: str, amount: int) -> None:
+        """Add to what is used. Of many at once none is lost."""
+        ...
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        """Never less than was allowed before."""
         ...
 
 
@@ -47,6 +63,18 @@ class TurnGuard(Protocol):
         """Whether the call may not run yet; also true for a call that was never judged."""
         ...
 
+    async def used_tokens(self, tokens: int) -> None:
+        """A model was asked and used these; told before its turn is judged."""
+        ...
+
+    def told(self, call_id: str) -> str | None:
+        """What the model is told in the place of the call's output, where a human refused it. The call does not start."""
+        ...
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        """What a human made of the call, where they changed it. The call starts with these arguments."""
+        ...
+
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         """Raises unless exactly this call was let through, once."""
         ...
@@ -67,6 +95,6 @@ class TurnGuard(Protocol):
         """The call started and waits for a pause inside it; it will be started again on resume."""
         ...
 
-    async def offer_hosted(self, tool: ToolDescription) -> None:
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
         """A tool on the provider's side: in scope, or refused before the model is asked."""
         ...

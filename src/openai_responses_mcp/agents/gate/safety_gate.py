@@ -20,7 +20,7 @@ from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_f
 from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
-from openai_responses_mcp.agents.policy.rules import Policy
+from openai_responses_mcp.agents.policy.rules import Budget, Policy
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.domain.texts import one_line
@@ -116,6 +116,11 @@ class SafetyGate:
         """The profile in force, with the scopes of the policy file if that has any."""
         policy = self._policy
         return policy.scoped(await self._stored(policy.profile_name(chosen)))
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the policy file says about it now."""
+        return self._policy.budget
 
     @property
     def _policy(self) -> Policy:

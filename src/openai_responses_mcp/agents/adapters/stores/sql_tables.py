@@ -3,7 +3,7 @@
 `AnyText` is for what comes from outside; a plain text is one that we make ourselves.
 """
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
 from openai_responses_mcp.agents.adapters.stores.sql_text import AnyText
 
@@ -60,6 +60,10 @@ approvals = Table(
     Column("expires_at", String(40)),
     Column("used_at", String(40)),
     Column("replaced_by", AnyText),
+    # Since these were added, a row may be without them.
+    Column("parameters", AnyText),
+    Column("tell_model", Boolean),
+    Column("changed_arguments", AnyText),
 )
 
 logs = Table(
@@ -126,3 +130,15 @@ standing = Table(
     Column("ended_at", String(40)),
     Column("ended_because", String(32), nullable=False),
 )
+
+# How much of a budget is used, and up to how much a person has allowed.
+budgets = Table(
+    "agents_budgets",
+    metadata,
+    Column("window", AnyText, primary_key=True),
+    Column("used", BigInteger, nullable=False),
+    Column("allowed_to", BigInteger, nullable=False),
+)
+
+NEWEST = budgets
+"""A store that lacks this table is new, or of an earlier version."""

@@ -48,7 +48,7 @@ export class Card {
       ...run(request.arguments),
     );
     // It may have been decided elsewhere while it was read.
-    if (this.isOpen) this.footer.replaceChildren(this.deciding());
+    if (this.isOpen) this.footer.replaceChildren(this.deciding(request));
   }
 
   choosing() {
@@ -56,14 +56,14 @@ export class Card {
     return element("label", { className: "choose" }, this.checkbox, label);
   }
 
-  deciding() {
+  deciding(request) {
     this.comment = element("input", { type: "text", maxLength: 2000, autocomplete: "off" });
     this.buttons = [
       button(words.approve, "approve", () => this.decide("approve")),
       button(words.deny, "deny", () => this.decide("deny")),
     ];
     const label = element("label", { className: "field" }, words.commentHint, this.comment);
-    this.more = new More();
+    this.more = new More(request, () => (this.buttons[0].textContent = this.more.approval));
     return element("div", {}, element("div", { className: "deciding" }, label, ...this.buttons), this.more.place);
   }
 
