@@ -8,8 +8,11 @@ import pytest
 from tests.stand_in.server import StandInThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
+_POSIX_ONLY = ["process", "terminal", "completions"]
 collect_ignore = (
-    ["e2e/test_process.py", "e2e/test_terminal.py", "e2e/test_completions.py"] if sys.platform == "win32" else []
+    [*(f"e2e/test_{name}.py" for name in _POSIX_ONLY), "commands/test_asking_options.py"]
+    if sys.platform == "win32"
+    else []
 )
 
 

@@ -10,12 +10,13 @@ def place(environ: dict[str, str], platform: str, *, rehearses: bool = False) ->
     return LastAnswer(environ, rehearses=rehearses, platform=platform).path
 
 
-def test_the_place_is_that_for_the_state_of_programs() -> None:
+def test_the_place_is_that_for_the_state_of_programs(tmp_path: Path) -> None:
     name = os.path.join("openai-responses-mcp", "last-answer")
     at_home = os.path.join("/h", ".local", "state", name)
     assert place({"HOME": "/h"}, "linux") == at_home
     assert place({"HOME": "/h", "XDG_STATE_HOME": "relative"}, "linux") == at_home
-    assert place({"HOME": "/h", "XDG_STATE_HOME": "/s"}, "linux") == os.path.join("/s", name)
+    stated = str(tmp_path)
+    assert place({"HOME": "/h", "XDG_STATE_HOME": stated}, "linux") == os.path.join(stated, name)
     assert place({"HOME": "/h", "LOCALAPPDATA": "/l"}, "win32") == os.path.join("/l", name)
     assert place({"HOME": "/h"}, "linux", rehearses=True).endswith("last-rehearsal")
     assert place({}, "linux").startswith(os.path.expanduser("~"))

@@ -76,7 +76,7 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
+            f"The tools of the MCP server {shown_name(server)} cannot be used; update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
         message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"
