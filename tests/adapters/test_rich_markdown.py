@@ -35,6 +35,11 @@ def test_every_word_stays(text: str, lines: list[str]) -> None:
     assert shown(text)[0] == lines
 
 
+def test_a_list_in_a_list_in_a_list_stays() -> None:
+    text = "\n".join(f"{'  ' * depth}- item {depth}" for depth in range(15))
+    assert [line.strip(" •") for line in shown(text, 80)[0]] == [f"item {depth}" for depth in range(15)]
+
+
 def test_nothing_is_wider_than_the_terminal() -> None:
     lines, _ = shown("東京" * 30 + "\n\nhttps://example.com/" + "x" * 60, 40)
     assert "".join(lines) == "東京" * 30 + "https://example.com/" + "x" * 60

@@ -20,6 +20,7 @@ from openai_responses_mcp.domain.texts import visible
 _BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _STANDING_IN = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
 _BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
+_DEEPEST = 100  # What lies deeper is lost; the parser's own limit is soon reached by a list in a list.
 _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -53,7 +54,7 @@ class _FaithfulMarkdown(Markdown):
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark")
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["strikethrough", "table"])
         parser.disable(["entity", "html_block", "html_inline", "image", "reference"])
         self.parsed = parser.parse(text.translate(_STANDING_IN))
         _restore(self.parsed)
