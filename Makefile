@@ -15,12 +15,13 @@ DIST := tests/dist
 AUDITING := $(VENV)/auditing
 SITE := $(VENV)/site
 CLIENTS := tests/clients
+BROWSER := tests/browser
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test coverage lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
+.PHONY: help smoke test coverage lint clients browser transcripts bench fuzz load soak audit mutants compat check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +50,9 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real clients: the Python SDK, the TypeScript SDKs, the Inspector; needs npm
 	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS)
 	@cd $(CLIENTS) && npm test
+
+browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real browser, which npm brings along; ARGS="--test-name-pattern=word" for some
+	@cd $(BROWSER) && npm test -- $(ARGS)
 
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
@@ -105,7 +109,7 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
-	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
+	@rm -rf $(VENV) $(CLIENTS)/node_modules $(BROWSER)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf $(DIST)/node_modules
 
@@ -137,6 +141,13 @@ $(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.j
 		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one along), 22.19 or newer elsewhere." >&2; exit 1; }
 	@echo "Installing $(CLIENTS)/package-lock.json into $(CLIENTS)/node_modules"
 	@cd $(CLIENTS) && npm ci
+	@touch $@
+
+$(BROWSER)/node_modules/.made: $(BROWSER)/package-lock.json $(BROWSER)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { \
+		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one and the browser along)." >&2; exit 1; }
+	@echo "Installing $(BROWSER)/package-lock.json into $(BROWSER)/node_modules"
+	@cd $(BROWSER) && npm ci
 	@touch $@
 
 $(LOCKING)/.made: $(VENV)/.made
