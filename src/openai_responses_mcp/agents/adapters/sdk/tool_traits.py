@@ -154,7 +154,7 @@ def parsed(arguments: str | None) -> JsonObject:
     That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
     """
     try:
-        args = json.loads(arguments or "{}", object_pairs_hook=_once)
+        args = _DECODER.decode(arguments or "{}")
     except (ValueError, RecursionError):
         args = None
     return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
@@ -167,9 +167,14 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return read
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+
+
 def _is_deep(value: JsonValue) -> bool:
     level = [value]
     for _ in range(MOST_LEVELS):
+        if not level:
+            return False
         inner = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = [one for values in inner for one in values]
     return bool(level)
