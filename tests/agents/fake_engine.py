@@ -15,6 +15,7 @@ from typing import Any
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.guardrails import AgentGuardrails
+from openai_responses_mcp.agents.gate.models import Turn
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.runs.models import Extensions, UsageStats
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
@@ -46,12 +47,18 @@ class FakeTool:
     description: str = ""
     risk_level: int | None = None
     agent: FakeAgent | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def described(self) -> ToolDescription:
         facts = (self.name, self.description, self.risk_level)
         return ToolDescription(
-            self.name, "function", self.description, risk_level=self.risk_level, definition_hash=digest(*facts)
+            self.name,
+            "function",
+            self.description,
+            self.parameters,
+            risk_level=self.risk_level,
+            definition_hash=digest(*facts),
         )
 
 
@@ -152,6 +159,8 @@ class FakeEngine(AgentEngine):
                     yield EngineEvent(outcome=talk.ended(said))
                     return
                 talk.turn = said
+                await talk.guard.used_tokens(talk.tokens)
+                talk.tokens = 0
                 await talk.guard.judge(talk.agent, [one.call for one in said], talk.agent.catalogue)
                 for one in said:
                     shown = talk.guard.shown(one.call)
@@ -184,6 +193,7 @@ class FakeEngine(AgentEngine):
             raise turn
         talk.turns += 1
         talk.meter.requests += 1
+        talk.tokens += 2
         parts = turn if isinstance(turn, list) else [turn]
         texts = [part for part in parts if isinstance(part, str)]
         calls = [_Call(self._planned(part, talk.agent)) for part in parts if not isinstance(part, str)]
@@ -199,6 +209,12 @@ class FakeEngine(AgentEngine):
     async def _make(self, one: "_Call", talk: "_Talk") -> None:
         """Run one call, unless an agent inside it pauses."""
         call, guard = one.call, talk.guard
+        if (told := guard.told(call.call_id)) is not None:
+            one.done_with(told)
+            return
+        changed = guard.changed(call.call_id)
+        if changed is not None:
+            one.call = call = replace(call, args=changed.args)
         current = next(tool for tool in talk.agent.catalogue if tool.name == call.tool.name)
         await guard.starting(call.call_id, current, call.args)
         target = next((other for other in talk.agent.handoffs if other.name == call.tool.name), None)
@@ -214,6 +230,8 @@ class FakeEngine(AgentEngine):
                 raise
         if one.is_done:
             await guard.finished(call.call_id, one.output)
+            if changed is not None:
+                one.output = f"{changed.note}\n\n{one.output}"
 
     async def _work(self, one: "_Call", tool: FakeTool, talk: "_Talk") -> None:
         if tool.agent is None:
@@ -260,6 +278,7 @@ class _Talk:
     requested: tuple[PlannedCall, ...] = ()
     is_requested: bool = False
     turns: int = 0
+    tokens: int = 0
     meter: _Meter = field(default_factory=_Meter)
     turn: list[_Call] = field(default_factory=list)
     next_agent: FakeAgent | None = None
@@ -304,14 +323,10 @@ class _Talk:
         }
 
     @property
-    def waiting(self) -> dict[str, PlannedCall]:
-        calls: dict[str, PlannedCall] = {}
-        for one in self.turn:
-            if one.inner is not None:
-                calls |= one.inner.waiting
-            elif not one.is_done:
-                calls[one.call.call_id] = one.call
-        return calls
+    def waiting(self) -> list[Turn]:
+        own = tuple(one.call for one in self.turn if one.inner is None and not one.is_done)
+        inside = [turn for one in self.turn if one.inner is not None for turn in one.inner.waiting]
+        return [Turn(self.agent, own, tuple(self.agent.catalogue)), *inside]
 
 
 class _FakePause(PausedRun):
@@ -320,7 +335,7 @@ class _FakePause(PausedRun):
         self._talk = talk
 
     @property
-    def calls(self) -> Mapping[str, PlannedCall]:
+    def turns(self) -> Sequence[Turn]:
         return self._talk.waiting
 
     async def resume(self, human_response: str | None = None) -> EngineOutcome:

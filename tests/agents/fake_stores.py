@@ -1,16 +1,19 @@
-"""The four stores in plain dictionaries. They keep the same contracts as those on a database."""
+"""The stores in plain dictionaries. They keep the same contracts as those on a database."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore
+from openai_responses_mcp.agents.approvals.models import StandingApproval
+from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, StandingStore
 from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.heads import HashAt, Head, announced, confirmed
 from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Place
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.calls import ToolKind
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.agents.gate.ports import BudgetStore
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
 from openai_responses_mcp.agents.runs.models import RunStatus
@@ -18,7 +21,16 @@ from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 
 def fake_stores(clock: Clock) -> Stores:
-    return Stores(FakePolicyStore(), FakeApprovalStore(), FakeRunStateStore(), FakeExecutionLogStore(), None, clock)
+    return Stores(
+        policies=FakePolicyStore(),
+        approvals=FakeApprovalStore(),
+        runs=FakeRunStateStore(),
+        logs=FakeExecutionLogStore(),
+        head=None,
+        clock=clock,
+        standing=FakeStandingStore(),
+        budgets=FakeBudgetStore(),
+    )
 
 
 class FakePolicyStore(PolicyStore):
@@ -85,7 +97,14 @@ class FakeApprovalStore(ApprovalStore):
         record = self._records.get(choice.approval_id)
         if record is None or record.request.status != "pending" or record.replaced_by is not None:
             return False
-        request = replace(record.request, status=choice.status, comment=choice.comment, decided_at=choice.decided_at)
+        request = replace(
+            record.request,
+            status=choice.status,
+            comment=choice.comment,
+            decided_at=choice.decided_at,
+            tell_model=choice.tell_model,
+            changed_arguments=choice.changed_arguments,
+        )
         self._put(
             replace(
                 record,
@@ -129,6 +148,47 @@ class FakeApprovalStore(ApprovalStore):
 
 def _has_expired(record: ApprovalRecord, now: str) -> bool:
     return record.request.status == "approved" and (record.expires_at or "") <= now
+
+
+class FakeStandingStore(StandingStore):
+    def __init__(self) -> None:
+        self._all: dict[str, StandingApproval] = {}
+
+    async def create(self, standing: StandingApproval) -> None:
+        if standing.standing_id in self._all:
+            raise StoreUnavailable("This standing approval is there already")
+        self._all[standing.standing_id] = standing
+
+    async def get(self, standing_id: str) -> StandingApproval | None:
+        return self._all.get(standing_id)
+
+    async def list_standing(
+        self, tool_kind: ToolKind | None = None, tool_name: str | None = None
+    ) -> list[StandingApproval]:
+        holding = [one for one in self._all.values() if one.ended_at is None]
+        return [one for one in holding if tool_name is None or (one.tool_kind, one.tool_name) == (tool_kind, tool_name)]
+
+    async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
+        known = self._all.get(standing_id)
+        if known is None or known.ended_at is not None:
+            return False
+        self._all[standing_id] = replace(known, ended_at=ended_at, ended_because=because)
+        return True
+
+
+class FakeBudgetStore(BudgetStore):
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+        self._allowed_to: dict[str, int] = {}
+
+    async def read(self, window: str) -> tuple[int, int]:
+        return self._used.get(window, 0), self._allowed_to.get(window, 0)
+
+    async def spend(self, window: str, amount: int) -> None:
+        self._used[window] = self._used.get(window, 0) + amount
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        self._allowed_to[window] = max(self._allowed_to.get(window, 0), amount)
 
 
 class FakeExecutionLogStore(ExecutionLogStore):

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -12,8 +13,8 @@ from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolD
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.doctor.ports import McpProbe
 from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge, TurnGuard
+from openai_responses_mcp.agents.gate.models import ChangedCall, GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice, TurnGuard
 from openai_responses_mcp.agents.mcp.ports import McpClient
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
@@ -91,6 +92,19 @@ class FakeJudge(Judge):
         return verdict
 
 
+class FakeStanding(StandingVoice):
+    """Allows the tools that it was given with their definitions; remembers what it was asked about."""
+
+    def __init__(self, definitions: Mapping[str, str]) -> None:
+        self.asked: list[tuple[PlannedCall, str, int]] = []
+        self._definitions = dict(definitions)
+
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        self.asked.append((call, session_id, attempt))
+        is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
+        return "a standing approval allows it always" if is_allowed else None
+
+
 class FakeGuard(TurnGuard):
     """Lets calls through, but those of the tools that it `asks` a human for or `denies`. `events` tells what it was told."""
 
@@ -106,12 +120,23 @@ class FakeGuard(TurnGuard):
         self._suspended: set[str] = set()
         self._results: dict[str, ToolCallResult] = {}
         self._refusal: AgentsError | None = None
+        self._told: Mapping[str, str] = {}
+        self._changed: Mapping[str, ChangedCall] = {}
+        self.tokens: list[int] = []
 
-    def resumed(self) -> "FakeGuard":
-        """The guard of the same run after every call that waited was approved."""
+    def resumed(
+        self, *, told: Mapping[str, str] | None = None, changed: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> "FakeGuard":
+        """The guard of the same run after every call that waited was approved, but those that are told or changed."""
         guard = FakeGuard(asks=self._asks, denies=self._denies)
         suspended = {call_id: call for call_id, call in self._running.items() if call_id in self._suspended}
-        guard._permitted = {**self._waiting, **suspended}
+        guard._told = told or {}
+        guard._changed = {call_id: ChangedCall(args, f"changed {call_id}") for call_id, args in (changed or {}).items()}
+        guard._permitted = {
+            call_id: replace(call, args=guard._changed[call_id].args) if call_id in guard._changed else call
+            for call_id, call in {**self._waiting, **suspended}.items()
+            if call_id not in guard._told
+        }
         return guard
 
     @property
@@ -123,7 +148,7 @@ class FakeGuard(TurnGuard):
         return error
 
     async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        fresh = [call for call in calls if call.call_id not in self._permitted]
+        fresh = [call for call in calls if call.call_id not in self._permitted and call.call_id not in self._told]
         if not fresh:
             return
         names = [call.tool.name for call in fresh]
@@ -136,6 +161,15 @@ class FakeGuard(TurnGuard):
 
     def is_waiting(self, call_id: str) -> bool:
         return call_id not in self._permitted and call_id not in self._running
+
+    async def used_tokens(self, tokens: int) -> None:
+        self.tokens.append(tokens)
+
+    def told(self, call_id: str) -> str | None:
+        return self._told.get(call_id)
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        return self._changed.get(call_id)
 
     async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
         call = self._permitted.pop(call_id, None)

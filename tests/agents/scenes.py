@@ -12,12 +12,20 @@ from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import open_stores, runner_on
 from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.agents.runs.watching import Sleep
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, FakeJudge, within
+
+AMOUNT = {
+    "type": "object",
+    "properties": {"amount": {"type": "integer"}},
+    "required": ["amount"],
+    "additionalProperties": False,
+}
 
 
 class Scene:
@@ -28,7 +36,7 @@ class Scene:
         self.judge = FakeJudge()
         self.engine = FakeEngine(*turns)
         self.look = FakeTool("look", self._look, "Look at something.")
-        self.pay = FakeTool("pay", self._pay, "Pay somebody.", risk_level=3)
+        self.pay = FakeTool("pay", self._pay, "Pay somebody.", risk_level=3, parameters=AMOUNT)
         self.agent = FakeAgent("Clerk", [self.look, self.pay])
         self.sleeping: Sleep = asyncio.sleep
         self.runner = fake_runner(self.engine, judge or self.judge, sleep=self._sleep, **options)
@@ -67,6 +75,7 @@ def fake_runner(
     audit: AuditMode = "best_effort",
     on_approval_requested: OnRequested | None = None,
     sleep: Sleep = asyncio.sleep,
+    rules: PolicyRules | None = None,
 ) -> AgentRunner:
     """With the URL of a store the stores are real; without, they are fakes too."""
     stores = fake_stores(FakeClock()) if store is None else open_stores(store)
@@ -74,7 +83,9 @@ def fake_runner(
     if log_store is not None:
         stores = replace(stores, head=None)
     lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
-    return runner_on(engine, judge, stores, lifetime, audit, on_approval_requested=on_approval_requested, sleep=sleep)
+    return runner_on(
+        engine, judge, stores, lifetime, audit, rules=rules, on_approval_requested=on_approval_requested, sleep=sleep
+    )
 
 
 LOOK = FakeCall("look", {"what": "here"}, "l-1")

@@ -8,7 +8,7 @@ from tests.bench.measures import BURST_DELAY_SECONDS, burst_ms, call_ms, forget_
 from tests.bench.servers import Server
 
 IN_FLIGHT = (1, 3, 10, 30, 100, 300, 1000)
-SIZES_KB = (1, 4, 16, 64, 256, 1024, 2048)
+SIZES_KB = (1, 4, 16, 64, 256, 512)
 _CALLS_PER_SIZE = 5
 
 Points = dict[str, dict[int, float]]

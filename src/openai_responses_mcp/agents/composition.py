@@ -6,7 +6,7 @@ approvals does without it.
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, cast, get_args
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.configured import configured_runner
+from openai_responses_mcp.agents.desk.desk import Desk
+from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import BudgetStore, Judge
 from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
@@ -106,6 +109,8 @@ def create_runner(
         # A head tells about our own log only; a store that was given keeps its own.
         head=opened.head if log_store is None else None,
         clock=clock or opened.clock,
+        standing=opened.standing,
+        budgets=opened.budgets,
         decisions=opened.decisions if approval_store is None and log_store is None else None,
         pins=opened.pins,
     )
@@ -132,8 +137,10 @@ def runner_on(
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
     approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
-    guards = Guards(SafetyGate(judge, policies, masking, rules=rules), log, masking)
-    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking)
+    standing = standing_on(stores, log, masking)
+    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
+    guards = Guards(gate, log, masking, stores.budgets, clock)
+    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
         RunnerParts(
@@ -196,7 +203,7 @@ async def run(
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database, four stores, and the head of the log.
+    """One database, its stores, and the head of the log.
 
     `decisions` keeps those of approvals and log that can be kept in one transaction; `pins` are the store's, where that
     outlives the process.
@@ -208,6 +215,8 @@ class Stores:
     logs: ExecutionLogStore
     head: AuditHead | None
     clock: Clock
+    standing: StandingStore
+    budgets: BudgetStore
     decisions: DecisionBook | None = None
     pins: DefinitionPins | None = None
 
@@ -217,8 +226,10 @@ def open_stores(
 ) -> Stores:
     """Nothing is connected to yet. Without a URL the database is in memory."""
     from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
+    from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
     from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+    from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
     from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPins, SqlPolicyStore, SqlRunStateStore
     from openai_responses_mcp.agents.adapters.system_clock import SystemClock
 
@@ -232,6 +243,8 @@ def open_stores(
         logs=logs,
         head=head,
         clock=SystemClock(),
+        standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
         decisions=SqlDecisionBook(database, logs),
         pins=None if database.is_in_memory else SqlPins(database),
     )
@@ -246,11 +259,64 @@ def _head_for(database: "SqlDatabase", path: str | os.PathLike[str] | None) -> A
     return None if file is None else HeadFile(Path(f"{file}.head"))
 
 
-def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
+    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+
+
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """What a person decides with."""
+
+    approvals: ApprovalController
+    audit: AuditLog
+    standing: StandingApprovals
+
+
+def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
     stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    return _controller(stores, audit, masking, lifetime_seconds(None, os.environ)), audit
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    return DeskParts(approvals, audit, standing_on(stores, audit, masking))
+
+
+def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
+    """The same for who decides nothing from now on."""
+    parts = open_desk_parts(store, audit_head)
+    return parts.approvals, parts.audit
+
+
+def desk_on(stores: Stores) -> Desk:
+    masking = Masking()
+    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    standing = standing_on(stores, audit, masking)
+    return Desk(approvals, stores.approvals, standing, stores.runs, audit, stores.clock)
+
+
+async def serve_desk(
+    store: str,
+    audit_head: str | os.PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    on_listening: Callable[[str], object],
+) -> None:
+    """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
+
+    Raises like other looks at a store, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
+    """
+    from openai_responses_mcp.agents.adapters.web.application import application
+    from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
+
+    desk = desk_on(open_stores(store, audit_head, must_exist=True))
+    # A store that is not there is told now, not on the page.
+    await desk.waiting()
+    entrance = Entrance()
+    with listening_socket(port) as listening:
+        taken: int = listening.getsockname()[1]
+        link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
+        server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
+        await server.serve(sockets=[listening])
 
 
 def _controller(

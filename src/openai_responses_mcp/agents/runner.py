@@ -14,6 +14,7 @@ from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.doctor.findings import AgentsStatus, DoctorReport
 from openai_responses_mcp.agents.doctor.read_only_guard import ReadOnlyGuard
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.runs.book import RunBook
@@ -91,9 +92,22 @@ class AgentRunner:
         return await self._parts.approvals.pending(run_id)
 
     async def submit_approval(
-        self, approval_id: str, decision: HumanDecision, comment: str | None = None
+        self,
+        approval_id: str,
+        decision: HumanDecision,
+        comment: str | None = None,
+        *,
+        tell_model: bool = False,
+        arguments: JsonObject | None = None,
     ) -> ResumeToken:
-        return await self._parts.approvals.submit_decision(approval_id, decision, comment)
+        """A denial ends the run; with `tell_model` the model is told why, and the run goes on.
+
+        An approval with `arguments` is one of the same call with these in the place of its own. They are judged again
+        by every voice, and a human may be asked again.
+        """
+        return await self._parts.approvals.submit_decision(
+            approval_id, decision, comment, tell_model=tell_model, arguments=arguments
+        )
 
     async def resume_run(
         self, run_id: str, token: str | None = None, *, agent: object = None, options: RunOptions | None = None

@@ -42,7 +42,7 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
         is_line_mode=is_line_mode,
         # Also while calls are finished after the end of input: then there is no client to answer any more.
         on_closed=partial(_stop, stopped, 0),
-        on_loaded=gc.enable,
+        on_loaded=_collect_garbage,
     )
     served = asyncio.ensure_future(connection.serve())
     ends: set[asyncio.Future[Any]] = {served, stopped}
@@ -52,6 +52,12 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
         return 0
     await connection.abort()
     return stopped.result()
+
+
+def _collect_garbage() -> None:
+    """From now on, and never in what was loaded until now: that is there to stay, and looking through it takes long."""
+    gc.freeze()
+    gc.enable()
 
 
 def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":

@@ -51,7 +51,7 @@ class CallsInFlight:
         return True
 
     def cancel(self, call_id: CallId, reason: str | None = None) -> None:
-        """Abort the call and silence it for good; unknown, finished and repeated ids are nothing to worry about."""
+        """Abort the call and silence it for good; unknown, finished and repeated ids are ignored."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return

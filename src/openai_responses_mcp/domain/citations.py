@@ -28,7 +28,7 @@ class Selection(NamedTuple):
 
 
 def select_citations(reply: ModelReply, *, today: str, limit: int, allowed_domains: tuple[str, ...] = ()) -> Selection:
-    """What was cited, else what was searched; source ids always follow, and never fall victim to the limit entirely.
+    """What was cited, else what was searched; source ids always follow, and the limit leaves room for some.
 
     The API's own filter for domains leaks. A source id has no domain and stays.
     """

@@ -16,7 +16,7 @@ class FetchAnswer:
         self._rules = rules
 
     async def wait(self, response_id: str, on_progress: ProgressListener | None = None) -> Answer:
-        """Raises `KeyUnusable` or `GatewayError`, as `LLMGateway.follow`. Being cancelled, it only stops to wait."""
+        """Raises `KeyUnusable` or `GatewayError`, as `LLMGateway.follow`. Being cancelled, it only stops waiting."""
         return self._answer(await self._gateway.follow(response_id, on_progress))
 
     async def look(self, response_id: str, allowed_domains: tuple[str, ...] | None = None) -> Answer | Progress:

@@ -45,11 +45,15 @@ class _Look(NamedTuple):
     pattern: re.Pattern[str]
     name: str
 
-    def matches(self, text: str) -> Iterable[re.Match[str]]:
-        for hint in self.hints:
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        return self.pattern.finditer(text) if self.may_match(text) else iter(())
+
+    def may_match(self, text: str) -> bool:
+        # A plain loop: most texts are short, and starting a generator takes longer than looking for all the hints.
+        for hint in self.hints:  # noqa: SIM110
             if hint in text:
-                return self.pattern.finditer(text)
-        return ()
+                return True
+        return False
 
 
 _SHAPES = (
@@ -224,11 +228,9 @@ class SecretMask:
 
 def _without_likely(text: str) -> str:
     small = text.lower()
-    for hints, pattern, replacement in _LIKELY_SECRETS:
-        for hint in hints:
-            if hint in small:
-                text = pattern.sub(partial(_masked, replacement), text)
-                break
+    for look in _LIKELY_SECRETS:
+        if look.may_match(small):
+            text = look.pattern.sub(partial(_masked, look.name), text)
     return text
 
 

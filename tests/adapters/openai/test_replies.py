@@ -119,3 +119,26 @@ def test_a_reply_of_nothing_but_brackets_is_not_decoded() -> None:
     list(reader.receive(b"[" + b"[]," * MOST_BRACKETS + b"[]]"))
     with pytest.raises(ValueError, match="lists and objects"):
         list(reader.end())
+
+
+WORD = b'data: {"type":"response.output_text.delta","sequence_number":%d,"delta":"word "}\n\n'
+WORDS = {"type": "response.output_text.delta"}
+
+
+def test_words_that_nobody_reads_are_told_once_for_all_that_came_together() -> None:
+    reader = ReplyReader(EVENTS, skips_words=True)
+    assert list(reader.receive(WORD % 1 + WORD % 2 + b'data: {"type":"x"}\n\n' + WORD % 3)) == [WORDS, {"type": "x"}]
+    assert list(reader.receive(WORD % 4)) == [WORDS]
+
+
+def test_words_are_read_where_somebody_wants_them() -> None:
+    events = list(ReplyReader(EVENTS).receive(WORD % 1 + WORD % 2))
+    assert [event["sequence_number"] for event in events] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "broken", [b'data: {"type":"response.output_text.delta",\n\n', WORD.replace(b"word", b"\xff") % 1]
+)
+def test_broken_words_are_noticed_even_where_nobody_reads_them(broken: bytes) -> None:
+    with pytest.raises(ValueError, match=r"decode|Expecting"):
+        list(ReplyReader(EVENTS, skips_words=True).receive(broken))

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore
+from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore, SqlRunStateStore
 from openai_responses_mcp.agents.composition import Stores
 from tests.agents.fake_stores import fake_stores
@@ -28,5 +30,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> 
         logs=SqlExecutionLogStore(database),
         head=None,
         clock=clock,
+        standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
     )
     database.close()

@@ -431,3 +431,106 @@ async def test_a_stream_can_be_left(play: Play) -> None:
             break
     await within(steps.aclose())
     assert (await play.run(FakeGuard())).output_text == "again"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a human refused or changed
+
+
+async def test_the_model_is_told_what_a_human_refused_and_the_rest_runs(play: Play) -> None:
+    guard = FakeGuard(asks=["pay"])
+    play.stage.enqueue([LOOK, PAY], "then not")
+    paused = await play.run(guard)
+    resumed = guard.resumed(told={"p-1": "refused: 別の口座に"})
+    outcome = await within((await play.elsewhere(paused, resumed)).resume())
+    assert outcome.output_text == "then not"
+    assert play.ran == ["look here"]
+    assert resumed.events == ["started l-1", "finished l-1"]
+    assert "refused: 別の口座に" in str(json.loads(play.stage.heard[-1]))
+    assert "saw here" in play.stage.heard[-1]
+
+
+async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_is_told(play: Play) -> None:
+    guard = FakeGuard(asks=["pay"])
+    play.stage.enqueue([LOOK, PAY], "less, then")
+    paused = await play.run(guard)
+    resumed = guard.resumed(changed={"p-1": {"amount": 3}})
+    outcome = await within((await play.elsewhere(paused, resumed)).resume())
+    assert outcome.output_text == "less, then"
+    assert sorted(play.ran) == ["look here", "pay 3"]
+    result = resumed.result_of("p-1")
+    assert result is not None
+    assert (result.args, result.output) == ({"amount": 3}, "paid 3")
+    assert "changed p-1" in play.stage.heard[-1]
+    assert "paid 3" in play.stage.heard[-1]
+    assert "changed l-1" not in play.stage.heard[-1]
+
+
+async def test_what_a_human_said_holds_in_a_stream(play: Play) -> None:
+    guard = FakeGuard(asks=["pay"])
+    play.stage.enqueue([PAY, FakeCall("pay", {"amount": 7}, "p-2")], "well")
+    paused = await play.run(guard)
+    resumed = guard.resumed(told={"p-1": "refused"}, changed={"p-2": {"amount": 6}})
+    steps = await within(collected((await play.elsewhere(paused, resumed)).stream()))
+    assert steps[-1].outcome is not None
+    assert steps[-1].outcome.output_text == "well"
+    assert play.ran == ["pay 6"]
+    assert "refused" in play.stage.heard[-1]
+
+
+async def test_an_agent_inside_is_told_what_a_human_refused(play: Play) -> None:
+    inside = play.stage.agent("Inside", [play.pay])
+    outside = play.stage.agent("Outside", [play.stage.agent_tool("ask", inside)])
+    guard = FakeGuard(asks=["pay"])
+    play.stage.enqueue(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
+    paused = await play.run(guard, agent=outside)
+    resumed = guard.resumed(told={"p-1": "refused"})
+    outcome = await within((await play.elsewhere(paused, resumed, outside)).resume())
+    assert outcome.output_text == "done"
+    assert play.ran == []
+    assert "refused" in play.stage.heard[-2]
+    assert "inside: then not" in play.stage.heard[-1]
+
+
+async def test_a_refused_handoff_stays_where_it_is_and_the_model_is_told(play: Play) -> None:
+    other = play.stage.agent("Other")
+    clerk = play.stage.agent("Clerk", [play.look], [other])
+    guard = FakeGuard(asks=["Other"])
+    play.stage.enqueue(FakeCall("Other", {}, "h-1"), LOOK, "by myself")
+    paused = await play.run(guard, agent=clerk)
+    resumed = guard.resumed(told={"h-1": "refused"})
+    outcome = await within((await play.elsewhere(paused, resumed, clerk)).resume())
+    assert outcome.output_text == "by myself"
+    assert outcome.last_agent is clerk
+    assert play.ran == ["look here"]
+    assert "refused" in play.stage.heard[1]
+
+
+async def test_a_refused_handoff_next_to_a_tool_stays_where_it_is(play: Play) -> None:
+    other = play.stage.agent("Other")
+    clerk = play.stage.agent("Clerk", [play.pay], [other])
+    guard = FakeGuard(asks=["pay", "Other"])
+    play.stage.enqueue([PAY, FakeCall("Other", {}, "h-1")], "by myself")
+    paused = await play.run(guard, agent=clerk)
+    resumed = guard.resumed(told={"h-1": "refused"})
+    outcome = await within((await play.elsewhere(paused, resumed, clerk)).resume())
+    assert (outcome.output_text, outcome.last_agent) == ("by myself", clerk)
+    assert play.ran == ["pay 5"]
+    assert "refused" in play.stage.heard[-1]
+
+
+async def test_the_calls_of_a_pause_are_told_with_who_made_them(play: Play) -> None:
+    guard = FakeGuard(asks=["pay"])
+    play.stage.enqueue([LOOK, PAY])
+    paused = await play.elsewhere(await play.run(guard), guard.resumed())
+    assert all(turn.agent is play.clerk for turn in paused.turns if turn.calls)
+    assert {call.call_id for turn in paused.turns for call in turn.calls} == {"l-1", "p-1"} == set(paused.calls)
+    assert {tool.name for turn in paused.turns for tool in turn.catalog} == {"look", "pay"}
+
+
+async def test_the_guard_is_told_what_the_models_used_before_their_turn_is_judged(play: Play) -> None:
+    guard = FakeGuard()
+    play.stage.enqueue(LOOK, "done")
+    outcome = await play.run(guard)
+    assert guard.tokens[0] == 2
+    assert sum(guard.tokens) <= outcome.usage.total_tokens == 4

@@ -22,7 +22,10 @@ ALLOWED_MOVES = {
     "planned ask": "asked",
     "planned refuse": "refused",
     "held release": "allowed",
+    "held replan": "planned",
     "asked release": "allowed",
+    "asked replan": "planned",
+    "asked tell": "told",
     "allowed start": "running",
     "allowed misfit": "refused",
     "running finish": "done",
@@ -73,4 +76,5 @@ def test_what_has_ended_waits_like_what_was_never_decided() -> None:
         CallState.ASKED,
         CallState.DONE,
         CallState.REFUSED,
+        CallState.TOLD,
     }

@@ -81,6 +81,14 @@ def test_what_other_voices_said_remains(reason: str, is_lifted: bool) -> None:
     assert stricter[0] == "deny"
 
 
+def test_what_a_standing_approval_allowed_would_be_allowed_again_but_for_a_refusal() -> None:
+    log = a_log("allow", "fine; a standing approval allows it always, with any arguments (sta_1)")
+    assert otherwise(log) is None
+    refusing = otherwise(log, {"tools": ["*"], "decide": "deny"})
+    assert refusing is not None
+    assert refusing[0] == "deny"
+
+
 def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
     tool = ToolDescription("files/write", "mcp")
     outside = PolicyProfile("strict", 1, 5, ())

@@ -9,7 +9,7 @@ import pytest
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.agents.gate.call_table import Permit
+from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.agents.gate.models import (
     AgentCapabilitySnapshot,
@@ -29,6 +29,10 @@ TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
 LOOK = ToolDescription("look", "function", definition_hash="d3")
 OTHER = PlannedCall("c2", LOOK, {"what": "here"})
+
+
+def yes(call: PlannedCall) -> HumanAnswer:
+    return HumanAnswer(Permit.of(call))
 
 
 class Agent:
@@ -417,7 +421,7 @@ async def test_one_call_that_needs_a_human_holds_its_turn(guard: RunGuard, judge
 async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunGuard, judge: FakeJudge) -> None:
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
-    resumed.restore(saved, [Permit.of(CALL)])
+    resumed.restore(saved, [yes(CALL)])
     assert resumed.may_start(CALL)
     assert resumed.may_start(OTHER)
     assert resumed.to_approve == []
@@ -426,9 +430,9 @@ async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunGuard, judg
     await resumed.starting("c2", LOOK, {"what": "here"})
 
 
-@pytest.mark.parametrize("approved", [[], [Permit.of(OTHER)], [Permit.of(CALL), Permit.of(OTHER)]])
+@pytest.mark.parametrize("approved", [[], [yes(OTHER)], [yes(CALL), yes(OTHER)]])
 async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
-    guard: RunGuard, judge: FakeJudge, approved: list[Permit]
+    guard: RunGuard, judge: FakeJudge, approved: list[HumanAnswer]
 ) -> None:
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
@@ -443,7 +447,7 @@ async def test_what_was_approved_is_what_may_start(guard: RunGuard, judge: FakeJ
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
     other = PlannedCall("c1", TOOL, {"amount": 4})
-    resumed.restore(saved, [Permit.of(other)])
+    resumed.restore(saved, [yes(other)])
     assert resumed.may_start(other)
     assert not resumed.may_start(CALL)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.agents.gate.call_table import Permit
+from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
@@ -165,7 +165,9 @@ class SideBySide:
         # What was noted of a run is written before the run is saved.
         await self.audit.settle("r1")
         self.guard = guard_with(self.audit, JudgeByArguments())
-        self.guard.restore(saved, [Permit.of(PlannedCall(one, TOOL, asked[one].args)) for one in sorted(approved)])
+        self.guard.restore(
+            saved, [HumanAnswer(Permit.of(PlannedCall(one, TOOL, asked[one].args))) for one in sorted(approved)]
+        )
         if approved != set(asked):
             return
         for call_id, known in self.known.items():

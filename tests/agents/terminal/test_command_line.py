@@ -3,10 +3,6 @@
 import asyncio
 import getpass
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,8 @@ from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.terminal.command_line import main
 from openai_responses_mcp.agents.terminal.tables import table
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import WAIT_SECONDS, FakeJudge
+from tests.agents.fakes import FakeJudge
+from tests.agents.terminal.pseudo_terminal import on_a_terminal
 
 
 @tool(risk_level=3)
@@ -122,19 +119,6 @@ def test_missing_words_are_exit_two(arguments: list[str]) -> None:
     assert caught.value.code == 2
 
 
-def on_a_terminal(arguments: list[str]) -> str:
-    """The real thing in a process of its own, on a pseudo-terminal."""
-    ours, theirs = pty.openpty()
-    code = f"from openai_responses_mcp.agents.terminal.command_line import main; raise SystemExit(main({arguments!r}))"
-    environ = {**os.environ, "COLUMNS": "200"}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stdin=theirs, env=environ) as process:
-        os.close(theirs)
-        process.wait(WAIT_SECONDS * 2)
-        shown = os.read(ours, 100_000).decode()
-    os.close(ours)
-    return shown.replace("\r\n", "\n")
-
-
 def test_on_a_terminal_there_are_tables(paused: Any, sqlite_url: str) -> None:
     lines = on_a_terminal(["approvals", "list", "--store", sqlite_url]).splitlines()
     assert lines[0].split() == ["APPROVAL", "RUN", "TOOL", "RISK", "ASKED", "(UTC)", "REASON"]
@@ -155,6 +139,9 @@ def test_an_empty_list_says_so_on_a_terminal(sqlite_url: str) -> None:
         ["approvals", "show", "a"],
         ["approvals", "approve", "a"],
         ["approvals", "deny", "a"],
+        ["approvals", "allow", "a", "--always"],
+        ["approvals", "standing"],
+        ["approvals", "revoke", "s"],
         ["log"],
         ["log", "--verify"],
         ["log", "accept-loss", "--reason", "x"],

@@ -39,9 +39,10 @@ class ResponsesApi:
         self._mask = mask
 
     @asynccontextmanager
-    async def asked(self, body: JsonObject) -> AsyncIterator[ReplyStream]:
+    async def asked(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
+        """`skips_words`: the caller does not want the words of the answer as they come, nor their numbers."""
         with self._translated():
-            async with _open(await self._post("/responses", body)) as stream:
+            async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
                 yield stream
 
     @asynccontextmanager
@@ -99,11 +100,20 @@ class ResponsesApi:
         return self._make_client()
 
     async def _post(self, path: str, body: JsonObject | None = None) -> httpx2.Response:
-        return await self._client.post(path, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
+        address = self._address_of(path)
+        return await self._client.post(address, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
 
     async def _get(self, path: str, query: dict[str, object] | None = None) -> httpx2.Response:
         options: RequestOptions = {**LEAN, "params": query or {}}
-        return await self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
+        return await self._client.get(self._address_of(path), cast_to=httpx2.Response, stream=True, options=options)
+
+    def _address_of(self, path: str) -> str:
+        """Whole, because joining it with the base takes the SDK a good part of a request."""
+        return f"{self._base_url}{path}"
+
+    @cached_property
+    def _base_url(self) -> str:
+        return str(self._client.base_url).removesuffix("/")
 
     def _translated(self) -> contextlib.AbstractContextManager[None]:
         return vendor_errors_translated(self._now, self._mask)
@@ -119,8 +129,8 @@ class ResponsesApi:
 
 
 @asynccontextmanager
-async def _open(reply: httpx2.Response) -> AsyncIterator[ReplyStream]:
-    stream = ReplyStream(reply)
+async def _open(reply: httpx2.Response, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
+    stream = ReplyStream(reply, skips_words=skips_words)
     try:
         yield stream
     finally:

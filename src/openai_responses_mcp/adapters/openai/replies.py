@@ -3,9 +3,13 @@
 Asked for a stream, most APIs send events and some a single JSON object. Which of the two it is shows in its first byte;
 the content type decides where that byte is not telling. A single object comes out as the event that would have ended a
 stream.
+
+Nearly all events of a stream bring a word of the answer each, and the event that ends the answer has all of them. Where
+nobody reads the words as they come, they are not decoded: several that came together are told as one.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +25,8 @@ LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
 MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 
+_WORDS: dict[str, Any] = {"type": "response.output_text.delta"}
+_IS_WORDS = re.compile(rb'\{\s*"type"\s*:\s*"response\.output_text\.delta"')
 _FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
 
 
@@ -34,7 +40,8 @@ class BodyTooLong(ValueError):
 class ReplyReader:
     """Raises ValueError or RecursionError for what cannot be read."""
 
-    def __init__(self, content_type: str) -> None:
+    def __init__(self, content_type: str, *, skips_words: bool = False) -> None:
+        self._skips_words = skips_words
         self._is_declared = content_type.lower().startswith("text/event-stream")
         self._is_stream: bool | None = None
         self._events = EventReader()
@@ -58,6 +65,7 @@ class ReplyReader:
             self._pieces.append(data)
             self._refuse_long_object()
             return
+        has_words = False
         for event in self._events.receive(data):
             self._has_events = True
             self._since_last_event = len(event)
@@ -65,7 +73,12 @@ class ReplyReader:
             if event.startswith(b"[DONE]"):
                 self.has_ended = True
                 return
-            yield _object_in(event)
+            if self._skips_words and _is_words(event):
+                if not has_words:
+                    yield _WORDS
+                has_words = True
+            else:
+                yield _object_in(event)
             self._since_last_event = 0
         self._refuse_long_object()
 
@@ -84,6 +97,11 @@ class ReplyReader:
         if data[0] in _FIRST_BYTES_OF_EVENTS:
             return True
         return self._is_declared and not data.startswith(b"{")
+
+
+def _is_words(event: bytes) -> bool:
+    """By its beginning. Its end tells whether it was cut. Raises as `ReplyReader` for what is no text."""
+    return _IS_WORDS.match(event) is not None and event.endswith(b"}") and bool(event.decode())
 
 
 def _object_in(event: bytes) -> dict[str, Any]:

@@ -25,10 +25,10 @@ class StreamEnded(Exception):
 
 
 class ReplyStream:
-    def __init__(self, reply: httpx2.Response) -> None:
+    def __init__(self, reply: httpx2.Response, *, skips_words: bool = False) -> None:
         self._reply = reply
         self._chunks = reply.aiter_bytes()
-        self._reader = ReplyReader(reply.headers.get("content-type", ""))
+        self._reader = ReplyReader(reply.headers.get("content-type", ""), skips_words=skips_words)
 
     async def final_response(self, on_event: EventListener | None = None) -> object:
         """The response object of the event that ends the answer. The listener hears every event up to it.

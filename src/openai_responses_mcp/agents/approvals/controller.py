@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import get_args
 
+from openai_responses_mcp.agents.approvals.changes import checked_changes
 from openai_responses_mcp.agents.approvals.models import (
     ApprovalStatus,
     HumanApprovalRequest,
@@ -27,10 +28,12 @@ from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, Approval
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
-from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text
+from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text, require
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
+from openai_responses_mcp.agents.json_values import JsonObject
+from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
@@ -68,10 +71,12 @@ class ApprovalController:
         *,
         call: PlannedCall,
         pause: Pause | None = None,
+        attempt: int = 1,
     ) -> HumanApprovalRequest:
         """Ask about one call, in words of the caller's own or in ours.
 
         A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
+        `attempt` counts how often somebody is asked about this call.
         """
         opened = pause or Pause()
         request = self._request(run_id, gate_decision, prompt, call)
@@ -82,6 +87,8 @@ class ApprovalController:
                 arguments_hash=arguments_hash(call.args),
                 definition_hash=call.tool.definition_hash,
                 state_hash=opened.state_hash,
+                attempt=attempt,
+                parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
             )
         )
         if pause is None:
@@ -160,13 +167,25 @@ class ApprovalController:
         return record
 
     async def submit_decision(
-        self, approval_id: str, decision: HumanDecision, comment: str | None = None
+        self,
+        approval_id: str,
+        decision: HumanDecision,
+        comment: str | None = None,
+        *,
+        tell_model: bool = False,
+        arguments: JsonObject | None = None,
     ) -> ResumeToken:
-        if decision not in get_args(HumanDecision):
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "decision is approve or deny")
-        if comment is not None and len(comment) > LONGEST_TEXT:
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"comment may have {LONGEST_TEXT} characters")
+        """With `tell_model` a denial is told to the model, and the run goes on. With `arguments` these take the place of
+        the call's own: they are judged again when the run goes on."""
+        code = "AGENTS-E-APPROVAL-INVALID"
+        require(decision in get_args(HumanDecision), code, "decision is approve or deny")
+        is_short = comment is None or len(comment) <= LONGEST_TEXT
+        require(is_short, code, f"comment may have {LONGEST_TEXT} characters")
+        require(isinstance(tell_model, bool), code, "tell_model is true or false")
+        require(not tell_model or decision == "deny", code, "Only a denial is told to the model with tell_model")
+        require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
         record = await self.get(approval_id)
+        changed = None if arguments is None else await checked_changes(record, arguments, self._masking)
         token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
         expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
         choice = ApprovalChoice(
@@ -175,10 +194,13 @@ class ApprovalController:
             comment=self._masking.text(comment or ""),
             decided_at=now,
             token_hash=token_hash(token),
-            binding=seal(token, record, status, expires_at),
+            binding=seal(token, _decided(record, tell_model, changed), status, expires_at),
             expires_at=expires_at,
+            tell_model=tell_model,
+            changed_arguments=changed,
         )
-        told = await self._audit.prepared(_entry(record, "approval", status, comment or ""))
+        entry = _entry(record, "approval", status, comment or "")
+        told = await self._audit.prepared(entry if changed is None else _with_change(entry, changed))
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)
@@ -252,6 +274,8 @@ class ApprovalController:
             comment=None,
             decided_at=None,
             created_at=now,
+            tell_model=False,
+            changed_arguments=None,
         )
         opened = replace(
             record,
@@ -270,6 +294,15 @@ class ApprovalController:
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:
         await self._audit.record(_entry(record, event, decision, comment))
+
+
+def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
+    return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
+
+
+def _with_change(entry: AuditEntry, changed: JsonObject) -> AuditEntry:
+    change = differences(entry.arguments, changed)
+    return replace(entry, reason=f"a human changed the arguments:\n{change}", arguments=changed)
 
 
 def _is_expired(record: ApprovalRecord, now: str) -> bool:

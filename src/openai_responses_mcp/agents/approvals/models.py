@@ -1,4 +1,4 @@
-"""What a person is asked, and the token that their decision gives."""
+"""What a person is asked, the token that their decision gives, and what they allow from now on."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,7 +16,8 @@ class HumanApprovalRequest:
     """What a person is asked: what runs, why somebody has to decide on it, and what the tool is for.
 
     `arguments` are those that will be used, with each real secret as what it is. `definition_change` tells what is not
-    as it was when the tool was last approved.
+    as it was when the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
+    and `changed_arguments` are those that a human put in the place of the model's.
     """
 
     approval_id: str
@@ -35,6 +36,8 @@ class HumanApprovalRequest:
     decided_at: str | None = None
     tool_description: str = ""
     definition_change: str = ""
+    tell_model: bool = False
+    changed_arguments: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +48,37 @@ class ResumeToken:
     run_id: str
     expires_at: str
     status: TokenStatus = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """A tool with this definition is allowed from now on, for any arguments unless `arguments_hash` says which.
+
+    Without `session_id` it holds in every session, without `expires_at` until it is revoked. `made_from` is the
+    approval behind it, and `made_in` the run of that.
+    """
+
+    standing_id: str
+    tool_kind: ToolKind
+    tool_name: str
+    definition_hash: str
+    created_at: str
+    made_from: str
+    made_in: str
+    arguments_hash: str | None = None
+    session_id: str | None = None
+    expires_at: str | None = None
+    comment: str = ""
+    ended_at: str | None = None
+    ended_because: str = ""
+
+    @property
+    def holds(self) -> str:
+        """For how long, in words."""
+        if self.expires_at is not None:
+            return f"until {self.expires_at[:19]}Z"
+        return "always" if self.session_id is None else "for its session"
+
+    def __str__(self) -> str:
+        arguments = "with the same arguments" if self.arguments_hash else "with any arguments"
+        return f"a standing approval allows it {self.holds}, {arguments} ({self.standing_id})"

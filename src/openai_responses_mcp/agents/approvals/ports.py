@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.models import ApprovalStatus, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.calls import ToolKind
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
     """An approval as it is stored: what a person sees, what the token is bound to, and never the token itself.
 
-    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one.
+    All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one. `parameters` is the
+    tool's own schema, and None where the arguments cannot be changed.
     """
 
     request: HumanApprovalRequest
@@ -27,6 +30,7 @@ class ApprovalRecord:
     used_at: str | None = None
     replaced_by: str | None = None
     human_response: str | None = None
+    parameters: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class ApprovalChoice:
     token_hash: str
     binding: str
     expires_at: str
+    tell_model: bool = False
+    changed_arguments: JsonObject | None = None
 
 
 class ApprovalStore(Protocol):
@@ -102,4 +108,24 @@ class DecisionBook(Protocol):
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
         """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""
+        ...
+
+
+class StandingStore(Protocol):
+    """Any text can be stored."""
+
+    async def create(self, standing: StandingApproval) -> None: ...
+
+    async def get(self, standing_id: str) -> StandingApproval | None:
+        """Also one that has ended."""
+        ...
+
+    async def list_standing(
+        self, tool_kind: ToolKind | None = None, tool_name: str | None = None
+    ) -> list[StandingApproval]:
+        """Those that nobody has ended, oldest first; of one tool where it is named."""
+        ...
+
+    async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
+        """One atomic step; False when there is none, or somebody else was first."""
         ...

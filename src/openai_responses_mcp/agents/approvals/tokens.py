@@ -38,6 +38,8 @@ def token_hash(token: str) -> str:
 
 def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at: str | None) -> str:
     request = record.request
+    # A plain decision is sealed as it always was, so that one from before an update still counts.
+    more = [request.tell_model, request.changed_arguments]
     return sealed(
         token,
         request.run_id,
@@ -49,6 +51,7 @@ def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at:
         record.state_hash,
         status,
         expires_at,
+        *(more if any(one not in (False, None) for one in more) else ()),
     )
 
 

@@ -103,6 +103,10 @@ class AuditLog:
         await self._write_backlog()
         return self._masked(entry)
 
+    async def record_for_sure(self, entry: AuditEntry) -> None:
+        """For what must not be without its record: raises `StoreUnavailable` in both modes."""
+        await self._store.append(await self.prepared(entry))
+
     async def flush(self) -> None:
         """Try again to write what is left. A store that is still unreachable is not reported again."""
         try:

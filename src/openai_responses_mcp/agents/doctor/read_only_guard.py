@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.models import ChangedCall
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
@@ -23,6 +24,15 @@ class ReadOnlyGuard(TurnGuard):
 
     def is_waiting(self, call_id: str) -> bool:
         return True
+
+    async def used_tokens(self, tokens: int) -> None:
+        raise _nothing_runs()
+
+    def told(self, call_id: str) -> str | None:
+        return None
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        return None
 
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         raise _nothing_runs()

@@ -6,7 +6,10 @@
                               └─ refuse ─► REFUSED
 
 A call with a run inside it may have to wait for that run: RUNNING ─ suspend ► SUSPENDED ─ release ► TAKEN_UP ─ start ►
-RUNNING. A call that is about to start as another one than was decided (misfit) is REFUSED. DONE and REFUSED are the end.
+RUNNING. A call that is about to start as another one than was decided (misfit) is REFUSED.
+
+A human may refuse a call so that the model is told and the run goes on: ASKED ─ tell ► TOLD. Then, and when they change a
+call, the rest of the turn is decided again: ASKED or HELD ─ replan ► PLANNED. DONE, REFUSED and TOLD are the end.
 """
 
 from collections.abc import Mapping
@@ -25,6 +28,7 @@ class CallState(StrEnum):
     TAKEN_UP = "taken_up"  # may go on where it was suspended, once
     DONE = "done"
     REFUSED = "refused"
+    TOLD = "told"  # a human refused it, and the model is told so
 
 
 class CallEvent(StrEnum):
@@ -34,6 +38,8 @@ class CallEvent(StrEnum):
     ASK = "ask"
     REFUSE = "refuse"
     RELEASE = "release"
+    REPLAN = "replan"
+    TELL = "tell"
     START = "start"
     MISFIT = "misfit"
     SUSPEND = "suspend"
@@ -48,8 +54,12 @@ MOVES: Final[Mapping[CallState, Mapping[CallEvent, CallState]]] = {
         CallEvent.ASK: CallState.ASKED,
         CallEvent.REFUSE: CallState.REFUSED,
     },
-    CallState.HELD: {CallEvent.RELEASE: CallState.ALLOWED},
-    CallState.ASKED: {CallEvent.RELEASE: CallState.ALLOWED},
+    CallState.HELD: {CallEvent.RELEASE: CallState.ALLOWED, CallEvent.REPLAN: CallState.PLANNED},
+    CallState.ASKED: {
+        CallEvent.RELEASE: CallState.ALLOWED,
+        CallEvent.REPLAN: CallState.PLANNED,
+        CallEvent.TELL: CallState.TOLD,
+    },
     CallState.ALLOWED: {CallEvent.START: CallState.RUNNING, CallEvent.MISFIT: CallState.REFUSED},
     CallState.RUNNING: {CallEvent.FINISH: CallState.DONE, CallEvent.SUSPEND: CallState.SUSPENDED},
     CallState.SUSPENDED: {
@@ -61,6 +71,7 @@ MOVES: Final[Mapping[CallState, Mapping[CallEvent, CallState]]] = {
     CallState.TAKEN_UP: {CallEvent.START: CallState.RUNNING, CallEvent.MISFIT: CallState.REFUSED},
     CallState.DONE: {},
     CallState.REFUSED: {},
+    CallState.TOLD: {},
 }
 
 MAY_START: Final = frozenset({CallState.ALLOWED, CallState.TAKEN_UP})

@@ -1,15 +1,16 @@
 """The calls of one run by their id, each in one state. `move` is the only place where a state changes.
 
-The table outlives a pause as JSON. When it is read back, the calls of the pause are let through together, and only
-when exactly those that wait for a human have an approval.
+The table outlives a pause as JSON. When it is read back with an answer to exactly those calls that wait for a human, and
+all answers are plain approvals, the calls of the pause are let through together. With any other answer among them the
+turn has to be decided again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.gate.call_states import CallEvent, CallState, next_state
-from openai_responses_mcp.agents.gate.models import CallToApprove
+from openai_responses_mcp.agents.gate.models import BudgetQuestion, CallToApprove, ChangedCall
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
 
 _NO_TOOL = ToolDescription("", "function")
@@ -32,15 +33,42 @@ class Permit:
         return self.arguments_hash == arguments_hash(args) and self.definition_hash == tool.definition_hash
 
 
+@dataclass(frozen=True, slots=True)
+class HumanAnswer:
+    """What a human said about a call: yes, yes with `changed` arguments, or no with what the model is `told`.
+
+    `asked` is why they were asked, `attempt` how often they have been, and `shown` the arguments as they saw them.
+    """
+
+    permit: Permit
+    asked: str = ""
+    attempt: int = 1
+    told: str | None = None
+    changed: JsonObject | None = None
+    shown: JsonObject = field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.told is None and self.changed is None
+
+
 @dataclass(slots=True)
 class GuardedCall:
-    """`permit` is for the call as it was decided; `planned` is the call as this process last saw it."""
+    """`permit` is for the call as it was decided; `planned` is the call as this process last saw it.
+
+    `attempt` counts how often it was decided. `answer` is what a human said about it last, and `changed` what they have
+    made of it. `questions` are those about budgets that they were asked with it.
+    """
 
     permit: Permit
     state: CallState
     planned: PlannedCall
     asked: CallToApprove | None = None
     result: ToolCallResult | None = None
+    attempt: int = 1
+    answer: HumanAnswer | None = None
+    changed: ChangedCall | None = None
+    questions: list[BudgetQuestion] = field(default_factory=list)
 
     def fits(self, call: PlannedCall) -> bool:
         return self.permit.fits(call.tool, call.args)
@@ -74,25 +102,47 @@ class CallTable:
                 "permit": asdict(call.permit),
                 "state": call.state.value,
                 "result": asdict(call.result) if call.result else None,
+                "attempt": call.attempt,
+                "answer": asdict(call.answer) if call.answer else None,
+                "changed": asdict(call.changed) if call.changed else None,
+                "questions": [asdict(question) for question in call.questions],
             }
             for call in self
         ]
 
-    def restore(self, saved: Sequence[OwnJson], approved: Sequence[Permit]) -> None:
+    def restore(self, saved: Sequence[OwnJson], answers: Sequence[HumanAnswer]) -> bool:
+        """Whether the turn has to be decided again."""
         for fields in saved:
             call = _call(Permit(**fields["permit"]), CallState(fields["state"]))
             call.result = ToolCallResult(**fields["result"]) if fields["result"] else None
+            call.attempt = fields.get("attempt", 1)
+            call.answer = _answer(fields["answer"]) if fields.get("answer") else None
+            call.changed = ChangedCall(**fields["changed"]) if fields.get("changed") else None
+            call.questions = [BudgetQuestion(**one) for one in fields.get("questions", ())]
             self._calls[call.permit.call_id] = call
-        self._release({permit.call_id: permit for permit in approved})
+        return self._answered({answer.permit.call_id: answer for answer in answers})
 
-    def _release(self, approved: Mapping[str, Permit]) -> None:
-        waiting = [call for call in self if call.state in _WAITS_FOR_A_PAUSE]
-        if approved.keys() != {call.permit.call_id for call in waiting if call.state is CallState.ASKED}:
-            return
-        for call in waiting:
-            call.permit = approved.get(call.permit.call_id, call.permit)
+    def _answered(self, answers: Mapping[str, HumanAnswer]) -> bool:
+        asked = {call.permit.call_id for call in self if call.state is CallState.ASKED}
+        if answers.keys() != asked:
+            return False
+        for call_id, answer in answers.items():
+            self._calls[call_id].permit = answer.permit
+            self._calls[call_id].answer = answer
+        if all(answer.is_plain for answer in answers.values()):
+            self.release(*_WAITS_FOR_A_PAUSE)
+            return False
+        return True
+
+    def release(self, *states: CallState) -> None:
+        """Let everything through that is in one of these states."""
+        for call in [call for call in self if call.state in states]:
             self.move(call.permit.call_id, CallEvent.RELEASE)
 
 
 def _call(permit: Permit, state: CallState) -> GuardedCall:
     return GuardedCall(permit, state, PlannedCall(permit.call_id, _NO_TOOL, {}))
+
+
+def _answer(saved: OwnJson) -> HumanAnswer:
+    return HumanAnswer(**{**saved, "permit": Permit(**saved["permit"])})

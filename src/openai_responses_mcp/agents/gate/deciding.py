@@ -7,11 +7,14 @@
 | the judge                 | as it says            | as it says                 | as it says              |
 | the tool's own demand     |                       | `require_approval`         |                         |
 | the caller's demand       |                       | `require_human_approval`   |                         |
+| a budget                  |                       | is used up                 |                         |
 
-The risk level is the greater of the tool's own and the verdict's. A rule of the policy file takes the place of either
+A standing approval answers the question of the risk level, of a rule's `ask` and of the tool's own demand, unless the
+tool's definition has changed. It answers no other question and lifts no refusal. The risk level is the greater of the tool's own and the verdict's. A rule of the policy file takes the place of either
 the risk level's voice or the tool's own risk. `SafetyGate` brings in the judge and fails closed.
 """
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from openai_responses_mcp.agents.calls import ToolDescription
@@ -19,6 +22,8 @@ from openai_responses_mcp.agents.gate.models import Decision, GateDecision
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Choice
 from openai_responses_mcp.agents.policy.ruling import Ruling
+
+_Vote = tuple[Decision, str]
 
 STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
 _CHOICES: dict[Choice, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
@@ -35,24 +40,37 @@ def decide(
     *,
     ruling: Ruling | None = None,
     require_human_approval: bool = False,
+    over_budget: str = "",
+    standing: str | None = None,
 ) -> GateDecision:
-    """Allow, deny or ask a human, with every reason that led there."""
+    """Allow, deny or ask a human, with every reason that led there.
+
+    `over_budget` says which budget is used up, `standing` why a standing approval allows the call.
+    """
     own_risk = ruling.risk if ruling and ruling.risk else tool.own_risk
     risk = max(own_risk, verdict.risk_level)
-    votes: list[tuple[Decision, str]] = [(verdict.decision, verdict.reason)]
+    votes: list[_Vote] = [(verdict.decision, verdict.reason)]
     if not is_in_scope(tool, profile):
         votes.append(("deny", f"{tool.scope_name} is outside the scopes of the profile {profile.name}"))
-    if ruling and ruling.decide:
-        votes.append((_CHOICES[ruling.decide], ruling.reason))
-    else:
-        votes.append(_vote_on_risk(risk, profile))
-    if tool.require_approval:
+    answerable = [
+        (_CHOICES[ruling.decide], ruling.reason) if ruling and ruling.decide else _vote_on_risk(risk, profile)
+    ]
+    if tool.require_approval and not tool.definition_change:
+        answerable.append(("needs_human", tool.approval_reason))
+    votes += answerable if standing is None else _answered(answerable, standing)
+    if tool.require_approval and tool.definition_change:
         votes.append(("needs_human", tool.approval_reason))
     if require_human_approval:
         votes.append(("needs_human", "the caller asks for approval"))
+    if over_budget:
+        votes.append(("needs_human", over_budget))
     strictest = max((decision for decision, _ in votes), key=STRICTNESS.__getitem__)
-    reasons = [reason for decision, reason in votes if decision == strictest and reason]
+    reasons = dict.fromkeys(reason for decision, reason in votes if decision == strictest and reason)
     return GateDecision(strictest, risk, "; ".join(reasons))
+
+
+def _answered(votes: Sequence[_Vote], standing: str) -> list[_Vote]:
+    return [("allow", standing) if decision == "needs_human" else (decision, reason) for decision, reason in votes]
 
 
 def _vote_on_risk(risk: int, profile: PolicyProfile) -> tuple[Decision, str]:

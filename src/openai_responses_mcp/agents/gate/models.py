@@ -43,7 +43,10 @@ class AgentCapabilitySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequest:
-    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default."""
+    """One call to judge. `user_intent` is what the user typed; a judge that asks a model leaves it out by default.
+
+    `attempt` counts how often this call is judged: one that a human changed is judged again.
+    """
 
     tool_name: str
     tool_kind: ToolKind
@@ -54,6 +57,7 @@ class ToolCallRequest:
     target_tool: ToolDescription | None = None
     run_id: str = ""
     tool_call_id: str = ""
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,34 @@ class GateDecision:
 
 @dataclass(frozen=True, slots=True)
 class CallToApprove:
-    """A call that waits for a human, and why."""
+    """A call that waits for a human, and why. `attempt` counts how often a human is asked about it."""
 
     call: PlannedCall
     decision: GateDecision
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetQuestion:
+    """A window is used up. Who says yes allows it to go on up to `allowed_to`."""
+
+    window: str
+    reason: str
+    allowed_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Calls that one agent wants made together, and all that it could have called."""
+
+    agent: object
+    calls: tuple[PlannedCall, ...]
+    catalog: tuple[ToolDescription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCall:
+    """The arguments that a human put in the place of the model's, and what the model is told about it."""
+
+    args: JsonObject
+    note: str

@@ -1,11 +1,11 @@
-"""The judge that the gate asks, and the guard that an engine must ask."""
+"""The judge and the standing approvals that the gate asks, and the guard that an engine must ask."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.models import ChangedCall, GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 
@@ -15,6 +15,31 @@ class Judge(Protocol):
 
     async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         """May raise anything. Only a valid verdict counts; anything else is a refusal."""
+        ...
+
+
+class StandingVoice(Protocol):
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+        """Why the call is allowed without asking anybody; None where no standing approval says so. The use is recorded.
+
+        `attempt` counts how often the same call is decided. Raises `StoreUnavailable`.
+        """
+        ...
+
+
+class BudgetStore(Protocol):
+    """Counts of calls and tokens, by the name of their window. Any text is a name. Raises `StoreUnavailable`."""
+
+    async def read(self, window: str) -> tuple[int, int]:
+        """How much is used, and up to how much a human has allowed; both 0 where nothing is known."""
+        ...
+
+    async def spend(self, window: str, amount: int) -> None:
+        """Add to what is used. Of many at once none is lost."""
+        ...
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        """Never less than was allowed before."""
         ...
 
 
@@ -36,6 +61,18 @@ class TurnGuard(Protocol):
 
     def is_waiting(self, call_id: str) -> bool:
         """Whether the call may not run yet; also true for a call that was never judged."""
+        ...
+
+    async def used_tokens(self, tokens: int) -> None:
+        """A model was asked and used these; told before its turn is judged."""
+        ...
+
+    def told(self, call_id: str) -> str | None:
+        """What the model is told in the place of the call's output, where a human refused it. The call does not start."""
+        ...
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        """What a human made of the call, where they changed it. The call starts with these arguments."""
         ...
 
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:

@@ -27,6 +27,8 @@ from openai_responses_mcp.domain.masking import MASK
 _LABEL = re.compile(r"‹[^‹›]*›")
 _OFFER = "hosted:"
 
+_STANDING = "a standing approval allows it"
+
 # The voices that a policy takes the place of, as `deciding` and `ruling` word them.
 _OWN_VOICE = re.compile(
     r"risk [1-5] (needs a human under|is refused by) the profile \w+"
@@ -107,6 +109,9 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
     ruling = Ruling.of(rule) if rule else None
     new = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)
     recorded = cast(Decision, log.decision)
+    if new.decision == "needs_human" and _STANDING in log.reason:
+        # It would answer again, unless it has ended; the log of the future tells that.
+        return replace(new, decision=recorded, reason=log.reason)
     if STRICTNESS[new.decision] < STRICTNESS[recorded] and _has_other_voices(log.reason):
         # The judge, the tool or the caller would say again what they said.
         return replace(new, decision=recorded, reason=log.reason)

@@ -4,32 +4,43 @@ A turn is let through as a whole or not at all. When one of its calls needs a hu
 is refused, none runs. Which call is where stands in one table (`call_table`), and what may happen to it next in another
 (`call_states`). Anything else is refused and recorded: a call that reaches its tool without having been let through, or
 with other arguments, or for the second time.
+
+Where a human refused a call and wants the model to know, or changed one, the rest of the turn is decided again by every
+voice. What a human approved as it stands stays approved. What they changed asks again when there is a reason to ask that
+they had not been given.
 """
 
 import asyncio
-import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.budgets import SessionBudget
 from openai_responses_mcp.agents.gate.call_states import LET_THROUGH, MAY_START, CallEvent, CallState, ForbiddenMove
-from openai_responses_mcp.agents.gate.call_table import CallTable, GuardedCall, Permit
-from openai_responses_mcp.agents.gate.guardrails import guardrails_of
+from openai_responses_mcp.agents.gate.call_table import CallTable, GuardedCall, HumanAnswer, Permit
+from openai_responses_mcp.agents.gate.changing import changed_call
+from openai_responses_mcp.agents.gate.judging import Judging
 from openai_responses_mcp.agents.gate.models import (
-    AgentCapabilitySnapshot,
+    BudgetQuestion,
     CallToApprove,
+    ChangedCall,
     GateDecision,
     ToolCallRequest,
+    Turn,
 )
 from openai_responses_mcp.agents.gate.ports import TurnGuard
+from openai_responses_mcp.agents.gate.run_records import RunRecords
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
-from openai_responses_mcp.agents.policy.profiles import stricter
 from openai_responses_mcp.agents.secrets.fields import secret_texts
 from openai_responses_mcp.agents.secrets.masking import Masking
 
-_logger = logging.getLogger("openai_responses_mcp.agents")
+_T = TypeVar("_T")
+
+_DECIDED = MAY_START | {CallState.TOLD}
 
 
 class RunGuard(TurnGuard):
@@ -41,17 +52,20 @@ class RunGuard(TurnGuard):
         masking: Masking,
         context: GateContext,
         user_intent: str = "",
+        budget: SessionBudget | None = None,
     ) -> None:
         self.run_id = run_id
         self.context = context
         self.user_intent = user_intent
-        self._gate = gate
+        self._judging = Judging(run_id, gate, context, user_intent)
         self._audit = audit
         self._masking = masking
+        self._budget = budget
         self._calls = CallTable()
+        self._records = RunRecords(run_id, masking)
         self._offered: set[str] = set()
-        self._secret_texts: list[str] = []
         self._refusal: AgentsError | None = None
+        self._is_to_be_decided_again = False
 
     @property
     def refusal(self) -> AgentsError | None:
@@ -59,12 +73,12 @@ class RunGuard(TurnGuard):
 
     @property
     def profile_name(self) -> str:
-        return self._gate.profile_name(self.context.policy_profile)
+        return self._judging.profile_name
 
     @property
     def secret_texts(self) -> list[str]:
         """What stood in fields that a tool's own schema names after a secret."""
-        return self._secret_texts
+        return self._records.secret_texts
 
     @property
     def results(self) -> list[ToolCallResult]:
@@ -79,31 +93,68 @@ class RunGuard(TurnGuard):
     # -----------------------------------------------------------------------------------------------------------------
     # Before
 
+    async def used_tokens(self, tokens: int) -> None:
+        if self._budget is not None and tokens:
+            await self._noted(self._budget.spend(tokens=tokens))
+
     async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         # A turn that waited for a human comes by again when the run goes on. It is decided already.
-        fresh = [call for call in calls if self._calls[call.call_id].state not in MAY_START]
+        fresh = [call for call in calls if self._calls[call.call_id].state not in _DECIDED]
         for call in fresh:
             (await self._move(call, CallEvent.PLAN)).permit = Permit.of(call)
-            self._secret_texts += secret_texts(call.tool.parameters, call.args)
-        requests = [self._request_for(agent, call, tuple(catalog)) for call in fresh]
-        verdicts = await asyncio.gather(*(self._evaluate(agent, request) for request in requests))
+            self.secret_texts.extend(secret_texts(call.tool.parameters, call.args))
+        await self._decide([Turn(agent, tuple(fresh), tuple(catalog))])
+
+    async def _decide(self, turns: Sequence[Turn]) -> None:
+        planned = [(turn, call) for turn in turns for call in turn.calls]
+        questions = await self._questions(len(planned))
+        requests = [
+            self._judging.request_for(turn.agent, call, turn.catalog, self._calls[call.call_id].attempt)
+            for turn, call in planned
+        ]
+        verdicts = await asyncio.gather(
+            *(
+                self._judging.evaluate(turn.agent, request, [question.reason for question in asked])
+                for (turn, _), request, asked in zip(planned, requests, questions, strict=True)
+            )
+        )
         await self._record_decisions(
             [(request, decision) for request, (decision, _) in zip(requests, verdicts, strict=True)]
         )
         refusals = [refusal for _, refusal in verdicts if refusal is not None]
         if refusals:
-            for call in fresh:
+            for _, call in planned:
                 await self._move(call, CallEvent.REFUSE)
             raise self.refuse(refusals[0])
-        await self._let_through(fresh, [decision for decision, _ in verdicts])
+        await self._let_through([call for _, call in planned], [decision for decision, _ in verdicts], questions)
 
-    async def _let_through(self, calls: Sequence[PlannedCall], decisions: Sequence[GateDecision]) -> None:
-        asks = any(decision.decision == "needs_human" for decision in decisions)
-        for call, decision in zip(calls, decisions, strict=True):
-            if decision.decision == "needs_human":
-                (await self._move(call, CallEvent.ASK)).asked = CallToApprove(call, decision)
+    async def _let_through(
+        self,
+        calls: Sequence[PlannedCall],
+        decisions: Sequence[GateDecision],
+        questions: Sequence[list[BudgetQuestion]],
+    ) -> None:
+        asks = [self._asks(call, decision) for call, decision in zip(calls, decisions, strict=True)]
+        for call, decision, is_asked, about_budgets in zip(calls, decisions, asks, questions, strict=True):
+            if is_asked:
+                moved = await self._move(call, CallEvent.ASK)
+                attempt = moved.answer.attempt + 1 if moved.answer else 1
+                moved.asked, moved.questions = CallToApprove(call, decision, attempt), about_budgets
             else:
-                await self._move(call, CallEvent.HOLD if asks else CallEvent.ALLOW)
+                await self._move(call, CallEvent.HOLD if any(asks) else CallEvent.ALLOW)
+
+    def _asks(self, call: PlannedCall, decision: GateDecision) -> bool:
+        """Whether a human has to be asked who has not answered yet. A changed call is another one than was asked about:
+        the answer holds for the reasons that it was asked for."""
+        answer = self._calls[call.call_id].answer
+        if decision.decision != "needs_human" or answer is None:
+            return decision.decision == "needs_human"
+        return answer.changed is not None and not set(decision.reason.split("; ")) <= set(answer.asked.split("; "))
+
+    async def _questions(self, calls: int) -> list[list[BudgetQuestion]]:
+        if self._budget is None:
+            return [[] for _ in range(calls)]
+        return await self._noted(self._budget.questions(calls))
 
     def is_waiting(self, call_id: str) -> bool:
         return self._calls[call_id].state not in LET_THROUGH
@@ -115,44 +166,14 @@ class RunGuard(TurnGuard):
         if offered in self._offered:
             return
         self._offered.add(offered)
-        decision = await self._gate.offer(tool, profile)
-        request = ToolCallRequest(tool.name, tool.kind, {}, run_id=self.run_id, tool_call_id=f"hosted:{offered}")
+        request, decision, refusal = await self._judging.offer(tool, profile, f"hosted:{offered}")
         # At once: the provider may run it while the model is asked.
-        await self._record(self._decision_entry(request, decision))
-        if decision.decision == "deny":
-            raise self.refuse(_denied(request, decision))
-
-    def _request_for(self, agent: object, call: PlannedCall, catalog: tuple[ToolDescription, ...]) -> ToolCallRequest:
-        return ToolCallRequest(
-            tool_name=call.tool.name,
-            tool_kind=call.tool.kind,
-            args=call.args,
-            user_intent=self.user_intent,
-            capability_snapshot=AgentCapabilitySnapshot.of(agent, catalog),
-            tool_catalog=catalog,
-            target_tool=call.tool,
-            run_id=self.run_id,
-            tool_call_id=call.call_id,
-        )
-
-    async def _evaluate(self, agent: object, request: ToolCallRequest) -> tuple[GateDecision, AgentsError | None]:
-        """The decision, and the error to raise where it is a refusal."""
-        try:
-            decision = await self._gate.evaluate(agent, request, self.context_for(agent))
-        except AgentsError as exc:
-            risk = request.target_tool.own_risk if request.target_tool else 5
-            return GateDecision("deny", risk, f"{exc.code}: {exc.message}"), exc
-        return decision, _denied(request, decision) if decision.decision == "deny" else None
+        await self._record(self._records.decision(request, decision))
+        if refusal is not None:
+            raise self.refuse(refusal)
 
     def context_for(self, agent: object) -> GateContext:
-        """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
-        rules, own = self.context.guardrails, guardrails_of(agent)
-        demands = getattr(agent, "extensions", None)
-        return GateContext(
-            stricter(self.profile_name, getattr(demands, "policy_profile", None)),
-            self.context.require_human_approval or getattr(demands, "require_human_approval", None) is True,
-            rules if own is rules else rules.joined_by(own),
-        )
+        return self._judging.context_for(agent)
 
     # -----------------------------------------------------------------------------------------------------------------
     # At the tool
@@ -162,6 +183,18 @@ class RunGuard(TurnGuard):
         known = self._calls[call.call_id]
         return known.state in MAY_START and known.fits(call)
 
+    def told(self, call_id: str) -> str | None:
+        known = self._calls[call_id]
+        return known.answer.told if known.state is CallState.TOLD and known.answer else None
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        return self._calls[call_id].changed
+
+    def as_changed(self, call: PlannedCall) -> PlannedCall:
+        """The call with what humans have made of its arguments so far."""
+        changed = self.changed(call.call_id)
+        return call if changed is None else replace(call, args=changed.args)
+
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
         call, known = PlannedCall(call_id, tool, args), self._calls[call_id]
         is_first_start = known.state is not CallState.TAKEN_UP
@@ -170,7 +203,9 @@ class RunGuard(TurnGuard):
             raise await self._refused(call, _about_to_run(call))
         (await self._move(call, CallEvent.START)).planned = call
         if is_first_start:
-            await self._record(self._entry(call, "started", "started"))
+            if self._budget is not None:
+                await self._noted(self._budget.spend(calls=1))
+            await self._record(self._records.about(call, "started", "started"))
 
     async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
         call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
@@ -179,14 +214,14 @@ class RunGuard(TurnGuard):
         # What a tool raised may have become an answer for the model on its way here.
         call.result = self.shown(call.planned, error if output is None and error is not None else output)
         decision, reason = ("completed", "") if error is None else ("failed", error)
-        await self._record(self._entry(call.planned, "outcome", decision, reason))
+        await self._record(self._records.about(call.planned, "outcome", decision, reason))
 
     async def suspend(self, call_id: str) -> None:
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
 
     def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         args = self._masking.shown(call.args, call.tool.parameters)
-        visible = self._masking.value(output, self._secret_texts)
+        visible = self._masking.value(output, self.secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
 
     def result_of(self, call_id: str) -> ToolCallResult | None:
@@ -212,7 +247,7 @@ class RunGuard(TurnGuard):
     async def _refused(self, call: PlannedCall, reason: str, code: str = "AGENTS-E-GATE-DENIED") -> AgentsError:
         error = self.refuse(AgentsError(code, reason, details={"tool_call_id": call.call_id}))
         try:
-            await self._audit.record(self._entry(call, "refused", "deny", reason))
+            await self._audit.record(self._records.about(call, "refused", "deny", reason))
         except AgentsError as exc:
             # Refused before, or the log cannot be written. The call does not run either way.
             error.__cause__ = exc
@@ -223,45 +258,20 @@ class RunGuard(TurnGuard):
 
     async def _record_decisions(self, decided: Sequence[tuple[ToolCallRequest, GateDecision]]) -> None:
         """A turn that may run is recorded with the start of its first call, which it precedes; any other at once."""
-        entries = [self._decision_entry(request, decision) for request, decision in decided]
+        entries = [self._records.decision(request, decision) for request, decision in decided]
         if all(decision.decision == "allow" for _, decision in decided):
             for entry in entries:
                 self._audit.note(entry)
         else:
             await self._record(*entries)
 
-    def _decision_entry(self, request: ToolCallRequest, decision: GateDecision) -> AuditEntry:
-        names = [self._masking.text(str(name)) for name in request.args]
-        facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(names)}
-        said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level, facts)
-        _logger.debug("gate: %s %s -> %s, risk %s %s", *said)
-        return AuditEntry(
-            run_id=self.run_id,
-            tool_call_id=request.tool_call_id,
-            event="decision",
-            decision=decision.decision,
-            tool_name=request.tool_name,
-            tool_kind=request.tool_kind,
-            risk_level=decision.risk_level,
-            reason=decision.reason,
-            arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
-        )
-
-    def _entry(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
-        return AuditEntry(
-            run_id=self.run_id,
-            tool_call_id=call.call_id,
-            event=event,
-            decision=decision,
-            tool_name=call.tool.name,
-            tool_kind=call.tool.kind,
-            reason=self._masking.text(reason, self._secret_texts),
-            arguments=self._masking.shown(call.args, call.tool.parameters),
-        )
-
     async def _record(self, *entries: AuditEntry) -> None:
+        await self._noted(self._audit.record(*entries))
+
+    async def _noted(self, work: Awaitable[_T]) -> _T:
+        """Where a store fails, nothing more of the run may start."""
         try:
-            await self._audit.record(*entries)
+            return await work
         except AgentsError as exc:
             self.refuse(exc)
             raise
@@ -274,27 +284,57 @@ class RunGuard(TurnGuard):
         return {
             "calls": self._calls.saved(),
             "offered": sorted(self._offered),
-            "secret_texts": self._secret_texts,
+            "secret_texts": list(self.secret_texts),
         }
 
-    def restore(self, saved: OwnJson, approved: Sequence[Permit]) -> None:
-        """Read back what was saved, and let the calls of the pause through if all that were asked about are approved."""
-        self._calls.restore(saved["calls"], approved)
+    def restore(self, saved: OwnJson, answers: Sequence[HumanAnswer]) -> None:
+        """Read back what was saved. With an answer to everything that was asked, the calls of the pause are let through;
+        where an answer is more than a plain yes, `take_up` decides them again."""
+        self._is_to_be_decided_again = self._calls.restore(saved["calls"], answers)
         self._offered = set(saved["offered"])
-        self._secret_texts = list(saved["secret_texts"])
+        self.secret_texts.extend(saved["secret_texts"])
+
+    def is_answered(self, call: PlannedCall) -> bool:
+        """Whether the call may start exactly so, or its refusal is told, or it is about to be decided again."""
+        return self._is_to_be_decided_again or self.told(call.call_id) is not None or self.may_start(call)
+
+    async def take_up(self, turns: Sequence[Turn]) -> None:
+        """The answers take effect: budgets go on, and a turn that has to be decided again is. `turns` are the calls of
+        the pause as the model made them. Raises as `judge` does; afterwards `to_approve` may hold something again."""
+        answered = [call for call in self._calls if call.answer is not None and call.questions]
+        for known in answered:
+            if known.answer is not None and known.answer.told is None and self._budget is not None:
+                await self._noted(self._budget.go_on(known.questions))
+            known.questions = []
+        if not self._is_to_be_decided_again:
+            return
+        self._is_to_be_decided_again = False
+        again = [replace(turn, calls=tuple([await self._replanned(call) for call in turn.calls])) for turn in turns]
+        again = [replace(turn, calls=tuple(filter(self._is_planned, turn.calls))) for turn in again]
+        await self._decide(again)
+        if not self.to_approve:
+            self._calls.release(CallState.SUSPENDED)
+
+    def _is_planned(self, call: PlannedCall) -> bool:
+        return self._calls[call.call_id].state is CallState.PLANNED
+
+    async def _replanned(self, call: PlannedCall) -> PlannedCall:
+        """The call as it is to be decided again; one that is told to the model is not."""
+        known = self._calls[call.call_id]
+        if known.state is CallState.TOLD:
+            return call
+        if known.answer is not None and known.answer.told is not None:
+            await self._move(call, CallEvent.TELL)
+            await self._record(self._records.about(self.as_changed(call), "told", "deny", known.answer.told))
+            return call
+        (await self._move(call, CallEvent.REPLAN)).attempt += 1
+        if known.answer is not None and known.answer.changed is not None:
+            known.changed = await self._noted(changed_call(call, known.changed, known.answer, self._masking))
+            self.secret_texts.extend(secret_texts(call.tool.parameters, known.changed.args))
+        planned = self.as_changed(call)
+        known.permit = Permit.of(planned)
+        return planned
 
 
 def _about_to_run(call: PlannedCall) -> str:
     return f"{call.tool.scope_name} was about to run without having been let through"
-
-
-def _denied(request: ToolCallRequest, decision: GateDecision) -> AgentsError:
-    return AgentsError(
-        "AGENTS-E-GATE-DENIED",
-        f"{request.tool_kind} {request.tool_name} was refused: {decision.reason}",
-        details={
-            "tool_name": request.tool_name,
-            "tool_call_id": request.tool_call_id,
-            "risk_level": decision.risk_level,
-        },
-    )

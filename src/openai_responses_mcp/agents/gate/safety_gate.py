@@ -7,19 +7,20 @@ import asyncio
 import logging
 import traceback
 from dataclasses import dataclass, replace
+from functools import partial
 
-from openai_responses_mcp.agents.calls import ToolDescription
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
 from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
 from openai_responses_mcp.agents.gate.guardrails import NO_GUARDRAILS, AgentGuardrails
 from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice
 from openai_responses_mcp.agents.gate.safety_agent import JudgeFailed, verdict_from
 from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
-from openai_responses_mcp.agents.policy.rules import Policy
+from openai_responses_mcp.agents.policy.rules import Budget, Policy
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.domain.texts import one_line
@@ -32,11 +33,15 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`."""
+    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`.
+
+    `over_budget` says which budget is used up.
+    """
 
     policy_profile: str | None = None
     require_human_approval: bool = False
     guardrails: AgentGuardrails = NO_GUARDRAILS
+    over_budget: str = ""
 
 
 class SafetyGate:
@@ -49,12 +54,14 @@ class SafetyGate:
         masking: Masking | None = None,
         *,
         rules: PolicyRules | None = None,
+        standing: StandingVoice | None = None,
         limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
         self._judge = safety_agent
         self._policies = policy_store
         self._masking = masking or Masking()
         self._rules = rules
+        self._standing = standing
         self._limit_seconds = limit_seconds
 
     async def evaluate(self, agent: object, request: ToolCallRequest, context: GateContext) -> GateDecision:
@@ -69,7 +76,27 @@ class SafetyGate:
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, GateDecision("deny", tool.own_risk, ""), profile, ruling=ruling)
         verdict = await self._verdict(agent, self._shown(request, tool), profile)
-        return decide(tool, verdict, profile, ruling=ruling, require_human_approval=context.require_human_approval)
+        decided = partial(
+            decide,
+            tool,
+            verdict,
+            profile,
+            ruling=ruling,
+            require_human_approval=context.require_human_approval,
+            over_budget=context.over_budget,
+        )
+        decision = decided()
+        if decision.decision != "needs_human" or decided(standing="").decision != "allow":
+            return decision
+        # Every question is one that a standing approval may answer.
+        standing = await self._standing_answer(request, tool)
+        return decision if standing is None else decided(standing=standing)
+
+    async def _standing_answer(self, request: ToolCallRequest, tool: ToolDescription) -> str | None:
+        if self._standing is None:
+            return None
+        call = PlannedCall(request.tool_call_id, tool, request.args)
+        return await self._standing.answer(call, request.run_id, request.attempt)
 
     async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
         """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
@@ -89,6 +116,11 @@ class SafetyGate:
         """The profile in force, with the scopes of the policy file if that has any."""
         policy = self._policy
         return policy.scoped(await self._stored(policy.profile_name(chosen)))
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the policy file says about it now."""
+        return self._policy.budget
 
     @property
     def _policy(self) -> Policy:

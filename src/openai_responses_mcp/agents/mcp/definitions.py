@@ -5,9 +5,9 @@ changed. A pin of an earlier kind is the hash alone.
 """
 
 import json
-from collections.abc import Iterator
 
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
+from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.hashing import canonical, digest
 
 
@@ -24,27 +24,9 @@ def change_between(approved: str, pin: str) -> str:
     before, after = (_entry_in(one) for one in (approved, pin))
     if before is None:
         return "What it was before is not known"
-    return "\n".join(_changes(before, after, ""))
+    return differences(before, after)
 
 
 def _entry_in(pin: str) -> JsonValue:
     entry = pin.partition(" ")[2]
     return json.loads(entry) if entry else None
-
-
-def _changes(before: JsonValue, after: JsonValue, where: str) -> Iterator[str]:
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in dict.fromkeys([*before, *after]):
-            place = f"{where}.{key}" if where else key
-            if key not in after:
-                yield f"{place}: {_shown(before[key])} is gone"
-            elif key not in before:
-                yield f"{place}: {_shown(after[key])} is new"
-            else:
-                yield from _changes(before[key], after[key], place)
-    elif before != after:
-        yield f"{where}: {_shown(before)} is now {_shown(after)}"
-
-
-def _shown(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.json_values import OwnJson
 from openai_responses_mcp.agents.runs.models import Extensions, RunStatus
 from openai_responses_mcp.agents.runs.ports import EngineOptions, RunRecord, RunStateStore
 
@@ -19,13 +20,17 @@ MOST_REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on its way: everything about it that is the same before and after a pause."""
+    """A run on its way: everything about it that is the same before and after a pause.
+
+    `engine_state` is what the engine saved, where the run was read back.
+    """
 
     record: RunRecord
     agent: object
     guard: RunGuard
     extensions: Extensions
     options: EngineOptions
+    engine_state: OwnJson = field(default_factory=dict)
 
     @property
     def run_id(self) -> str:

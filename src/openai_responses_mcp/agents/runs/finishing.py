@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.pausing import PauseRun
-from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, RunRecord
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.masking import Masking
 
@@ -19,11 +20,14 @@ _REFUSALS = ("AGENTS-E-GATE-DENIED", "AGENTS-E-GUARDRAIL-DENIED")
 
 
 class FinishRun:
-    def __init__(self, pause: PauseRun, book: RunBook, audit: AuditLog, masking: Masking) -> None:
+    def __init__(
+        self, pause: PauseRun, book: RunBook, audit: AuditLog, masking: Masking, standing: StandingApprovals
+    ) -> None:
         self._pause = pause
         self._book = book
         self._audit = audit
         self._masking = masking
+        self._standing = standing
 
     async def run(self, run: Run, work: Awaitable[EngineOutcome]) -> RunResult:
         try:
@@ -64,7 +68,18 @@ class FinishRun:
         await self._audit.flush()
         unsaved = await self._saved_as_done(run)
         self._book.forget(run.run_id)
+        await self.end_session(run.record)
         return self._result(run, outcome, unsaved=unsaved)
+
+    async def end_session(self, record: RunRecord) -> None:
+        """What was allowed for this run ends with it. Only a run that has waited for a human can have such a thing."""
+        if record.status == "running":
+            return
+        try:
+            await self._standing.end_session(record.run_id)
+        except AgentsError as exc:
+            # No other run has this id, so that it allows nothing any more.
+            _logger.warning("standing approvals for %s are not ended: %s", record.run_id, exc.message)
 
     async def _saved_as_done(self, run: Run) -> str | None:
         """What kept the end of the run from being stored. Its calls have been made, and their result must not be lost."""
@@ -85,6 +100,7 @@ class FinishRun:
             await self._audit.settle(run.run_id)
         with suppress(AgentsError):
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
+        await self.end_session(run.record)
         return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     def _result(

@@ -36,13 +36,18 @@ class RequestedToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Everything this library adds to a run."""
+    """Everything this library adds to a run.
+
+    After `max_tool_calls` calls or `max_tokens` tokens a human is asked whether to go on, and so each time again.
+    """
 
     policy_profile: ProfileName | None = None
     require_human_approval: bool = False
     resume: ResumeOptions | None = None
     tool_calls: tuple[RequestedToolCall, ...] = ()
     max_turns: int | None = None
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.policy_profile is not None:
@@ -50,9 +55,10 @@ class Extensions:
             require(self.policy_profile in known, "AGENTS-E-POLICY-INVALID", f"policy_profile is one of {known}")
         is_flag = isinstance(self.require_human_approval, bool)
         require(is_flag, "AGENTS-E-RUNNER-CONFIG", "require_human_approval is true or false")
-        turns = self.max_turns
-        is_count = turns is None or (type(turns) is int and turns >= 1)
-        require(is_count, "AGENTS-E-RUNNER-CONFIG", "max_turns is a whole number from 1 up")
+        for name in ("max_turns", "max_tool_calls", "max_tokens"):
+            most = getattr(self, name)
+            is_count = most is None or (type(most) is int and most >= 1)
+            require(is_count, "AGENTS-E-RUNNER-CONFIG", f"{name} is a whole number from 1 up")
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         are_calls = all(isinstance(call, RequestedToolCall) for call in self.tool_calls)
         require(are_calls, "AGENTS-E-RUNNER-CONFIG", "tool_calls holds RequestedToolCall objects")
@@ -66,7 +72,13 @@ class Extensions:
             resume=self.resume or agents_own.resume,
             tool_calls=self.tool_calls or agents_own.tool_calls,
             max_turns=self.max_turns or agents_own.max_turns,
+            max_tool_calls=_smaller(self.max_tool_calls, agents_own.max_tool_calls),
+            max_tokens=_smaller(self.max_tokens, agents_own.max_tokens),
         )
+
+
+def _smaller(most: int | None, other: int | None) -> int | None:
+    return min((one for one in (most, other) if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

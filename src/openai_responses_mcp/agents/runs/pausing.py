@@ -23,5 +23,7 @@ class PauseRun:
         await self._book.save(run.record, "paused", payload)
         pause = Pause(state_hash=digest(payload))
         for waiting in run.guard.to_approve:
-            await self._approvals.create_approval_request(run.run_id, waiting.decision, call=waiting.call, pause=pause)
+            await self._approvals.create_approval_request(
+                run.run_id, waiting.decision, call=waiting.call, pause=pause, attempt=waiting.attempt
+            )
         return await self._approvals.open_pause(pause)

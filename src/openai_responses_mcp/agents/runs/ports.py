@@ -1,10 +1,11 @@
 """What runs need from outside: a place for paused runs, and the engine that runs agents."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.gate.models import Turn
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
 from openai_responses_mcp.agents.runs.models import RunStatus, UsageStats
@@ -91,12 +92,17 @@ class AgentEngine(Protocol):
 
 class PausedRun(Protocol):
     @property
-    def calls(self) -> Mapping[str, PlannedCall]:
-        """The calls of the pause as they stand now, by their id."""
+    def turns(self) -> Sequence[Turn]:
+        """The calls of the pause as they stand now, with who made them."""
         ...
 
+    @property
+    def calls(self) -> Mapping[str, PlannedCall]:
+        """The same by their id."""
+        return {call.call_id: call for turn in self.turns for call in turn.calls}
+
     async def resume(self, human_response: str | None = None) -> EngineOutcome:
-        """Run on, with every call of the pause let through."""
+        """Run on. Each call of the pause is let through, or the guard says what the model is told instead."""
         ...
 
     def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.call_table import Permit
+from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import Extensions
@@ -25,7 +25,7 @@ class ReadRunBack:
         self._states = states
 
     async def read(self, approval: ApprovalRecord, agent: object, sdk: Mapping[str, object]) -> tuple[Run, PausedRun]:
-        """The run that waits for this approval; once its whole pause is approved, its calls are let through.
+        """The run that waits for this approval; once its whole pause is answered, its guard knows the answers.
 
         Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
         the run was started with is not known here and was not given again.
@@ -44,15 +44,17 @@ class ReadRunBack:
             policy_profile=state["policy_profile"],
             require_human_approval=state["require_human_approval"],
             max_turns=state["max_turns"],
+            max_tool_calls=state.get("max_tool_calls"),
+            max_tokens=state.get("max_tokens"),
         )
         guard = self._guards.guard_for(run_id, agent, extensions, state["user_intent"])
         records = await self._approvals.of_pause(approval.pause_id)
-        guard.restore(state["guard"], [permit_of(one) for one in records if one.request.status == "approved"])
+        guard.restore(state["guard"], [answer_of(one) for one in records if one.request.status != "pending"])
         given = {**state["sdk"], **known.sdk, **sdk}
         _check_complete(given, state["sdk_objects"])
         options = EngineOptions(max_turns=extensions.max_turns, sdk=given)
         paused = await self._engine.restore(agent, state["engine"], guard, options)
-        return Run(record, agent, guard, extensions, options), paused
+        return Run(record, agent, guard, extensions, options, state["engine"]), paused
 
 
 def _check_complete(sdk: Mapping[str, object], needed: Sequence[str]) -> None:
@@ -61,6 +63,19 @@ def _check_complete(sdk: Mapping[str, object], needed: Sequence[str]) -> None:
         names = ", ".join(missing)
         message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
+
+
+def answer_of(approval: ApprovalRecord) -> HumanAnswer:
+    request = approval.request
+    said = f": {request.comment}" if request.comment else ""
+    return HumanAnswer(
+        permit_of(approval),
+        asked=request.reason,
+        attempt=approval.attempt,
+        told=f"A human refused this call{said}" if request.status == "denied" else None,
+        changed=request.changed_arguments,
+        shown=request.arguments,
+    )
 
 
 def permit_of(approval: ApprovalRecord) -> Permit:

@@ -1,7 +1,8 @@
 """Resuming a run, in this process or in another one.
 
 In this order: check the token or the decisions, read the run back, compare what was approved with what is there, use the
-decisions up, run. Everything before that is used up changes nothing.
+decisions up, run. Everything before that is used up changes nothing. Where a human refused a call and wants the model to
+know, or changed one, the turn is decided again first; that may pause the run once more.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,7 +20,7 @@ from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.models import Resumption
-from openai_responses_mcp.agents.runs.ports import PausedRun
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.hashing import digest
@@ -37,16 +38,36 @@ class ResumeRun:
 
     async def run(self, wanted: Resumption) -> RunResult:
         run, paused = await self._taken_up(wanted)
-        return await self._finish.run(run, paused.resume(wanted.human_response))
+        return await self._finish.run(run, self._carried_on(run, paused, wanted.human_response))
 
     async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run, paused = await self._taken_up(wanted)
-        async with aclosing(self._finish.stream(run, paused.stream(wanted.human_response))) as events:
+        steps = self._steps(run, paused, wanted.human_response)
+        async with aclosing(self._finish.stream(run, steps)) as events:
             async for event in events:
                 yield event
 
+    async def _carried_on(self, run: Run, paused: PausedRun, human_response: str | None) -> EngineOutcome:
+        await run.guard.take_up(paused.turns)
+        return _waiting_again(run) or await paused.resume(human_response)
+
+    async def _steps(
+        self, run: Run, paused: PausedRun, human_response: str | None
+    ) -> AsyncGenerator[EngineEvent, None]:
+        await run.guard.take_up(paused.turns)
+        if outcome := _waiting_again(run):
+            yield EngineEvent(outcome=outcome)
+            return
+        async with aclosing(paused.stream(human_response)) as steps:
+            async for step in steps:
+                yield step
+
     async def decide(
-        self, wanted: Resumption, approval_id: str, decision: HumanDecision, comment: str | None
+        self,
+        wanted: Resumption,
+        approval_id: str,
+        decision: HumanDecision,
+        comment: str | None,
     ) -> tuple[Resumption, list[HumanApprovalRequest]]:
         """Decide one call of the run. What can be resumed then, and what of the turn is not decided yet."""
         approval = await self._approvals.get(approval_id)
@@ -62,14 +83,15 @@ class ResumeRun:
     async def _taken_up(self, wanted: Resumption) -> tuple[Run, PausedRun]:
         approval = await self._checked(wanted)
         siblings = await self._approvals.of_pause(approval.pause_id)
-        denied = [one.request for one in siblings if one.request.status == "denied"]
+        denied = [one.request for one in siblings if one.request.status == "denied" and not one.request.tell_model]
         if denied:
             raise await self._turned_down(wanted.token, approval, denied[0])
         run, paused = await self._read_back.read(approval, wanted.agent, wanted.sdk)
+        calls = {call_id: run.guard.as_changed(call) for call_id, call in paused.calls.items()}
         for sibling in siblings:
-            _check_unchanged(paused.calls, permit_of(sibling))
-        for call in paused.calls.values():
-            if not run.guard.may_start(call):
+            _check_unchanged(calls, permit_of(sibling))
+        for call in calls.values():
+            if not run.guard.is_answered(call):
                 raise _changed(call.call_id)
         if wanted.human_response is not None:
             await self._approvals.respond(approval, wanted.human_response)
@@ -106,8 +128,9 @@ class ResumeRun:
         record = await self._book.get(run_id)
         if record is None or record.status != "paused":
             return record is not None and record.status == "resuming"
-        is_approved = all(one.request.status == "approved" and one.used_at is not None for one in pause)
-        return bool(pause) and is_approved and pause[0].state_hash == digest(record.payload)
+        is_used = all(one.used_at is not None for one in pause)
+        is_turned_down = any(one.request.status == "denied" and not one.request.tell_model for one in pause)
+        return bool(pause) and is_used and not is_turned_down and pause[0].state_hash == digest(record.payload)
 
     async def _turned_down(
         self, token: str | None, approval: ApprovalRecord, denied: HumanApprovalRequest
@@ -116,6 +139,7 @@ class ResumeRun:
         record = await self._book.get(denied.run_id)
         if record is not None:
             await self._book.save(record, "denied")
+            await self._finish.end_session(record)
         self._book.forget(denied.run_id)
         said = f": {denied.comment}" if denied.comment else ""
         return AgentsError(
@@ -123,6 +147,11 @@ class ResumeRun:
             f"A human denied {denied.tool_kind} {denied.tool_name}{said}",
             details={"approval_id": denied.approval_id, "tool_call_id": denied.tool_call_id},
         )
+
+
+def _waiting_again(run: Run) -> EngineOutcome | None:
+    """The run as it was saved, where somebody has to be asked again."""
+    return EngineOutcome(None, last_agent=run.agent, saved=run.engine_state) if run.guard.to_approve else None
 
 
 def _check_unchanged(calls: Mapping[str, PlannedCall], permit: Permit) -> None:

@@ -26,6 +26,8 @@ class SavedStates:
             "policy_profile": run.guard.context.policy_profile,
             "require_human_approval": run.guard.context.require_human_approval,
             "max_turns": run.options.max_turns,
+            "max_tool_calls": run.extensions.max_tool_calls,
+            "max_tokens": run.extensions.max_tokens,
             "sdk": _kept(run.options.sdk),
             "sdk_objects": _objects(run.options.sdk),
         }

@@ -37,7 +37,8 @@ class Masking:
 
     def shown_text(self, text: str) -> str:
         """The text with each real secret in it as what it is."""
-        return replaced(text, self.finder.find(text))
+        found = self.finder.find(text)
+        return replaced(text, found) if found else text
 
     def shown(self, args: JsonObject, schema: JsonObject) -> dict[str, JsonValue]:
         """The arguments of a call. `schema` is the tool's own, and says which of its fields hold a secret."""

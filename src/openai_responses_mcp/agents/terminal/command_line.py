@@ -2,7 +2,10 @@
 
     agents approvals list [--run RUN]
     agents approvals show APPROVAL
-    agents approvals approve|deny APPROVAL [--comment TEXT]
+    agents approvals approve APPROVAL [--comment TEXT] [--arguments JSON|@FILE]
+    agents approvals deny APPROVAL [--comment TEXT] [--tell-model]
+    agents approvals allow|standing|revoke …                              (`standing`)
+    agents approvals serve [--port N] [--open]                            (`desk_page`)
     agents log [--run RUN] [--since TIME] [--verify]
     agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
@@ -19,34 +22,21 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
-from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.audit.story import unfinished
-from openai_responses_mcp.agents.composition import open_desk
+from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonValue
-from openai_responses_mcp.agents.terminal import doctor, policy
-from openai_responses_mcp.agents.terminal.output import json_of, writable
-from openai_responses_mcp.agents.terminal.tables import sheet, table
+from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
+from openai_responses_mcp.agents.terminal.desk import Desk, as_text
+from openai_responses_mcp.agents.terminal.said import json_arguments
+from openai_responses_mcp.agents.terminal.tables import sheet
 from openai_responses_mcp.domain.texts import visible
 
 _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What the commands work with, and where their output goes."""
-
-    approvals: ApprovalController
-    audit: AuditLog
-    write: Callable[[str], object]
-    is_json: bool
-    width: int
-    encoding: str = "utf-8"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -54,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
         return doctor.main(argv[1:])
     if list(argv[:1]) == ["policy"]:
         return policy.main(argv[1:])
+    if list(argv[:2]) == ["approvals", "serve"]:
+        return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
     store = arguments.store or os.environ.get("AGENTS_STORE")
     if not store:
@@ -73,10 +65,10 @@ def _complain(message: str, code: int) -> int:
 
 
 def _desk(store: str, arguments: argparse.Namespace) -> Desk:
-    approvals, audit = open_desk(store, arguments.audit_head)
+    parts = open_desk_parts(store, arguments.audit_head)
     is_json = arguments.json or not sys.stdout.isatty()
-    encoding = sys.stdout.encoding or "utf-8"
-    return Desk(approvals, audit, sys.stdout.write, is_json, shutil.get_terminal_size().columns, encoding)
+    width, encoding = shutil.get_terminal_size().columns, sys.stdout.encoding or "utf-8"
+    return Desk(parts.approvals, parts.audit, parts.standing, sys.stdout.write, is_json, width, encoding)
 
 
 def _shared(default: str | None = None) -> argparse.ArgumentParser:
@@ -94,8 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     shared = _shared()
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
     areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor|policy")
-    approvals = areas.add_parser("approvals", help="list, show, approve and deny")
-    verbs = approvals.add_subparsers(dest="command", required=True, metavar="list|show|approve|deny")
+    approvals = areas.add_parser(
+        "approvals", help="list, show, approve, deny, and allow from now on, here or on a page"
+    )
+    verbs = approvals.add_subparsers(
+        dest="command", required=True, metavar="list|show|approve|deny|allow|standing|revoke|serve"
+    )
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
     listing.add_argument("--run", metavar="RUN")
     verbs.add_parser("show", parents=[shared], help="one request, with its arguments").add_argument("approval_id")
@@ -105,6 +101,14 @@ def _parser() -> argparse.ArgumentParser:
         )
         deciding.add_argument("approval_id")
         deciding.add_argument("--comment", metavar="TEXT")
+        if verb == "approve":
+            deciding.add_argument(
+                "--arguments", metavar="JSON|@FILE", type=json_arguments, help="in the place of the call's own"
+            )
+        else:
+            deciding.add_argument("--tell-model", action="store_true", help="the model is told, and the run goes on")
+    standing.add_to(verbs, shared)
+    verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
     areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
     areas.add_parser("policy", help="check a policy file, or try it on the log")
     log = areas.add_parser("log", parents=[shared], help="the audit log")
@@ -135,7 +139,7 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
         )
         for one in waiting
     ]
-    _show(desk, [_plain(one) for one in waiting], ("APPROVAL", "RUN", "TOOL", "RISK", "ASKED (UTC)", "REASON"), rows)
+    desk.show([_plain(one) for one in waiting], ("APPROVAL", "RUN", "TOOL", "RISK", "ASKED (UTC)", "REASON"), rows)
     return 0
 
 
@@ -144,17 +148,22 @@ async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
     facts = _plain(request)
     # The arguments come last: however long they are, their end is what stands above the next prompt.
     facts["arguments"] = facts.pop("arguments")
-    told = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
-    _write(desk, facts, sheet(told, desk.width))
+    told = [(name, as_text(value)) for name, value in facts.items() if value not in (None, "", False)]
+    desk.tell(facts, sheet(told, desk.width))
     return 0
 
 
 async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
     decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
-    token = await desk.approvals.submit_decision(arguments.approval_id, decision, arguments.comment)
-    # The one place where a token is shown: the person who decides has to pass it on.
-    rows = [(name, str(value)) for name, value in asdict(token).items()]
-    _show(desk, asdict(token), ("FIELD", "VALUE"), rows)
+    token = await desk.approvals.submit_decision(
+        arguments.approval_id,
+        decision,
+        arguments.comment,
+        tell_model=getattr(arguments, "tell_model", False),
+        arguments=getattr(arguments, "arguments", None),
+    )
+    # Shown to the person who decides, who has to pass it on, and to nobody else.
+    desk.show_fields(asdict(token))
     return 0
 
 
@@ -176,23 +185,19 @@ async def _log(desk: Desk, arguments: argparse.Namespace) -> int:
         for one in logs
     ]
     facts = [_plain(one) | ({"outcome": "unknown"} if _is_unknown(one, unknown) else {}) for one in logs]
-    _show(desk, facts, ("NO", "TIME (UTC)", "RUN", "EVENT", "DECISION", "TOOL", "WHY"), rows)
+    desk.show(facts, ("NO", "TIME (UTC)", "RUN", "EVENT", "DECISION", "TOOL", "WHY"), rows)
     return 0
 
 
 async def _verify(desk: Desk) -> int:
     found: LogVerification = await desk.audit.verify()
-    facts = asdict(found)
-    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
-    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    desk.show_fields(asdict(found))
     return 0 if found.is_intact else 1
 
 
 async def _accept_loss(desk: Desk, arguments: argparse.Namespace) -> int:
     record: ExecutionLog = await desk.audit.accept_loss(arguments.reason, _user())
-    facts = _plain(record)
-    rows = [(name, _as_text(value)) for name, value in facts.items() if value not in (None, "")]
-    _show(desk, facts, ("FIELD", "VALUE"), rows)
+    desk.show_fields(_plain(record))
     return 0
 
 
@@ -211,6 +216,7 @@ _COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[object, N
     "deny": _decide,
     "log": _log,
     "accept-loss": _accept_loss,
+    **standing.COMMANDS,
 }
 
 
@@ -224,19 +230,3 @@ def _decision_of(log: ExecutionLog, unknown: set[tuple[str, str]]) -> str:
 
 def _plain(record: HumanApprovalRequest | ExecutionLog) -> dict[str, JsonValue]:
     return asdict(record)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Writing
-
-
-def _show(desk: Desk, facts: JsonValue, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    _write(desk, facts, table(headings, rows, desk.width) if rows else "Nothing.\n")
-
-
-def _write(desk: Desk, facts: JsonValue, for_people: str) -> None:
-    desk.write(f"{json_of(facts, desk.encoding)}\n" if desk.is_json else writable(for_people, desk.encoding))
-
-
-def _as_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json_of(value)

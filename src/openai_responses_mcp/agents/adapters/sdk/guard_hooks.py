@@ -42,6 +42,7 @@ class GuardHooks(RunHooks[Any]):
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
+        await self.takeover.guard.used_tokens(response.usage.total_tokens)
         await self.takeover.judge(agent, response, context)
         await self._users.on_llm_end(context, self._of(agent), response)
 
@@ -70,7 +71,8 @@ class GuardHooks(RunHooks[Any]):
             raise self.takeover.guard.refuse(exc) from None
 
     async def on_handoff(self, context: RunContextWrapper[Any], from_agent: Agent[Any], to_agent: Agent[Any]) -> None:
-        await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))
+        if not self.takeover.has_stayed:
+            await self._users.on_handoff(context, self._of(from_agent), self._of(to_agent))
 
     async def on_tool_start(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool) -> None:
         await self._users.on_tool_start(context, self._of(agent), getattr(tool, "_guarded_original", tool))

@@ -5,11 +5,21 @@ input that it answered: on resume the reply is said once more.
 """
 
 import dataclasses
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from agents import Model, ModelResponse, RunConfig, RunContextWrapper, RunState, TResponseInputItem, Usage, UserError
+from agents import (
+    Agent,
+    Model,
+    ModelResponse,
+    RunConfig,
+    RunContextWrapper,
+    RunState,
+    TResponseInputItem,
+    Usage,
+    UserError,
+)
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
@@ -17,7 +27,9 @@ from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedM
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.internals import pending_handoffs
 from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all
+from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.gate.models import Turn
 from openai_responses_mcp.agents.json_values import OwnJson
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
@@ -26,10 +38,10 @@ _OUTPUT = TypeAdapter(list[ResponseOutputItem])
 
 
 class PausedAtTools(PausedRun):
-    def __init__(self, session: Session, state: RunState[Any, Any], calls: list[PlannedCall]) -> None:
+    def __init__(self, session: Session, state: RunState[Any, Any], turns: Sequence[Turn]) -> None:
         self._session = session
         self._state = state
-        self._calls = {call.call_id: call for call in calls}
+        self._turns = turns
 
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
@@ -39,20 +51,20 @@ class PausedAtTools(PausedRun):
         context = session.options.pop("context", None)
         override = None if context is None else RunContextWrapper(context=context)
         state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
-        calls: list[PlannedCall] = []
+        turns: list[Turn] = []
         for item in state.get_interruptions():
             await item.agent.get_all_tools(bare)
-            calls += await takeover.planned(item.agent, [item.raw_item], bare)
+            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item], bare)))
         speaker, handoffs = pending_handoffs(state)
         if handoffs and speaker is not None:
             transfers = await takeover.planned(speaker, handoffs, bare)
             takeover.expect_handoffs(transfers)
-            calls += transfers
-        return cls(session, state, calls)
+            turns.append(_turn(takeover, speaker, transfers))
+        return cls(session, state, turns)
 
     @property
-    def calls(self) -> Mapping[str, PlannedCall]:
-        return self._calls
+    def turns(self) -> Sequence[Turn]:
+        return self._turns
 
     async def resume(self, human_response: str | None = None) -> EngineOutcome:
         await self._let_through(human_response)
@@ -73,10 +85,10 @@ class PausedAtTools(PausedRun):
 
 
 class PausedAtHandoff(PausedRun):
-    def __init__(self, session: Session, input: list[TResponseInputItem], calls: list[PlannedCall]) -> None:
+    def __init__(self, session: Session, input: list[TResponseInputItem], turn: Turn) -> None:
         self._session = session
         self._input = input
-        self._calls = {call.call_id: call for call in calls}
+        self._turn = turn
 
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
@@ -91,11 +103,11 @@ class PausedAtHandoff(PausedRun):
         session.usage_before = UsageStats(**saved["usage"])
         reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
         _repeat(session, reply)
-        return cls(session, list(saved["input"]), calls)
+        return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
 
     @property
-    def calls(self) -> Mapping[str, PlannedCall]:
-        return self._calls
+    def turns(self) -> Sequence[Turn]:
+        return [self._turn]
 
     async def resume(self, human_response: str | None = None) -> EngineOutcome:
         return await self._session.run(self._told(human_response))
@@ -107,6 +119,10 @@ class PausedAtHandoff(PausedRun):
         told: list[TResponseInputItem] = [] if human_response is None else [{"role": "user", "content": human_response}]
         # A session has the input already, and says it before whatever it is given.
         return told if self._session.options.get("session") is not None else [*self._input, *told]
+
+
+def _turn(takeover: Takeover, double: Agent[Any], calls: Sequence[PlannedCall]) -> Turn:
+    return Turn(takeover.original_of(double), tuple(calls), tuple(takeover.catalogue_of(double).descriptions))
 
 
 def _repeat(session: Session, reply: ModelResponse) -> None:

@@ -89,8 +89,12 @@ class Session:
 
 
 async def approve_all(state: RunState[Any, Any], takeover: Takeover) -> None:
+    """All but those that a human refused so that the model is told."""
     guard = takeover.guard
     for item in state.get_interruptions():
+        if (told := guard.told(item.call_id or "")) is not None:
+            state.reject(item, rejection_message=told)
+            continue
         for call in await takeover.planned(item.agent, [item.raw_item], RunContextWrapper(context=None)):
             if field_of(item.raw_item, "type") == "mcp_approval_request":
                 # The provider runs it. Nothing more of it is seen here.

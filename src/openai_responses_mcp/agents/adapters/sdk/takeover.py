@@ -8,6 +8,7 @@ starts by itself is found at the SDK's own runner (`nested_runs`) and taken over
 
 import asyncio
 import copy
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from agents.exceptions import AgentsException
 from agents.sandbox import SandboxAgent
 from agents.tool_context import ToolContext
 
+from openai_responses_mcp.agents.adapters.sdk.handoffs import GuardedHandoff, Speaker
 from openai_responses_mcp.agents.adapters.sdk.internals import (
     agent_inside,
     handoff_target,
@@ -37,6 +39,7 @@ from openai_responses_mcp.agents.adapters.sdk.internals import (
     put_handoff_target,
     watched,
 )
+from openai_responses_mcp.agents.adapters.sdk.notes import with_note
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
     check_is_tool,
     describe_function,
@@ -121,6 +124,7 @@ class Takeover:
         self._originals: dict[int, Agent[Any]] = {}
         self._catalogues: dict[int, Catalogue] = {}
         self._handoff_calls: dict[str, list[PlannedCall]] = {}
+        self.has_stayed = False
 
     # -----------------------------------------------------------------------------------------------------------------
     # Agents
@@ -144,7 +148,7 @@ class Takeover:
             self._doubles[id(agent)] = double
             self._originals[id(double)] = agent
             object.__setattr__(double, "tools", [self._guarded(tool) for tool in agent.tools])
-            double.handoffs = [self._handoff_to_double(one) for one in agent.handoffs]
+            double.handoffs = [self._handoff_to_double(double, one) for one in agent.handoffs]
         return self._doubles[id(agent)]
 
     def original_of(self, agent: Agent[Any]) -> Agent[Any]:
@@ -186,7 +190,7 @@ class Takeover:
         for call in handoffs:
             self._handoff_calls.setdefault(call.tool.name, []).append(call)
         await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
-        if not any(self.guard.is_waiting(call.call_id) for call in calls):
+        if not any(self.guard.is_waiting(call.call_id) and self.guard.told(call.call_id) is None for call in calls):
             return
         await self._suspend_callers()
         if len(handoffs) == len(calls):
@@ -265,23 +269,22 @@ class Takeover:
     async def _needs_approval(self, _context: object, _args: object, call_id: str) -> bool:
         return self.guard.is_waiting(call_id)
 
-    def _handoff_to_double(self, one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
+    def _handoff_to_double(self, double: Agent[Any], one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
         guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
         target = handoff_target(guarded)
         if isinstance(target, Agent):
             put_handoff_target(guarded, self.double_of(target))
-        invoke = guarded.on_invoke_handoff
-
-        async def gated(context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
-            waiting = self._handoff_calls.get(guarded.agent_name) or [PlannedCall("", describe_handoff(guarded), {})]
-            call = waiting.pop(0)
-            await self.guard.starting(call.call_id, describe_handoff(guarded), parsed(arguments))
-            new_agent = self.double_of(await invoke(context, arguments))
-            await self.guard.finished(call.call_id, new_agent.name)
-            return new_agent
-
-        guarded.on_invoke_handoff = gated
+        speaker = Speaker(double, self.guard, self._next_handoff, self.double_of, self._stay)
+        guarded.on_invoke_handoff = GuardedHandoff(speaker, guarded)
         return guarded
+
+    def _stay(self, has_stayed: bool) -> None:
+        self.has_stayed = has_stayed
+
+    def _next_handoff(self, guarded: Handoff[Any, Any]) -> PlannedCall:
+        """The call that is about to hand over. One that nobody judged has no id."""
+        waiting = self._handoff_calls.get(guarded.agent_name) or [PlannedCall("", describe_handoff(guarded), {})]
+        return waiting.pop(0)
 
 
 def _duplicate(tool: FunctionTool) -> FunctionTool:
@@ -300,6 +303,11 @@ class _GuardedCall:
 
     async def __call__(self, context: ToolContext[Any], arguments: str) -> object:
         guard, call_id = self._takeover.guard, context.tool_call_id
+        changed = guard.changed(call_id)
+        if changed is not None:
+            arguments = json.dumps(changed.args, ensure_ascii=False)
+            context = copy.copy(context)
+            context.tool_arguments = arguments
         await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
         inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
         failures: list[str] = []
@@ -317,7 +325,7 @@ class _GuardedCall:
             await guard.finished(call_id, None, error="refused inside")
             raise guard.refusal
         await guard.finished(call_id, output, error=failures[-1] if failures else None)
-        return output
+        return output if changed is None else with_note(output, changed.note, context.agent)
 
 
 def _told(failure: BaseException) -> str:

@@ -12,6 +12,7 @@ from openai_responses_mcp.agents.adapters.stores.sql_tables import approvals, cl
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, DecisionBook
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.json_values import JsonObject
 
 
 class SqlApprovalStore(ApprovalStore):
@@ -178,6 +179,8 @@ def _deciding(choice: ApprovalChoice) -> Update:
             token_hash=choice.token_hash,
             binding=choice.binding,
             expires_at=choice.expires_at,
+            tell_model=choice.tell_model,
+            changed_arguments=_maybe_text(choice.changed_arguments),
         )
     )
 
@@ -212,12 +215,22 @@ def _approval_values(record: ApprovalRecord) -> dict[str, object]:
         "expires_at": record.expires_at,
         "used_at": record.used_at,
         "replaced_by": record.replaced_by,
+        "parameters": _maybe_text(record.parameters),
+        "tell_model": request.tell_model,
+        "changed_arguments": _maybe_text(request.changed_arguments),
     }
+
+
+def _maybe_text(arguments: JsonObject | None) -> str | None:
+    return None if arguments is None else arguments_text(arguments)
 
 
 def _approval_from(row: Row[Any]) -> ApprovalRecord:
     fields = dict(row._mapping)
     fields.pop("number")
     fields["arguments"] = arguments_in(fields["arguments"])
+    for name in ("parameters", "changed_arguments"):
+        fields[name] = None if fields[name] is None else arguments_in(fields[name])
+    fields["tell_model"] = bool(fields["tell_model"])
     own = {name: fields.pop(name) for name in ApprovalRecord.__slots__ if name != "request"}
     return ApprovalRecord(request=HumanApprovalRequest(**fields), **own)

@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, insert, select, text
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, insert, inspect, select, text
 from sqlalchemy.exc import DataError, SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
 
 from openai_responses_mcp.agents.adapters.stores import sql_tables as tables
 from openai_responses_mcp.agents.adapters.stores.database_urls import sqlite_file, understood
@@ -157,16 +158,26 @@ class SqlDatabase:
             has = partial(connection.dialect.has_table, connection)
             if self._must_exist and not has(tables.log_turns.name):
                 raise StoreUnavailable(_NOWHERE)
-            if has(tables.pins.name):
+            if has(tables.NEWEST.name):
                 return
         with self._transaction(is_writing=True) as connection:
             if not self.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SETTING_UP})
             tables.metadata.create_all(connection)
+            _add_new_columns(connection)
             if connection.execute(select(tables.log_turns.c.id)).first() is None:
                 connection.execute(insert(tables.log_turns).values(id=1, taken=0))
             if connection.execute(select(tables.clock.c.id)).first() is None:
                 connection.execute(insert(tables.clock).values(id=1, latest=""))
+
+
+def _add_new_columns(connection: Connection) -> None:
+    """Tables of an earlier version get what has been added since. An earlier version goes on using them."""
+    known = {column["name"] for column in inspect(connection).get_columns(tables.approvals.name)}
+    for column in tables.approvals.columns:
+        if column.name not in known:
+            declared = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {tables.approvals.name} ADD COLUMN {declared}")
 
 
 def _with_sqlite_settings(engine: Engine) -> Engine:

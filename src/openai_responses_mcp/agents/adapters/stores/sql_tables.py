@@ -3,7 +3,7 @@
 `AnyText` is for what comes from outside; a plain text is one that we make ourselves.
 """
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
 from openai_responses_mcp.agents.adapters.stores.sql_text import AnyText
 
@@ -60,6 +60,10 @@ approvals = Table(
     Column("expires_at", String(40)),
     Column("used_at", String(40)),
     Column("replaced_by", AnyText),
+    # Since these were added, a row may be without them.
+    Column("parameters", AnyText),
+    Column("tell_model", Boolean),
+    Column("changed_arguments", AnyText),
 )
 
 logs = Table(
@@ -106,3 +110,35 @@ pins = Table(
     Column("tool", AnyText, primary_key=True),
     Column("pin", AnyText, nullable=False),
 )
+
+# What people have allowed from now on.
+standing = Table(
+    "agents_standing",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("standing_id", AnyText, nullable=False, unique=True),
+    Column("tool_kind", String(16), nullable=False),
+    Column("tool_name", AnyText, nullable=False, index=True),
+    Column("definition_hash", String(64), nullable=False),
+    Column("arguments_hash", String(64)),
+    Column("session_id", AnyText),
+    Column("expires_at", String(40)),
+    Column("created_at", String(40), nullable=False),
+    Column("made_from", AnyText, nullable=False),
+    Column("made_in", AnyText, nullable=False),
+    Column("comment", AnyText, nullable=False),
+    Column("ended_at", String(40)),
+    Column("ended_because", String(32), nullable=False),
+)
+
+# How much of a budget is used, and up to how much a person has allowed.
+budgets = Table(
+    "agents_budgets",
+    metadata,
+    Column("window", AnyText, primary_key=True),
+    Column("used", BigInteger, nullable=False),
+    Column("allowed_to", BigInteger, nullable=False),
+)
+
+NEWEST = budgets
+"""A store that lacks this table is new, or of an earlier version."""

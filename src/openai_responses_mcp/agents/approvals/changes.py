@@ -1,0 +1,84 @@
+"""Approving with changes: what a human may put in the place of a call's arguments, and what that looks like.
+
+The approver sees each secret as what it is (`‹OPENAI_API_KEY›`) and gives it back that way: a text that is left as it was
+shown, at its place, becomes the secret again when the run goes on. New arguments are stored until then, so that they
+cannot hold a new secret.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
+from openai_responses_mcp.agents.schemas.differences import differences
+from openai_responses_mcp.agents.schemas.fitting import problem_with
+from openai_responses_mcp.agents.schemas.reading import problem_in
+from openai_responses_mcp.agents.secrets.masking import Masking
+
+LONGEST_ARGUMENTS = 1_000_000
+
+_LABEL = re.compile(r"‹[^‹›]*›")
+
+
+async def checked_changes(record: ApprovalRecord, arguments: object, masking: Masking) -> JsonObject | None:
+    """The arguments as they are stored; None where nothing is changed. Raises `AGENTS-E-APPROVAL-INVALID`."""
+    given, shown = _as_json(arguments), record.request.arguments
+    if not differences(shown, given):
+        return None
+    if not record.parameters or problem_in(record.parameters, checks_patterns=False) is not None:
+        raise _invalid("The arguments of this call cannot be changed: its tool has no schema to check them against")
+    labels = {label for text in _texts(shown) for label in _LABEL.findall(text)}
+    kept = {(place, text) for place, text in _places(shown)}
+    for place, text in _places(given):
+        if (place, text) not in kept and any(label in text for label in labels):
+            raise _invalid(f"{place} holds the mark of a secret: leave such a text whole, and at its place")
+    if masking.shown(given, record.parameters) != given:
+        raise _invalid("New arguments are stored until the run goes on, and so must not hold a secret")
+    if not any(_LABEL.search(text) for text in _texts(given)):
+        # A mark would be measured in the place of the secret. Those are checked when the secret is back.
+        await check_fits(given, record.parameters)
+    return given
+
+
+async def check_fits(args: JsonObject, schema: JsonObject) -> None:
+    problem = await problem_with(args, schema)
+    if problem is not None:
+        raise _invalid(f"The arguments do not fit the tool: {problem}")
+
+
+def _as_json(arguments: object) -> JsonObject:
+    """As they would come back from the store."""
+    if not isinstance(arguments, Mapping):
+        raise _invalid("arguments is an object with the names of the tool's arguments")
+    try:
+        text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False)
+        read: JsonObject = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        raise _invalid("arguments holds something that JSON has no word for") from None
+    if len(text) > LONGEST_ARGUMENTS:
+        raise _invalid(f"arguments may have {LONGEST_ARGUMENTS} characters as JSON")
+    return read
+
+
+def _places(value: JsonValue, place: str = "") -> Iterator[tuple[str, str]]:
+    """Every text with its place; a key is a text too."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            inside = f"{place}.{key}" if place else str(key)
+            yield inside, str(key)
+            yield from _places(inner, inside)
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _places(inner, f"{place}[{number}]")
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    return (text for _, text in _places(value))
+
+
+def _invalid(message: str) -> AgentsError:
+    return AgentsError("AGENTS-E-APPROVAL-INVALID", message)

@@ -1,0 +1,20 @@
+"""Arguments that somebody changed while they were looking at them without their secrets."""
+
+from collections.abc import Mapping
+
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
+
+
+def with_secrets(changed: JsonObject, shown: JsonObject, original: JsonObject) -> JsonObject:
+    """The changed arguments with everything that was left as it was shown as it really is."""
+    return {key: _restored(inner, shown.get(key), original.get(key)) for key, inner in changed.items()}
+
+
+def _restored(changed: JsonValue, shown: JsonValue, original: JsonValue) -> JsonValue:
+    if isinstance(changed, dict) and isinstance(shown, dict) and isinstance(original, Mapping):
+        return {key: _restored(inner, shown.get(key), original.get(key)) for key, inner in changed.items()}
+    if isinstance(changed, list) and isinstance(shown, list) and isinstance(original, list | tuple):
+        beside = [*zip(shown, original, strict=False)]
+        beside += [(None, None)] * (len(changed) - len(beside))
+        return [_restored(inner, *pair) for inner, pair in zip(changed, beside, strict=False)]
+    return original if isinstance(changed, str) and changed == shown and isinstance(original, str) else changed

@@ -1,0 +1,38 @@
+"""What the commands of a person at a terminal work with, and where their output goes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
+from openai_responses_mcp.agents.terminal.output import json_of, writable
+from openai_responses_mcp.agents.terminal.tables import table
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    approvals: ApprovalController
+    audit: AuditLog
+    standing: StandingApprovals
+    write: Callable[[str], object]
+    is_json: bool
+    width: int
+    encoding: str = "utf-8"
+
+    def show(self, facts: JsonValue, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A table for people, all facts as JSON for programs."""
+        self.tell(facts, table(headings, rows, self.width) if rows else "Nothing.\n")
+
+    def show_fields(self, facts: JsonObject) -> None:
+        """One thing, field by field; what is empty is left out of the table."""
+        rows = [(name, as_text(value)) for name, value in facts.items() if value not in (None, "")]
+        self.show(facts, ("FIELD", "VALUE"), rows)
+
+    def tell(self, facts: JsonValue, for_people: str) -> None:
+        self.write(f"{json_of(facts, self.encoding)}\n" if self.is_json else writable(for_people, self.encoding))
+
+
+def as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json_of(value)
