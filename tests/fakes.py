@@ -3,20 +3,24 @@
 import asyncio
 import json
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from openai_responses_mcp.adapters.tokyo_clock import TOKYO
 from openai_responses_mcp.domain.errors import ResponseCancelled, ResponseLost, TransportClosed
 from openai_responses_mcp.domain.models import (
+    CallFailure,
     ModelReply,
     ModelRequest,
+    ObservedCall,
     Progress,
     ProgressListener,
     ResponseState,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import Clock, FramingFault, LLMGateway, Logger, Transport
+from openai_responses_mcp.domain.ports import CallObserver, Clock, FramingFault, LLMGateway, Logger, Transport
 
 # How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
 WAIT_SECONDS = 5.0
@@ -208,6 +212,24 @@ class FakeLogger(Logger):
 
     def facts(self, event: str) -> list[dict[str, object]]:
         return [facts for _, name, facts in self.lines if name == event]
+
+
+class FakeCallObserver(CallObserver):
+    """Remembers each call when it is over: what it was told at the start, and the failure, answered or raised."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[ObservedCall, CallFailure | BaseException | None]] = []
+
+    @contextmanager
+    def observed(self, call: ObservedCall) -> Iterator[Callable[[CallFailure], None]]:
+        failures: list[CallFailure | BaseException] = []
+        try:
+            yield failures.append
+        except BaseException as exc:
+            failures.append(exc)
+            raise
+        finally:
+            self.ended.append((call, failures[0] if failures else None))
 
 
 class FakeTransport(Transport):

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fakes import SLOW_SECONDS
 
 SLOW = (
@@ -55,6 +57,24 @@ gc.disable()
 _load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), gc.enable, lambda farewell: None)
 assert gc.isenabled()
 """
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_there"),
+    [
+        ({}, False),
+        ({"OTEL_SERVICE_NAME": "mine", "OTEL_TRACES_EXPORTER": "none"}, False),
+        ({"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "console"}, False),
+        ({"OTEL_TRACES_EXPORTER": "console"}, True),
+    ],
+)
+def test_telemetry_is_imported_only_where_a_variable_asks_for_it(
+    tmp_path: Path, variables: dict[str, str], is_there: bool
+) -> None:
+    code = LOADED.replace("environ = {", f"environ = {variables!r} | {{")
+    modules = modules_after(code, str(tmp_path))
+    assert any(name.partition(".")[0] == "opentelemetry" for name in modules) is is_there
+    assert "openai_responses_mcp.server.calling" in modules
 
 
 def test_garbage_is_collected_again_once_everything_is_loaded(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from openai import AsyncOpenAI
 
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
+from openai_responses_mcp.adapters.telemetry.otel import OtelTelemetry
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
@@ -17,6 +18,7 @@ from openai_responses_mcp.config.settings import (
     Settings,
     UserLocation,
 )
+from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.fetching import FetchAnswer
@@ -31,6 +33,7 @@ KINDS = {
     "max_concurrency": int,
     "client": AsyncOpenAI,
     "openai_gateway": OpenAIResponsesGateway,
+    "telemetry": OtelTelemetry,
     "gateway": RetryingGateway,
     "rules_of_answering": AnsweringRules,
     "answer_question": AnswerQuestion,
@@ -49,6 +52,7 @@ def given(**changes: Any) -> dict[str, Any]:
         "api_key": "made-up",
         "mask": str,
         "logger": FakeLogger(),
+        "telemetry_choice": TelemetryChoice(traces=("console",)),
     }
     return usual | changes
 
@@ -61,7 +65,7 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "openai_gateway", "rules_of_answering", "failures")
+SHARED = ("clock", "max_concurrency", "openai_gateway", "telemetry", "rules_of_answering", "failures")
 
 
 def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:

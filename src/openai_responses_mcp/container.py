@@ -13,8 +13,10 @@ from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.system_limits import affordable_connections
+from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import Settings
+from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.ports import Logger
@@ -59,6 +61,7 @@ class Container(containers.DeclarativeContainer):
     api_key: providers.Dependency[str] = providers.Dependency(instance_of=str)
     mask: providers.Dependency[Callable[[str], str]] = providers.Dependency()
     logger: providers.Dependency[Logger] = providers.Dependency()
+    telemetry_choice: providers.Dependency[TelemetryChoice] = providers.Dependency(instance_of=TelemetryChoice)
 
     clock = providers.Singleton(TokyoClock)
     max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
@@ -78,11 +81,19 @@ class Container(containers.DeclarativeContainer):
         omit=settings.provided.request.omit,
         extra=settings.provided.request.extra,
         clock=clock,
+        logger=logger,
         mask=mask,
+    )
+    telemetry = providers.Singleton(
+        maybe_telemetry,
+        telemetry_choice.provided.traces,
+        telemetry_choice.provided.metrics,
+        settings.provided.openai.base_url,
+        logger,
     )
     gateway = providers.Factory(
         RetryingGateway,
-        openai_gateway,
+        providers.Singleton(maybe_traced, openai_gateway, telemetry),
         clock,
         logger,
         max_retries=settings.provided.request.max_retries,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from openai_responses_mcp.container import Container
-    from openai_responses_mcp.server.calling import ToolCaller
+    from openai_responses_mcp.server.calling import Caller
     from openai_responses_mcp.server.connection import Connection
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
@@ -26,19 +26,25 @@ class Basis(NamedTuple):
     api_key: str
     mask: Callable[[str], str]
     logger: StructlogLogger
+    environ: Mapping[str, str]
 
-    def load_container(self, *, owns_process: bool = True) -> "Container":
+    def load_container(self, *, owns_process: bool = True, is_observed: bool = False) -> "Container":
         """Imports everything that is slow to import. Who owns the process also takes over what libraries log."""
+        from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
         from openai_responses_mcp.container import Container
 
         if owns_process:
             capture_sdk_logging(self.logger)
+        choice = telemetry_chosen(self.environ) if is_observed else TelemetryChoice()
+        for warning in choice.warnings:
+            self.logger.warning(warning)
         return Container(
             settings=self.configuration.settings,
             system_policy=self.configuration.system_policy,
             api_key=self.api_key,
             mask=self.mask,
             logger=self.logger,
+            telemetry_choice=choice,
         )
 
     async def rehearsed(self) -> "Basis":
@@ -57,7 +63,7 @@ def basis_of(configuration: Configuration, environ: Mapping[str, str]) -> Basis:
     logger = StructlogLogger(
         mask=mask, is_debugging=server.debug, debug_file=server.debug_file if server.debug else None, now=_now
     )
-    return Basis(configuration, environ.get(openai.api_key_env, ""), mask, logger)
+    return Basis(configuration, environ.get(openai.api_key_env, ""), mask, logger, environ)
 
 
 def connect(
@@ -83,8 +89,7 @@ def connect(
     warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded, farewells.append))
 
     async def settle() -> None:
-        for farewell in farewells:
-            await farewell()
+        await asyncio.gather(*(farewell() for farewell in farewells))
 
     framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
     loop = asyncio.get_running_loop()
@@ -108,21 +113,28 @@ def _load_caller(
     is_ending: asyncio.Event,
     on_loaded: Callable[[], object],
     add_farewell: Callable[[Callable[[], Awaitable[object]]], None],
-) -> "ToolCaller":
+) -> "Caller":
     try:
         # While all is well: once descriptors or memory run out, nothing more can be imported.
         basis.logger.prepare()
-        container = basis.load_container()
+        container = basis.load_container(is_observed=True)
         container.openai_gateway().prepare()
         add_farewell(container.openai_gateway().settle)
         gateway = container.gateway(is_ending=is_ending)
         fetching = container.fetch_answer(gateway=gateway)
-        return container.tool_caller(
+        caller = container.tool_caller(
             answering=container.answer_question(gateway=gateway),
             fetching=fetching,
             unfinished=container.unfinished(gateway=gateway),
             tasks=container.tasks(gateway=gateway, fetching=fetching),
         )
+        telemetry = container.telemetry()
+        if telemetry is None:
+            return caller
+        from openai_responses_mcp.server.observing import ObservedCaller
+
+        add_farewell(telemetry.flush)
+        return ObservedCaller(caller, telemetry)
     finally:
         on_loaded()
 

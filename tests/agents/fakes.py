@@ -194,7 +194,7 @@ class FakeGuard(TurnGuard):
     async def suspend(self, call_id: str) -> None:
         self._suspended.add(call_id)
 
-    async def offer_hosted(self, tool: ToolDescription) -> None:
+    async def offer_hosted(self, agent: Any, tool: ToolDescription) -> None:
         if tool.name in self._denies:
             raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "out of scope"))
         self.offered.append(tool)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.fakes import WAIT_SECONDS
 
-HEAVY = ("agents", "mcp", "sqlalchemy", "psycopg")
+HEAVY = ("agents", "mcp", "sqlalchemy", "psycopg", "starlette", "uvicorn")
 
 
 def run(code: str) -> str:

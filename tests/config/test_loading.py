@@ -304,6 +304,26 @@ def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
     assert json.loads(json.dumps(shown)) == shown
 
 
+def test_show_has_the_profiles_that_hold_also_where_none_is_set(configured: Load) -> None:
+    shown = show(configured("model_profiles: {answer: {model: m, background: true}}"), {})["effective"][
+        "model_profiles"
+    ]
+    assert {name: profile["model"] for name, profile in shown.items()} == dict.fromkeys(ModelProfiles._fields, "m")
+    assert [profile["background"] for profile in shown.values()] == [True, True, False]
+
+
+def test_what_is_shown_means_the_same_when_it_is_read_again(configured: Load) -> None:
+    for text in (
+        "",
+        "model_profiles: {answer_quick: {model: q}}",
+        "model_profiles: {answer: null, answer_quick: {model: q}}",
+    ):
+        first = show(configured(text), {})["effective"]
+        again = configured(json.dumps(first))
+        assert show(again, {})["effective"] == first
+        assert again.settings.tools_in_background == configured(text).settings.tools_in_background
+
+
 def test_a_variable_that_a_flag_overrides_in_part_has_taken_effect(configured: Load) -> None:
     assert configured("", Flags(debug=True), DEBUG="x.log").sources.env == ("DEBUG",)
     assert configured("", Flags(debug_file="y.log"), DEBUG="x.log").sources.env == ()

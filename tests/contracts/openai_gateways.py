@@ -1,7 +1,7 @@
 """How tests make the real gateway: everything has a value unless a test is about it."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import pytest
@@ -10,7 +10,8 @@ from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import Clock, Logger
+from tests.fakes import FakeLogger
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -24,6 +25,8 @@ def openai_gateway(
     omit: Iterable[str] = (),
     streams: bool = True,
     clock: Clock | None = None,
+    logger: Logger | None = None,
+    mask: Callable[[str], str] = str,
 ) -> OpenAIResponsesGateway:
     return OpenAIResponsesGateway(
         partial(openai_client, base_url=base_url, api_key=api_key, max_connections=max_concurrency),
@@ -33,6 +36,8 @@ def openai_gateway(
         max_concurrency=max_concurrency,
         omit=omit if streams else (*omit, "stream"),
         clock=clock or TokyoClock(),
+        logger=logger or FakeLogger(),
+        mask=mask,
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
+from openai_responses_mcp.adapters.telemetry.traced_gateway import TracedGateway
 from openai_responses_mcp.domain.errors import (
     AnswerWithheld,
     GatewayBroken,
@@ -30,6 +31,7 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, Source
 from openai_responses_mcp.domain.ports import LLMGateway
+from tests.adapters.telemetry.in_memory import InMemoryTelemetry
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
 from tests.fakes import FakeClock, FakeGateway, FakeLogger
 from tests.stand_in.server import StandIn
@@ -141,6 +143,18 @@ class RetryingLeg(FakeLeg):
         return REQUEST
 
 
+class TracedLeg(FakeLeg):
+    """Around a fake, with spans that stay in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._traced = TracedGateway(self.fake, InMemoryTelemetry().telemetry)
+
+    @property
+    def gateway(self) -> LLMGateway:
+        return self._traced
+
+
 class OpenAILeg(Leg):
     """Over HTTP to an API that fails on request."""
 
@@ -246,6 +260,7 @@ LEGS = [
     pytest.param(FakeLeg, id="fake"),
     pytest.param(OpenAILeg, id="openai"),
     pytest.param(RetryingLeg, id="retrying"),
+    pytest.param(TracedLeg, id="traced"),
     pytest.param(LiveLeg, id="live", marks=pytest.mark.live),
 ]
 

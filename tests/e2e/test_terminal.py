@@ -138,6 +138,19 @@ def test_an_interrupt_says_when_the_api_does_not_cancel(research: Callable[[str]
     assert "the API has not confirmed that resp_" in screen.shown
 
 
+def test_an_interrupt_before_the_id_is_known_says_so(
+    research: Callable[[str], Screen], rehearsal: StandInThread
+) -> None:
+    rehearsal.server.api.delay_seconds = WAIT_SECONDS
+    screen = research("Why?")
+    rehearsal.wait_for_requests(1)
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish() == (130, "")
+    assert screen.shown.endswith(
+        f"{CLEAR_LINE}interrupted before the API said the id of the response, so it may go on there, and be billed\n"
+    )
+
+
 def test_whoever_fetches_sees_what_happens_meanwhile(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
     response_id = begin(rehearsal, "queue=60")
     screen = start("--fetch", response_id)

@@ -174,7 +174,8 @@ def files_of_history() -> Iterator[tuple[str, bytes]]:
 # The wheel
 
 ALLOWED = re.compile(
-    r"openai_responses_mcp/(?:[\w/]+\.py|py\.typed|examples/[\w.]+\.example)|[\w.-]+\.dist-info/[\w./]+"
+    r"openai_responses_mcp/(?:[\w/]+\.py|py\.typed|examples/[\w.]+\.example"
+    r"|agents/adapters/web/static/\w+\.(?:css|html|js|svg))|[\w.-]+\.dist-info/[\w./]+"
 )
 
 

@@ -20,6 +20,7 @@ from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress
 from openai_responses_mcp.server.jsonrpc import encode
+from tests.fakes import FakeLogger
 
 ITEM = (
     b'{"type":"message","phase":"final_answer","content":[{"type":"output_text","text":"x","annotations":'
@@ -104,6 +105,7 @@ async def ask(data: bytes) -> None:
         max_concurrency=1,
         omit=(),
         clock=TokyoClock(),
+        logger=FakeLogger(is_debugging=False),
     )
     try:
         check_reply(await gateway.respond(REQUEST, check_progress))

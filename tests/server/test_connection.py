@@ -107,6 +107,19 @@ async def test_an_api_that_does_not_settle_holds_up_the_end_only_for_a_moment() 
     await served.over()
 
 
+async def test_what_is_still_to_be_said_elsewhere_is_waited_for_when_the_input_ends() -> None:
+    served = Served()
+    served.is_settled.clear()
+    served.wired.transport.enqueue(tool_call(1))
+    served.wired.transport.end()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert [reply["id"] for reply in served.wired.transport.replies()] == [1]
+    assert not served.task.done()
+    served.is_settled.set()
+    await served.over()
+
+
 async def test_what_is_dropped_is_settled_before_the_end() -> None:
     served = Served()
     served.is_settled.clear()

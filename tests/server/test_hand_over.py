@@ -209,7 +209,7 @@ async def test_what_went_wrong_with_the_research_is_a_clear_failure(
 @pytest.mark.parametrize("hand_over", [None, 50])
 async def test_a_wait_as_long_as_one_may_be_ends_with_a_hand_over(hand_over: float | None) -> None:
     wired = Wired(tools=("answer_result",), hand_over=hand_over)
-    wired.gateway.keep("resp_1", StillRunning("It goes on.", response_id="resp_1"))
+    wired.gateway.keep("resp_1", StillRunning("Too slow.", response_id="resp_1"))
     reply = await wired.reply_to(fetch(1))
     assert reply["result"]["structuredContent"] == HANDED_OVER
 
@@ -217,16 +217,17 @@ async def test_a_wait_as_long_as_one_may_be_ends_with_a_hand_over(hand_over: flo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "It goes on. Use --fetch."),
+        (
+            {},
+            "Too slow. The research goes on at the API as resp_1. Fetch it later: openai-responses-mcp --fetch resp_1",
+        ),
         (
             {"hand_over": 50},
-            "No complete answer in time, but the research goes on at the API."
-            " Call answer_result with response_id resp_1 in a minute.",
+            "Too slow. The research goes on at the API. Call answer_result with response_id resp_1 in a minute.",
         ),
         (
             {"tools": (RESEARCH, "answer_result")},
-            "No complete answer in time, but the research goes on at the API."
-            " Call answer_result with response_id resp_1 in a minute.",
+            "Too slow. The research goes on at the API. Call answer_result with response_id resp_1 in a minute.",
         ),
     ],
 )
@@ -234,7 +235,7 @@ async def test_a_research_that_takes_longer_than_an_attempt_may_says_how_to_fetc
     options: dict[str, Any], message: str
 ) -> None:
     wired = Wired(**options)
-    wired.gateway.enqueue(StillRunning("It goes on. Use --fetch.", response_id="resp_1"))
+    wired.gateway.enqueue(StillRunning("Too slow.", response_id="resp_1"))
     reply = await wired.reply_to(tool_call(1, tool=RESEARCH))
     assert reply["error"]["data"]["message"] == message
 

@@ -332,15 +332,23 @@ async def test_cancelled_after_the_task_was_given_it_goes_on() -> None:
     assert (await wired.look(task_id))["status"] == "working"
 
 
-async def test_no_progress_is_told_once_the_task_was_given() -> None:
+async def test_a_call_that_became_a_task_has_no_progress() -> None:
     wired = Researching()
     wired.handle(tool_call(1, tool=RESEARCH, meta={**DECLARED, "progressToken": "t"}))
     await wired.drained()
     for _ in range(5):
         await wired.clock.advance(10)
-    *before, last = wired.transport.replies()
-    assert last["result"]["resultType"] == "task"
-    assert all(message["method"] == "notifications/progress" for message in before)
+    (only,) = wired.transport.replies()
+    assert only["result"]["resultType"] == "task"
+
+
+async def test_a_call_that_runs_elsewhere_has_progress_at_once_also_for_a_client_with_tasks() -> None:
+    wired = Wired()
+    wired.gateway.hold()
+    wired.handle(tool_call(1, meta={**DECLARED, "progressToken": "t"}))
+    await wired.clock.advance(0)
+    assert [message["method"] for message in wired.transport.replies()] == ["notifications/progress"]
+    wired.gateway.release()
 
 
 async def test_discover_declares_the_extension_and_initialize_does_not() -> None:

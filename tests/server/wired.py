@@ -9,11 +9,12 @@ from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.masking import SecretMask
-from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller
+from openai_responses_mcp.domain.ports import CallObserver, Clock, LLMGateway, Logger
+from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller
 from openai_responses_mcp.server.clients import HandOver
 from openai_responses_mcp.server.dispatch import Dispatcher
 from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.server.observing import ObservedCaller
 from openai_responses_mcp.server.task_ids import TaskIds
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
@@ -78,18 +79,20 @@ class Wired:
         answering: AnsweringRules = ANSWERING,
         is_debugging: bool = False,
         hand_over: HandOver = None,
+        observer: CallObserver | None = None,
     ) -> None:
         self.gateway = FakeGateway()
         self.clock = FakeClock()
         self.logger = FakeLogger(is_debugging=is_debugging)
         self.transport = FakeTransport()
-        self.caller = tool_caller(gateway or self.gateway, self.clock, self.logger, rules, answering)
+        caller = tool_caller(gateway or self.gateway, self.clock, self.logger, rules, answering)
+        self.caller: Caller = caller if observer is None else ObservedCaller(caller, observer)
         calls = CallsInFlight(self.logger)
         self.dispatcher = Dispatcher(
             self.transport, calls, self.logger, tools, load_caller=self._load, hand_over=hand_over
         )
 
-    async def _load(self) -> ToolCaller:
+    async def _load(self) -> Caller:
         return self.caller
 
     def handle(self, *messages: dict[str, Any]) -> None:

@@ -180,6 +180,9 @@ _PLACES = {
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
+# Packages of the SDK whose sessions and pipelines run agents by themselves.
+_PAST_THE_GATE = ("realtime", "voice")
+
 __all__ = sorted(_MODULE_OF)
 
 
@@ -206,6 +209,11 @@ def _resolve(name: str) -> Any:
             # It imports the SDK only when it is called. A missing SDK should be told at the import already.
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
         return getattr(import_module(f"{_HERE}.{_MODULE_OF[name]}"), name)
+    if name in _PAST_THE_GATE:
+        message = (
+            f"agents.{name} runs agents past the gate, and is not offered here; import it from the SDK if you must"
+        )
+        raise ImportError(message)
     sdk = import_module("agents")
     if name not in sdk.__all__:
         raise AttributeError(f"module {_HERE!r} has no attribute {name!r}")

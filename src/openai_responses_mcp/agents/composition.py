@@ -6,7 +6,7 @@ approvals does without it.
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,6 +22,8 @@ from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.configured import configured_runner
+from openai_responses_mcp.agents.desk.desk import Desk
+from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import BudgetStore, Judge
@@ -282,6 +284,39 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
     """The same for who decides nothing from now on."""
     parts = open_desk_parts(store, audit_head)
     return parts.approvals, parts.audit
+
+
+def desk_on(stores: Stores) -> Desk:
+    masking = Masking()
+    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
+    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    standing = standing_on(stores, audit, masking)
+    return Desk(approvals, stores.approvals, standing, stores.runs, audit, stores.clock)
+
+
+async def serve_desk(
+    store: str,
+    audit_head: str | os.PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    on_listening: Callable[[str], object],
+) -> None:
+    """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
+
+    Raises like other looks at a store, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
+    """
+    from openai_responses_mcp.agents.adapters.web.application import application
+    from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
+
+    desk = desk_on(open_stores(store, audit_head, must_exist=True))
+    # A store that is not there is told now, not on the page.
+    await desk.waiting()
+    entrance = Entrance()
+    with listening_socket(port) as listening:
+        taken: int = listening.getsockname()[1]
+        link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
+        server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
+        await server.serve(sockets=[listening])
 
 
 def _controller(

@@ -53,7 +53,7 @@ async def _wait_for(get_answer: GetAnswer, basis: Basis, *, rehearses: bool, sta
         return await get_answer(container, _show_progress if is_watched else None)
     except asyncio.CancelledError:
         is_settled = await container.openai_gateway().settle()
-        farewell = "".join(_farewell(response_id, is_settled=is_settled) for response_id in started)
+        farewell = _farewell(started, is_settled=is_settled)
         raise
     finally:
         await container.openai_gateway().close()
@@ -61,10 +61,16 @@ async def _wait_for(get_answer: GetAnswer, basis: Basis, *, rehearses: bool, sta
         sys.stderr.flush()
 
 
-def _farewell(response_id: str, *, is_settled: bool) -> str:
+def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
+    """Of a question in the background, which goes on at the API unless it is cancelled there."""
+    if is_settled is None:
+        return ""
+    what = one_line(started[0]) if started else "the question"
     if is_settled:
-        return f"interrupted; {one_line(response_id)} was cancelled at the API\n"
-    return f"interrupted; the API has not confirmed that {one_line(response_id)} is cancelled, so it may go on\n"
+        return f"interrupted; {what} was cancelled at the API\n"
+    if started:
+        return f"interrupted; the API has not confirmed that {what} is cancelled, so it may go on\n"
+    return "interrupted before the API said the id of the response, so it may go on there, and be billed\n"
 
 
 def _listen_for_interrupts() -> None:

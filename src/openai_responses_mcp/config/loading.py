@@ -110,8 +110,17 @@ def show(configuration: Configuration, environ: Mapping[str, str] = os.environ) 
     """What `--show-config` prints: where the settings come from and what they are, without secrets."""
     settings, sources = configuration.settings, configuration.sources
     mask = mask_for(environ, settings.openai.api_key_env, settings)
+    settings = settings._replace(model_profiles=_written_out(settings.model_profiles))
     origins = {"defaults": True, "yaml": sources.yaml, "env": list(sources.env), "cli": list(sources.cli)}
     return {"version": __version__, "sources": origins, "effective": _plain(settings, mask)}
+
+
+def _written_out(profiles: ModelProfiles) -> ModelProfiles:
+    """A profile that is not set is that of `answer`, but for where its questions run."""
+    unset = {name: profiles.answer for name, profile in profiles._asdict().items() if profile is None}
+    return profiles._replace(
+        **{name: answer and answer._replace(background=name in BACKGROUND_BY_DEFAULT) for name, answer in unset.items()}
+    )
 
 
 def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:

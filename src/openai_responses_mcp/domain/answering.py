@@ -102,6 +102,10 @@ class AnswerQuestion:
         """What the search for the answer is restricted to; nothing means that it is not."""
         return _allowed_domains(question, self._rules)
 
+    def runs_in_background(self, profile: str) -> bool:
+        """Whether the API is asked to work on questions to this profile in the background."""
+        return profile in self._rules.in_background
+
     async def answer(
         self,
         question: Question,

@@ -8,7 +8,7 @@ AnsweringError
 │   └── CallInFlight            the id of a call that has not been answered yet
 ├── GatewayError                the other side misbehaved, or refused
 │   ├── GatewayTimeout          no complete reply in time; never repeated
-│   │   └── StillRunning            the response goes on in the background and can be fetched later
+│   ├── StillRunning            no reply here, but the response goes on in the background and can be fetched later
 │   ├── GatewayUnreachable      no connection could be opened; worth repeating
 │   ├── GatewayOverloaded       429 and 5xx; worth repeating
 │   ├── GatewayRefused          any other status; repeating would not help
@@ -78,12 +78,19 @@ class GatewayTimeout(GatewayError):
     """The attempt took longer than it may."""
 
 
-class StillRunning(GatewayTimeout):
-    """Nothing is lost: the reply can be had with the id."""
+class StillRunning(GatewayError):
+    """Nothing is lost: the reply can be had with the id. `reason` says why it is not here, `cause` has its facts."""
 
-    def __init__(self, message: str, *, response_id: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, reason: str, *, response_id: str, cause: GatewayError | None = None) -> None:
+        super().__init__(
+            f"{reason} The research goes on at the API as {response_id}."
+            f" Fetch it later: openai-responses-mcp --fetch {response_id}"
+        )
+        self.reason = reason
         self.response_id = response_id
+        if cause is not None:
+            self.status, self.kind, self.code = cause.status, cause.kind, cause.code
+            self.name, self.body = cause.name, cause.body
 
 
 class GatewayUnreachable(GatewayError):

@@ -1,6 +1,6 @@
 """What the domain talks about: questions going in, model requests and replies at the gateway, answers coming out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -138,6 +138,25 @@ class Answer:
     usage: Usage | None = None
     search_count: int = 0
     left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A tool call as an observer is told of it; `trace` has the texts in which a client names its own trace."""
+
+    tool: str
+    request_id: int | str
+    protocol_version: str
+    trace: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """A failure that the client is told of: a word for its kind, and its message and code where it has them."""
+
+    kind: str
+    message: str | None = None
+    code: int | None = None
 
 
 ProgressListener = Callable[[Progress], None]

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from datetime import date, datetime
 
     from openai_responses_mcp.domain.models import (
+        CallFailure,
         ModelReply,
         ModelRequest,
+        ObservedCall,
         ProgressListener,
         ResponseState,
         StartListener,
@@ -98,6 +102,14 @@ class Logger(Protocol):
     def warning(self, event: str, **facts: object) -> None: ...
 
     def error(self, event: str, **facts: object) -> None: ...
+
+
+class CallObserver(Protocol):
+    """Is told how calls go. Whatever happens to it, the call goes on."""
+
+    def observed(self, call: ObservedCall) -> AbstractContextManager[Callable[[CallFailure], None]]:
+        """Around one call. What it gives is told of a failure that is answered; one that is raised passes through."""
+        ...
 
 
 class FramingFault(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from openai_responses_mcp.domain.answering import AnswerQuestion
 from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
@@ -32,9 +32,18 @@ class CallingRules:
     keeps_responses: bool
 
 
-class ToolCaller:
+class Caller(Protocol):
     """`tasks` has what becomes of the calls that are answered with a task."""
 
+    @property
+    def tasks(self) -> Tasks: ...
+
+    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+        """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
+        ...
+
+
+class ToolCaller(Caller):
     def __init__(
         self,
         answering: AnswerQuestion,
@@ -46,7 +55,7 @@ class ToolCaller:
         failures: Failures,
         rules: CallingRules,
     ) -> None:
-        self.tasks = tasks
+        self._tasks = tasks
         self._answering = answering
         self._fetching = fetching
         self._unfinished = unfinished
@@ -55,12 +64,15 @@ class ToolCaller:
         self._failures = failures
         self._rules = rules
 
+    @property
+    def tasks(self) -> Tasks:
+        return self._tasks
+
     async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
-        """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
         try:
             result = await self._result(tool, request, client, send)
         except StillRunning as exc:
-            return self._failure(tool, request, client, _with_a_way_to_fetch(exc) if client.may_fetch else exc)
+            return self._failure(tool, request, client, _to_be_fetched(exc) if client.may_fetch else exc)
         except AnsweringError as exc:
             return self._failure(tool, request, client, exc)
         return result_message(request.id, client.era.result(result))
@@ -70,7 +82,9 @@ class ToolCaller:
         async with AsyncExitStack() as stack:
             token, on_progress = progress_token_of(request.params), None
             if token is not None:
-                on_progress = await stack.enter_async_context(reporting(token, send, self._clock))
+                begins_at_once = not self._becomes_a_task(tool, client)
+                reported = reporting(token, send, self._clock, begins_at_once=begins_at_once)
+                on_progress = await stack.enter_async_context(reported)
             if tool.name == RESULT_TOOL:
                 outcome = await self._fetched(tool, arguments, client, on_progress)
             else:
@@ -79,6 +93,10 @@ class ToolCaller:
             return tool_result(tool, outcome, shows_response_id=self._rules.shows_response_id)
         return outcome
 
+    def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
+        """Most likely: the API may refuse to run it in the background."""
+        return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
+
     async def _answered(
         self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
     ) -> Answer | JsonObject:
@@ -86,7 +104,7 @@ class ToolCaller:
         inquire = partial(self._answering.answer, question, on_progress)
         if client.takes_tasks:
             domains = self._answering.allowed_domains(question)
-            promise = Promise(0, lambda response_id: self.tasks.maybe_created(tool, response_id, domains))
+            promise = Promise(0, lambda response_id: self._tasks.maybe_created(tool, response_id, domains))
             return await self._unfinished.answer_or_promise(inquire, promise)
         if client.hand_over_seconds is None:
             return await inquire()
@@ -135,10 +153,10 @@ class ToolCaller:
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-def _with_a_way_to_fetch(error: StillRunning) -> StillRunning:
+def _to_be_fetched(error: StillRunning) -> StillRunning:
     """For a client that is offered the tool for it; else the error names the command."""
-    message = (
-        "No complete answer in time, but the research goes on at the API."
-        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+    error.args = (
+        f"{error.reason} The research goes on at the API."
+        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute.",
     )
-    return StillRunning(message, response_id=error.response_id)
+    return error

@@ -15,7 +15,8 @@ LONGEST_ABORT_SECONDS = 0.7
 class Connection:
     """One client. `is_ending` is set with the end of its input: from then on no call of its is tried again.
 
-    `settle` waits until what was dropped here is cancelled at the API too.
+    `settle` waits, not too long, for what is still to be said elsewhere: to the API what was dropped here, to a collector
+    how the last calls went.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Connection:
             self._is_ending.set()
             await self._dispatcher.drain()
             await self._transport.flush()
+            await self._settle()
         except TransportClosed:
             await self.abort()
 

@@ -40,7 +40,7 @@ from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool
 
 if TYPE_CHECKING:
     # Loaded with the first call, behind the first replies.
-    from openai_responses_mcp.server.calling import ToolCaller
+    from openai_responses_mcp.server.calling import Caller
 
 INSTRUCTIONS = (
     "Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"
@@ -51,7 +51,7 @@ _CAPABILITIES: JsonObject = {"tools": {}}
 _TASKS: JsonObject = {"extensions": {TASKS_EXTENSION: {}}}
 
 # Done with what is loaded behind the first replies; what happens meanwhile goes out through the second.
-Work = Callable[["ToolCaller", Callable[[JsonObject], None]], Awaitable[JsonObject]]
+Work = Callable[["Caller", Callable[[JsonObject], None]], Awaitable[JsonObject]]
 
 
 class Dispatcher:
@@ -61,7 +61,7 @@ class Dispatcher:
         calls: CallsInFlight,
         logger: Logger,
         tool_names: Sequence[str],
-        load_caller: "Callable[[], Awaitable[ToolCaller]]",
+        load_caller: "Callable[[], Awaitable[Caller]]",
         hand_over: HandOver = None,
     ) -> None:
         self._transport = transport

@@ -35,6 +35,7 @@ _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "private"}
 class Era(NamedTuple):
     """How one era words what both have."""
 
+    revision: str
     methods: frozenset[str]
     unknown_tool_code: int
     returns_failures_as_results: bool
@@ -49,12 +50,14 @@ class Era(NamedTuple):
 
 
 HANDSHAKE = Era(
+    revision=HANDSHAKE_REVISION,
     methods=frozenset({"initialize", "ping", "tools/list", "tools/call"}),
     unknown_tool_code=METHOD_NOT_FOUND,
     returns_failures_as_results=False,
     stamps_results=False,
 )
 ENVELOPE = Era(
+    revision=ENVELOPE_REVISION,
     methods=frozenset({"server/discover", "tools/list", "tools/call", "tasks/get", "tasks/cancel", "tasks/update"}),
     unknown_tool_code=INVALID_PARAMS,
     returns_failures_as_results=True,

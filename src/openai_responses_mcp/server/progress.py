@@ -23,11 +23,14 @@ def progress_token_of(params: JsonObject) -> ProgressToken | None:
 
 @asynccontextmanager
 async def reporting(
-    token: ProgressToken, send: Callable[[JsonObject], None], clock: Clock
+    token: ProgressToken, send: Callable[[JsonObject], None], clock: Clock, *, begins_at_once: bool = True
 ) -> AsyncIterator[ProgressListener]:
-    """Yields the listener to tell the news to; once the block is left, nothing more is sent."""
+    """Yields the listener to tell the news to; once the block is left, nothing more is sent.
+
+    A call that is about to be answered with a task does not begin at once: such a call has no progress.
+    """
     reporter = _Reporter(token, send, clock)
-    task = asyncio.create_task(reporter.run())
+    task = asyncio.create_task(reporter.run(begins_at_once=begins_at_once))
     try:
         yield reporter.hear
     finally:
@@ -48,8 +51,9 @@ class _Reporter:
         self._message = progress.message
         self._news.set()
 
-    async def run(self) -> None:
-        self._report(self._message)
+    async def run(self, *, begins_at_once: bool) -> None:
+        if begins_at_once:
+            self._report(self._message)
         while True:
             await self._clock.sleep(SHORTEST_GAP_SECONDS)
             if await has_happened_within(self._news, LONGEST_GAP_SECONDS, self._clock):

@@ -24,7 +24,7 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool
 from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
-from tests.fakes import SLOW_SECONDS
+from tests.fakes import SLOW_SECONDS, FakeLogger
 from tests.stand_in.http_server import HttpServer
 from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.replies import json_reply
@@ -207,10 +207,47 @@ async def test_a_response_that_expires_while_it_is_read_is_lost(api: Api) -> Non
     assert api.started[0] in str(caught.value)
 
 
-async def test_a_key_that_is_refused_later_is_a_failure(api: Api) -> None:
-    with pytest.raises(GatewayRefused, match="key was refused"):
+async def test_a_failure_to_read_on_names_the_id_with_which_the_answer_can_be_fetched(api: Api) -> None:
+    with pytest.raises(StillRunning, match="key was refused") as caught:
         await api.ask("cuts=after 3; get_status=401")
+    assert caught.value.status == 401
+    assert caught.value.name == "AuthenticationError"
+    assert f"goes on at the API as {api.started[0]}" in str(caught.value)[:400]
+    assert str(caught.value).endswith(f"--fetch {api.started[0]}")
+    assert len(str(caught.value)) < 400
     assert api.questions() == 1
+
+
+async def test_a_key_in_what_the_api_says_is_masked_before_it_is_cut(api: Api) -> None:
+    api.use(mask=lambda text: text.replace("key", "***"))
+    with pytest.raises(StillRunning) as caught:
+        await api.ask("cuts=after 3; get_status=401")
+    assert "key" not in caught.value.reason
+
+
+async def test_a_demand_to_wait_for_long_is_not_waited_for(api: Api) -> None:
+    with pytest.raises(StillRunning, match="Ask again in 61 s, as the API demands") as caught:
+        await api.ask("cuts=after 3; get_status=429; retry_after=61")
+    assert caught.value.status == 429
+    assert len(api.clock.sleeps) == 1  # After the cut.
+    assert (await api.follow(api.started[0])).response_id == api.started[0]
+
+
+async def test_reading_on_is_in_the_debug_log(api: Api) -> None:
+    logger = FakeLogger()
+    api.use(logger=logger)
+    await api.ask(f"{ANSWER}; cuts=after 2, end 5; get_status=503")
+    read_on = logger.facts("read on")
+    assert [(facts["after"], facts.get("status")) for facts in read_on] == [(2, None), (2, 503), (5, None)]
+    assert {facts["responseId"] for facts in read_on} == {api.started[0]}
+    assert read_on[-1]["msg"] == "the stream ended"
+
+
+async def test_what_can_no_longer_be_streamed_is_in_the_debug_log(api: Api) -> None:
+    logger = FakeLogger()
+    api.use(logger=logger)
+    await api.ask("cuts=after 3; too_old=yes")
+    assert [facts.get("status") for facts in logger.facts("read on")] == [None, 400]
 
 
 async def test_a_response_that_takes_too_long_goes_on_and_can_be_fetched(api: Api) -> None:
@@ -280,8 +317,10 @@ async def test_an_api_that_streams_nothing_is_looked_at() -> None:
 async def test_what_is_garbled_also_as_a_whole_is_a_failure() -> None:
     queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
     async with answering(json_reply(queued), Reply(body=b"<html>")) as api:
-        with pytest.raises(GatewayGarbled):
+        with pytest.raises(StillRunning, match="could not be read") as caught:
             await api.ask()
+    assert caught.value.response_id == "resp_1"
+    assert isinstance(caught.value.__cause__, GatewayGarbled)
 
 
 # Fetching by the id

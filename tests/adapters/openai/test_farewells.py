@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled
+from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
 from openai_responses_mcp.domain.models import ModelReply
 from tests.adapters.openai.test_background import Api, asking
 from tests.contracts.openai_gateways import forget_proxies
@@ -98,8 +98,21 @@ async def test_a_call_that_fails_after_it_was_cancelled_is_nobodys_concern(api: 
     call = api.call("status=401")
     await api.server.wait_for_requests(1)
     await api.cancel(call)
-    await api.gateway.settle()
+    assert await api.gateway.settle() is True
     assert api.requested() == ["POST /responses"]
+
+
+async def test_a_call_that_breaks_off_after_it_was_cancelled_may_go_on(api: Cancelling) -> None:
+    api.server.api.delay_seconds = 0.1
+    call = api.call("drop=before")
+    await api.server.wait_for_requests(1)
+    await api.cancel(call)
+    assert await api.gateway.settle() is False
+
+
+async def test_where_nothing_was_cancelled_nothing_is_to_be_said(api: Cancelling) -> None:
+    assert (await api.ask("text=Well.")).text == "Well."
+    assert await api.gateway.settle() is None
 
 
 async def test_a_call_that_is_answered_before_its_cancellation_gets_through_is_not_cancelled(api: Cancelling) -> None:
@@ -131,7 +144,7 @@ async def test_an_api_that_refuses_to_cancel_is_left_alone(api: Cancelling) -> N
     call = api.call("hang_after=4; cancel_status=403")
     await until(api.has_started)
     await api.cancel(call)
-    await api.gateway.settle()
+    assert await api.gateway.settle() is False
     assert api.cancellations() == 1
 
 
@@ -148,7 +161,7 @@ async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
 
 async def test_whoever_stops_to_follow_does_not_stop_the_response(api: Cancelling) -> None:
     api.use(timeout_seconds=0.2)
-    with pytest.raises(GatewayTimeout):
+    with pytest.raises(StillRunning):
         await api.ask("hang_after=4")
     following = asyncio.ensure_future(api.gateway.follow(api.started[0]))
     await api.server.wait_for_requests(3)

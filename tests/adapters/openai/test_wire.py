@@ -406,6 +406,30 @@ def test_the_domains_of_a_response_are_those_of_its_own_tools(tools: Any, domain
     assert read_state(body).allowed_domains == domains
 
 
+SEARCH = {"type": "web_search_call", "action": {"type": "search", "query": "rain in made-up-key"}}
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ([], "working"),
+        (None, "working"),
+        ("odd", "working"),
+        (["odd"], "working"),
+        ([{"type": "unheard-of"}], "working"),
+        ([{"type": "reasoning"}], "thinking"),
+        ([{"type": "reasoning"}, {"type": "web_search_call"}], "searching the web"),
+        ([{"type": "reasoning"}, SEARCH], 'searching for "rain in ***"'),
+        ([SEARCH, {"type": "message", "content": []}], "writing the answer"),
+    ],
+)
+def test_a_state_says_what_is_happening_as_far_as_the_output_shows_it(output: Any, message: str) -> None:
+    body = {"id": "resp_1", "status": "in_progress", "output": output}
+    state = read_state(body, lambda text: text.replace("made-up-key", "***"))
+    assert (state.progress, state.reply) == (Progress(message), None)
+    assert is_under_way(body)
+
+
 @pytest.mark.parametrize("odd", [None, [], {"status": ["queued"]}, {"status": "completed"}])
 def test_what_is_no_unfinished_response_is_not_under_way(odd: object) -> None:
     assert not is_under_way(odd)

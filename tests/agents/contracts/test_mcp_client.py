@@ -24,7 +24,7 @@ def fake(behaviour: str) -> McpClient:
 
 
 def real(behaviour: str) -> McpClient:
-    config = McpServerConfig("wild", tuple(wild(behaviour)), timeout_ms=5_000)
+    config = McpServerConfig("wild", tuple(wild(behaviour)), timeout_ms=30_000)
     return open_client(config)
 
 

@@ -136,9 +136,9 @@ async def test_a_suspended_call_has_not_finished(make: Make) -> None:
 
 async def test_a_hosted_tool_is_in_scope_or_refused(make: Make) -> None:
     guard = make((), ["web_search"])
-    await within(guard.offer_hosted(LOOK.tool))
+    await within(guard.offer_hosted(None, LOOK.tool))
     assert guard.refusal is None
-    assert await code_of(guard.offer_hosted(ToolDescription("web_search", "function"))) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(guard.offer_hosted(None, ToolDescription("web_search", "function"))) == "AGENTS-E-GATE-DENIED"
     assert guard.refusal is not None
 
 

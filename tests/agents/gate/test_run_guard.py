@@ -20,6 +20,7 @@ from openai_responses_mcp.agents.gate.models import (
 )
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.gate.safety_gate import GateContext
+from openai_responses_mcp.agents.runs.models import Extensions
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of
 from tests.agents.gate.guards import guard_on
@@ -355,8 +356,8 @@ async def test_a_call_does_not_start_while_its_turn_is_being_decided(store: Brea
 
 async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunGuard, store: BreakableLogStore) -> None:
     hosted = ToolDescription("web_search", "function", risk_level=2)
-    await guard.offer_hosted(hosted)
-    await guard.offer_hosted(hosted)
+    await guard.offer_hosted(None, hosted)
+    await guard.offer_hosted(None, hosted)
     [log] = await store.query()
     assert (log.run_id, log.tool_call_id, log.event, log.decision) == (
         "r1",
@@ -369,10 +370,28 @@ async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunGua
     assert guard.saved()["offered"] == ["function:web_search"]
 
 
+class Strict:
+    """An agent that asks for a stricter profile than its run has."""
+
+    extensions = Extensions(policy_profile="strict")
+
+
+async def test_a_tool_of_the_providers_is_judged_again_for_an_agent_with_a_stricter_profile(
+    guard: RunGuard, store: BreakableLogStore
+) -> None:
+    hosted, strict = ToolDescription("web_search", "function"), Strict()
+    for agent in (None, strict, strict):
+        await guard.offer_hosted(agent, hosted)
+    assert [log.tool_call_id for log in await store.query()] == [
+        "hosted:function:web_search",
+        "hosted:function:web_search under strict",
+    ]
+
+
 async def test_a_tool_of_the_providers_outside_the_scopes_is_refused(store: BreakableLogStore) -> None:
     guard = guard_on(store, FakeJudge(), GateContext("strict"))
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: mcp files/\\* was refused") as caught:
-        await guard.offer_hosted(ToolDescription("files/*", "mcp"))
+        await guard.offer_hosted(None, ToolDescription("files/*", "mcp"))
     assert caught.value is guard.refusal
     log = await last(store)
     assert (log.decision, log.risk_level) == ("deny", 3)
@@ -454,12 +473,12 @@ async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard:
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
     await guard.finished("c1", "paid")
-    await guard.offer_hosted(ToolDescription("web_search", "function"))
+    await guard.offer_hosted(None, ToolDescription("web_search", "function"))
     saved = json.loads(json.dumps(guard.saved()))
     store = FakeExecutionLogStore()
     resumed = guard_on(store, FakeJudge())
     resumed.restore(saved, [])
-    await resumed.offer_hosted(ToolDescription("web_search", "function"))
+    await resumed.offer_hosted(None, ToolDescription("web_search", "function"))
     assert await store.query() == []
     assert resumed.results == [ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")]
     assert resumed.saved() == saved

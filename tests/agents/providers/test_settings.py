@@ -25,7 +25,7 @@ SEED: Mapping[str, tuple[str, str, str, str | None, str, str | None]] = {
     "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY", None, "AGENTS_OPENAI_MODEL", "gpt-5.4-mini"),
     "ollama": ("AGENTS_OLLAMA_BASE_URL", "http://127.0.0.1:11434/v1", "AGENTS_OLLAMA_API_KEY", "ollama", "AGENTS_OLLAMA_MODEL", None),
     "lmstudio": ("AGENTS_LMSTUDIO_BASE_URL", "http://127.0.0.1:1234/v1", "AGENTS_LMSTUDIO_API_KEY", "lmstudio", "AGENTS_LMSTUDIO_MODEL", None),
-    "gemini": ("AGENTS_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai", "AGENTS_GEMINI_API_KEY", None, "AGENTS_GEMINI_MODEL", "gemini-2.0-flash"),
+    "gemini": ("AGENTS_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai", "AGENTS_GEMINI_API_KEY", None, "AGENTS_GEMINI_MODEL", "gemini-3.8-flash"),
     "anthropic": ("AGENTS_ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1", "AGENTS_ANTHROPIC_API_KEY", None, "AGENTS_ANTHROPIC_MODEL", None),
     "openrouter": ("AGENTS_OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1", "AGENTS_OPENROUTER_API_KEY", None, "AGENTS_OPENROUTER_MODEL", None),
 }  # fmt: skip

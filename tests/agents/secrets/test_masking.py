@@ -117,6 +117,7 @@ def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_where_they_can_b
         "login with ‹secret, 16 characters› failed"
     )
     assert masking.text("a failed", ["a"]) == "a failed"
+    assert masking.text("12345678 1234567", ["12345678", "1234567"]) == "‹secret, 8 characters› 1234567"
     assert masking.value({"x": ["hunter2-and-more"]}, ["hunter2-and-more"]) == {"x": ["‹secret, 16 characters›"]}
 
 

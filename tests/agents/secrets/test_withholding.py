@@ -107,11 +107,46 @@ def test_a_secret_behind_escapes_is_taken_out() -> None:
     assert process.put_back(taken) == state
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        rf"{KEY}\n",
+        rf"\n{KEY}",
+        rf"a\n{KEY} and {KEY}\tb",
+        rf"first line\n{KEY}",
+        r"no secret, only\nlines",
+    ],
+)
+def test_a_variable_between_escapes_comes_back_anywhere(inside: str) -> None:
+    state = {"a": f'{{"x": "before", "y": "{inside}", "z": "{KEY}"}}'}
+    taken = stored(a_process().take_out(state))
+    assert taken["kept"]["a"] == state["a"].replace(KEY, "")
+    assert a_process().put_back(taken) == state
+
+
+def test_a_field_is_told_apart_from_eight_characters_on() -> None:
+    kept = a_process().take_out({"a": "say 12345678, 1234567"}, ["12345678", "1234567"])["kept"]
+    assert kept == {"a": "say , 1234567"}
+
+
+def test_a_field_is_found_behind_escapes_next_to_a_bare_line_end() -> None:
+    kept = a_process().take_out({"a": '"\\u0068un\nter2"'}, ["hun\nter2"])["kept"]
+    assert kept == {"a": '""'}
+
+
+def test_a_secret_behind_escapes_is_found_next_to_one_that_is_known_twice_over() -> None:
+    """The value of a variable that also stood in a secret field."""
+    state = {"a": '{"x": "' + KEY + r' \u0076ery-private-value"}'}
+    taken = stored(a_process().take_out(state, [KEY]))
+    assert taken["kept"] == {"a": '{"x": ""}'}
+
+
 def test_secrets_in_keys_are_taken_out() -> None:
     process = a_process()
     state = {KEY: 1, f"x{KEY}": {f"y{TOKEN}": KEY}, "withheld 1": 2, "withheld 2": 3}
     taken = stored(process.take_out(state))
     assert KEY not in json.dumps(taken)
+    assert list(taken["kept"]) == ["withheld 3", "withheld 4", "withheld 1", "withheld 2"]
     assert process.put_back(taken) == state
     assert a_process().put_back(stored(a_process().take_out({KEY: {"a": KEY}}))) == {KEY: {"a": KEY}}
 
@@ -119,8 +154,10 @@ def test_secrets_in_keys_are_taken_out() -> None:
 def test_what_was_taken_out_long_ago_is_forgotten() -> None:
     process = a_process()
     old = process.take_out({"a": TOKEN})
-    for _ in range(MOST_SAVES):
+    for _ in range(MOST_SAVES - 1):
         process.take_out({})
+    assert process.put_back(old) == {"a": TOKEN}
+    process.take_out({})
     with pytest.raises(AgentsError, match="only the process"):
         process.put_back(old)
 

@@ -12,7 +12,7 @@ from itertools import chain
 
 from openai_responses_mcp.adapters.openai.api import ResponsesApi, is_response_id
 from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded
-from openai_responses_mcp.adapters.openai.waits import growing_waits
+from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
 from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
@@ -24,7 +24,7 @@ from openai_responses_mcp.domain.errors import (
     GatewayUnreachable,
 )
 from openai_responses_mcp.domain.models import Progress, ProgressListener, StartListener
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import Clock, Logger
 
 # Between two looks at a response that cannot be streamed.
 POLL_SECONDS = 2.0
@@ -42,12 +42,14 @@ class BackgroundRun:
         self,
         api: ResponsesApi,
         clock: Clock,
+        logger: Logger,
         mask: Callable[[str], str],
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> None:
         self._api = api
         self._clock = clock
+        self._logger = logger
         self._mask = mask
         self._on_progress = on_progress
         self._on_started = on_started
@@ -83,10 +85,12 @@ class BackgroundRun:
                 step = self._stream if self._is_streamed else self._look
             except StreamEnded as exc:
                 self._require_id(exc)
+                self._log("the stream ended")
                 step = self._look
             except (GatewayGarbled, GatewayRefused) as exc:
                 if step == self._look or not self._may_be_looked_at(exc):
                     raise
+                self._log(str(exc), exc)
                 self._is_streamed, step = False, self._look
             except PASSING as exc:
                 self._require_id(exc)
@@ -103,7 +107,7 @@ class BackgroundRun:
 
     async def _look(self) -> object:
         response = await self._api.retrieve(self._id)
-        self._tell(progress_of_state(response))
+        self._tell(progress_of_state(response, self._mask))
         if not self._is_streamed:
             self._waits = growing_waits()
         return response
@@ -143,8 +147,17 @@ class BackgroundRun:
 
     async def _pause(self, trouble: GatewayError) -> None:
         seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
+        self._log(str(trouble), trouble)
+        if seconds > LONGEST_RETRY_AFTER_SECONDS:
+            trouble.args = (f"Ask again in {seconds:.0f} s, as the API demands. {trouble}",)
+            raise trouble
         self._tell(Progress(f"waiting {seconds:.1f} s to go on ({trouble.status or 'the connection broke'})"))
         await self._clock.sleep(seconds)
+
+    def _log(self, message: str, trouble: GatewayError | None = None) -> None:
+        """Why the rest is read in another request, and from where on."""
+        facts = {} if trouble is None else {"status": trouble.status, "code": trouble.code, "name": trouble.name}
+        self._logger.debug("read on", responseId=self.response_id, after=self._last_number, **facts, msg=message)
 
     def _require_id(self, trouble: Exception) -> None:
         """Without one there is nothing to go on with."""

@@ -12,7 +12,7 @@ from typing import Any
 from openai_responses_mcp.adapters.openai.api import ResponsesApi
 from openai_responses_mcp.adapters.openai.background import PASSING, BackgroundRun
 from openai_responses_mcp.adapters.openai.waits import growing_waits
-from openai_responses_mcp.domain.errors import GatewayError
+from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayRefused, GatewayUnreachable
 from openai_responses_mcp.domain.ports import Clock
 
 LONGEST_SECONDS = 60.0
@@ -32,10 +32,10 @@ class Farewells:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait at most that long. Says whether everything that was under way has been cancelled."""
+    async def wait(self, seconds: float) -> bool | None:
+        """Wait at most that long. Says whether everything that was under way has been cancelled; None where nothing was."""
         if not self._tasks:
-            return True
+            return None
         said, unsaid = await asyncio.wait(self._tasks, timeout=seconds)
         return not unsaid and all(task.result() for task in said)
 
@@ -45,8 +45,11 @@ class Farewells:
                 if cancels:
                     await _until_known(run, reading)
                 await _stopped(reading)
-                if cancels and run.response_id is not None and not run.has_answer:
-                    await self._cancel(run.response_id)
+                if not cancels or run.has_answer:
+                    return True
+                if run.response_id is None:
+                    return _has_not_begun(reading)
+                await self._cancel(run.response_id)
                 return True
         return False
 
@@ -60,6 +63,12 @@ class Farewells:
                 if wait is None:
                     raise
             await self._clock.sleep(wait)
+
+
+def _has_not_begun(reading: "asyncio.Future[object]") -> bool:
+    """Whether the API said no, or was not there: then nothing goes on."""
+    refusals = (GatewayRefused, GatewayOverloaded, GatewayUnreachable)
+    return not reading.cancelled() and isinstance(reading.exception(), refusals)
 
 
 async def _until_known(run: BackgroundRun, reading: "asyncio.Future[object]") -> None:

@@ -19,8 +19,10 @@ from openai_responses_mcp.adapters.openai.streams import StreamEnded
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
+    GatewayError,
     GatewayTimeout,
     KeyUnusable,
+    ResponseLost,
     StillRunning,
 )
 from openai_responses_mcp.domain.models import (
@@ -30,10 +32,12 @@ from openai_responses_mcp.domain.models import (
     ResponseState,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import Clock, LLMGateway
+from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
 # As long as a process that is told to end may still take.
 LONGEST_FAREWELL_SECONDS = 0.7
+# Of why a reply could not be read: behind it stands how to fetch the answer, which must not be cut off.
+LONGEST_REASON = 150
 
 
 class OpenAIResponsesGateway(LLMGateway):
@@ -49,6 +53,7 @@ class OpenAIResponsesGateway(LLMGateway):
         max_concurrency: int,
         omit: Iterable[str],
         clock: Clock,
+        logger: Logger,
         mask: Callable[[str], str] = str,
         extra: Mapping[str, object] | None = None,
     ) -> None:
@@ -61,6 +66,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._omit = tuple(omit)
         self._extra = extra
         self._clock = clock
+        self._logger = logger
         self._mask = mask
         self._knows_background = True
         self._let_go: set[str] = set()
@@ -76,7 +82,7 @@ class OpenAIResponsesGateway(LLMGateway):
         async with self._places:
             if "background" in body and self._knows_background:
                 try:
-                    run = BackgroundRun(self._api, self._clock, self._mask, on_progress, on_started)
+                    run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress, on_started)
                     return read_reply(await self._ask_in_background(run, body))
                 except BackgroundRefused:
                     self._knows_background = False
@@ -85,7 +91,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
     async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
         self._refuse_unusable_key()
-        run = BackgroundRun(self._api, self._clock, self._mask, on_progress)
+        run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress)
         async with self._places:
             try:
                 async with asyncio.timeout(self._timeout_seconds):
@@ -96,7 +102,7 @@ class OpenAIResponsesGateway(LLMGateway):
     async def look_up(self, response_id: str) -> ResponseState:
         self._refuse_unusable_key()
         async with self._attempt():
-            return read_state(await self._api.retrieve(response_id))
+            return read_state(await self._api.retrieve(response_id), self._mask)
 
     async def cancel(self, response_id: str) -> None:
         self._refuse_unusable_key()
@@ -122,8 +128,8 @@ class OpenAIResponsesGateway(LLMGateway):
         """Pay for the first question in advance, in a thread without an event loop."""
         self._api.prepare()
 
-    async def settle(self) -> bool:
-        """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is."""
+    async def settle(self) -> bool | None:
+        """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is; None for nothing."""
         return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
     async def close(self) -> None:
@@ -157,10 +163,22 @@ class OpenAIResponsesGateway(LLMGateway):
         finally:
             self._let_go.discard(run.response_id or "")
         if reading.done() or run.has_answer:
-            return await reading
+            return await self._outcome(run, reading)
         # What nobody can fetch for want of an id need not go on.
         self._farewells.say(run, reading, cancels=run.response_id is None)
         raise self._timeout() if run.response_id is None else self._still_running(run.response_id)
+
+    async def _outcome(self, run: BackgroundRun, reading: "asyncio.Future[object]") -> object:
+        """What was read; where that failed, the failure says how to get the answer all the same."""
+        try:
+            return await reading
+        except ResponseLost:
+            raise
+        except GatewayError as exc:
+            if run.response_id is None:
+                raise
+            reason = self._mask(str(exc))[:LONGEST_REASON]
+            raise StillRunning(reason, response_id=run.response_id, cause=exc) from exc
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
@@ -178,11 +196,7 @@ class OpenAIResponsesGateway(LLMGateway):
         )
 
     def _still_running(self, response_id: str) -> StillRunning:
-        return StillRunning(
-            f"No complete answer within {self._timeout_seconds:g} s, but the research goes on at the API as"
-            f" {response_id}. Fetch it later: openai-responses-mcp --fetch {response_id}",
-            response_id=response_id,
-        )
+        return StillRunning(f"No complete answer within {self._timeout_seconds:g} s.", response_id=response_id)
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:

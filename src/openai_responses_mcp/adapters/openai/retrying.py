@@ -5,7 +5,7 @@ Nor is a question asked again once it runs in the background: the gateway inside
 
 import asyncio
 
-from openai_responses_mcp.adapters.openai.waits import growing_waits
+from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import (
     ModelReply,
@@ -17,8 +17,6 @@ from openai_responses_mcp.domain.models import (
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.domain.waiting import has_happened_within
-
-LONGEST_RETRY_AFTER_SECONDS = 60.0
 
 
 class RetryingGateway(LLMGateway):

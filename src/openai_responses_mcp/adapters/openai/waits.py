@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import backoff
 
+# What the API may demand. More is not waited for.
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 8.0
 

@@ -100,12 +100,12 @@ def read_reply(response: object) -> ModelReply:
     )
 
 
-def read_state(response: object) -> ResponseState:
+def read_state(response: object, mask: Callable[[str], str] = str) -> ResponseState:
     """Raises as `read_reply`."""
     body = _object(response, "the reply")
     return ResponseState(
         response_id=_text_or_none(body.get("id")) or "",
-        progress=progress_of_state(body),
+        progress=progress_of_state(body, mask),
         reply=None if is_under_way(body) else read_reply(body),
         allowed_domains=_allowed_domains(body),
         created_at=_moment(body.get("created_at")),
@@ -117,10 +117,22 @@ def is_under_way(response: object) -> bool:
     return progress_of_state(response) is not None
 
 
-def progress_of_state(response: object) -> Progress | None:
-    """What is happening to a response that is not finished; None for one that is."""
-    status = response.get("status") if isinstance(response, dict) else None
-    return _STATE_PROGRESS.get(status) if isinstance(status, str) else None
+def progress_of_state(response: object, mask: Callable[[str], str] = str) -> Progress | None:
+    """What is happening to a response that is not finished, as far as its output shows; None for one that is."""
+    body = response if isinstance(response, dict) else {}
+    status, output = body.get("status"), body.get("output")
+    progress = _STATE_PROGRESS.get(status) if isinstance(status, str) else None
+    if progress is None or not isinstance(output, list) or not output:
+        return progress
+    return _item_progress(output[-1], mask) or progress
+
+
+def _item_progress(item: object, mask: Callable[[str], str]) -> Progress | None:
+    if not isinstance(item, dict):
+        return None
+    if item.get("type") == "web_search_call" and item.get("action"):
+        return _search_progress(item["action"], mask)
+    return _ITEM_PROGRESS.get(str(item.get("type")))
 
 
 def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:

@@ -49,7 +49,7 @@ class ReadOnlyGuard(TurnGuard):
     async def suspend(self, call_id: str) -> None:
         raise _nothing_runs()
 
-    async def offer_hosted(self, tool: ToolDescription) -> None:
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
         return
 
 

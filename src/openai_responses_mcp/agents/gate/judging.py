@@ -60,10 +60,11 @@ class Judging:
             return GateDecision("deny", risk, f"{exc.code}: {exc.message}"), exc
         return decision, _denied(request, decision) if decision.decision == "deny" else None
 
-    async def offer(self, tool: ToolDescription) -> tuple[ToolCallRequest, GateDecision, AgentsError | None]:
-        """The same for a tool on the provider's side, as a whole."""
-        decision = await self._gate.offer(tool, self._context.policy_profile)
-        call_id = f"hosted:{tool.scope_name}"
+    async def offer(
+        self, tool: ToolDescription, profile: str | None, call_id: str
+    ) -> tuple[ToolCallRequest, GateDecision, AgentsError | None]:
+        """The same for a tool on the provider's side, as a whole. The profile is that of the agent that has it."""
+        decision = await self._gate.offer(tool, profile)
         request = ToolCallRequest(tool.name, tool.kind, {}, run_id=self._run_id, tool_call_id=call_id)
         return request, decision, _denied(request, decision) if decision.decision == "deny" else None
 

@@ -95,6 +95,6 @@ class TurnGuard(Protocol):
         """The call started and waits for a pause inside it; it will be started again on resume."""
         ...
 
-    async def offer_hosted(self, tool: ToolDescription) -> None:
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
         """A tool on the provider's side: in scope, or refused before the model is asked."""
         ...

@@ -159,11 +159,14 @@ class RunGuard(TurnGuard):
     def is_waiting(self, call_id: str) -> bool:
         return self._calls[call_id].state not in LET_THROUGH
 
-    async def offer_hosted(self, tool: ToolDescription) -> None:
-        if tool.scope_name in self._offered:
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
+        profile = self.context_for(agent).policy_profile
+        # An agent that takes over may have a stricter profile than the one before it that had the same tool.
+        offered = tool.scope_name if profile == self.profile_name else f"{tool.scope_name} under {profile}"
+        if offered in self._offered:
             return
-        self._offered.add(tool.scope_name)
-        request, decision, refusal = await self._judging.offer(tool)
+        self._offered.add(offered)
+        request, decision, refusal = await self._judging.offer(tool, profile, f"hosted:{offered}")
         # At once: the provider may run it while the model is asked.
         await self._record(self._records.decision(request, decision))
         if refusal is not None:

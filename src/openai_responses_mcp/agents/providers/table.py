@@ -98,7 +98,7 @@ PROVIDERS: Mapping[ProviderName, ProviderSpec] = {
             default_base_url="https://generativelanguage.googleapis.com/v1beta/openai",
             key_variable="AGENTS_GEMINI_API_KEY",
             model_variable="AGENTS_GEMINI_MODEL",
-            default_model="gemini-2.0-flash",
+            default_model="gemini-3.8-flash",
             model_prefix="models/",
             # Refuses every name in a request or a schema that it does not know.
             quirks=Quirks(

@@ -117,7 +117,7 @@ class Withholding:
 
     def _secrets_in(self, text: str, fields: frozenset[str]) -> Sequence[Found]:
         found = self._finder.find(text)
-        found += [span for span in _written_fields(text, fields) if not _is_known(span, found)]
+        found += _written_fields(text, fields)
         if "\\" in text:
             found += [span for span in _literals(text) if self._hides_more(text, span, found)]
         return joined(found)
@@ -125,7 +125,7 @@ class Withholding:
     def _hides_more(self, text: str, span: Found, found: Sequence[Found]) -> bool:
         """Whether a text in JSON has a secret in it that is seen only once its escapes are read."""
         rest = text[span.start : span.end]
-        for one in sorted(found, reverse=True):
+        for one in reversed(joined(found)):
             if span.start <= one.start and one.end <= span.end:
                 rest = rest[: one.start - span.start] + rest[one.end - span.start :]
         return bool(self._finder.find(_read(rest)))
@@ -141,10 +141,6 @@ def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
     for secret in fields:
         if len(secret) >= SHORTEST_SECRET:
             yield from (Found(*match.span(), "") for match in re.finditer(re.escape(secret), text))
-
-
-def _is_known(span: Found, found: Sequence[Found]) -> bool:
-    return any((one.start, one.end) == (span.start, span.end) for one in found)
 
 
 def _literals(text: str) -> Iterator[Found]:

@@ -5,6 +5,7 @@
     agents approvals approve APPROVAL [--comment TEXT] [--arguments JSON|@FILE]
     agents approvals deny APPROVAL [--comment TEXT] [--tell-model]
     agents approvals allow|standing|revoke …                              (`standing`)
+    agents approvals serve [--port N] [--open]                            (`desk_page`)
     agents log [--run RUN] [--since TIME] [--verify]
     agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
@@ -29,7 +30,7 @@ from openai_responses_mcp.agents.audit.story import unfinished
 from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonValue
-from openai_responses_mcp.agents.terminal import doctor, policy, standing
+from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
 from openai_responses_mcp.agents.terminal.desk import Desk, as_text
 from openai_responses_mcp.agents.terminal.said import json_arguments
 from openai_responses_mcp.agents.terminal.tables import sheet
@@ -43,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
         return doctor.main(argv[1:])
     if list(argv[:1]) == ["policy"]:
         return policy.main(argv[1:])
+    if list(argv[:2]) == ["approvals", "serve"]:
+        return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
     store = arguments.store or os.environ.get("AGENTS_STORE")
     if not store:
@@ -83,9 +86,11 @@ def _parser() -> argparse.ArgumentParser:
     shared = _shared()
     parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
     areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor|policy")
-    approvals = areas.add_parser("approvals", help="list, show, approve, deny, and allow from now on")
+    approvals = areas.add_parser(
+        "approvals", help="list, show, approve, deny, and allow from now on, here or on a page"
+    )
     verbs = approvals.add_subparsers(
-        dest="command", required=True, metavar="list|show|approve|deny|allow|standing|revoke"
+        dest="command", required=True, metavar="list|show|approve|deny|allow|standing|revoke|serve"
     )
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
     listing.add_argument("--run", metavar="RUN")
@@ -103,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         else:
             deciding.add_argument("--tell-model", action="store_true", help="the model is told, and the run goes on")
     standing.add_to(verbs, shared)
+    verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
     areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
     areas.add_parser("policy", help="check a policy file, or try it on the log")
     log = areas.add_parser("log", parents=[shared], help="the audit log")

@@ -35,7 +35,13 @@ def asking(tool_name: str, args: dict[str, Any], profile: Any = None) -> RunOpti
 
 
 async def call(
-    runner: AgentRunner, server: Any, name: str, args: dict[str, Any], *, profile: Any = "fast", seconds: float = 5
+    runner: AgentRunner,
+    server: Any,
+    name: str,
+    args: dict[str, Any],
+    *,
+    profile: Any = "fast",
+    seconds: float = SLOW_START_SECONDS,
 ) -> Any:
     agent = Agent(name="caller", mcp_servers=[server])
     result = await asyncio.wait_for(runner.run(agent, "", asking(name, args, profile)), seconds)

@@ -57,7 +57,7 @@ async def test_without_a_configured_model_the_default_is_listed(play: Play, monk
     (await play("gemini")).models = refusal(500, "down")
     monkeypatch.delenv("AGENTS_GEMINI_MODEL")
     models = await within(get_provider("gemini").list_models())
-    assert (list(models), models.source) == (["gemini-2.0-flash"], "default")
+    assert (list(models), models.source) == (["gemini-3.8-flash"], "default")
 
 
 async def test_without_any_model_nothing_is_listed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,22 @@ async def test_a_hosted_tool_outside_the_scopes_is_refused_before_the_model_is_a
     assert [log.decision for log in await runner.get_execution_logs()] == ["deny"]
 
 
+@pytest.mark.parametrize("has_it_before", [True, False])
+async def test_a_hosted_tool_of_an_agent_that_takes_over_goes_by_the_stricter_profile(has_it_before: bool) -> None:
+    search = [sdk.WebSearchTool()]
+    second = Agent(
+        name="B", model=ScriptedModel("never said"), tools=[*search], extensions=Extensions(policy_profile="strict")
+    )
+    transfer = ScriptedModel(ScriptedCall("transfer_to_b"))
+    first = Agent(name="A", model=transfer, tools=[*search] if has_it_before else [], handoffs=[second])
+    runner = create_runner(safety_agent=FakeJudge())
+    await runner.set_policy_profile(PolicyProfile("strict", 1, 5, ("function:add",)))
+    assert await code_of(runner.run(first, "go")) == "AGENTS-E-GATE-DENIED"
+    assert second.model.calls == []  # type: ignore[union-attr]
+    offered = [log.decision for log in await runner.get_execution_logs() if log.tool_name == "web_search"]
+    assert offered == (["allow", "deny"] if has_it_before else ["deny"])
+
+
 def hosted_server() -> sdk.HostedMCPTool:
     return sdk.HostedMCPTool(
         tool_config={"type": "mcp", "server_label": "wiki", "server_url": "https://example.com/mcp"},

@@ -1,5 +1,6 @@
 """Every public name of the SDK is judged: those that can run an agent go through the runner, the others run nothing."""
 
+import pkgutil
 from pathlib import Path
 
 import agents as sdk
@@ -25,6 +26,18 @@ def test_every_public_name_of_the_sdk_is_judged() -> None:
 def test_what_runs_agents_is_ours(name: str) -> None:
     assert getattr(guarded, name) is not getattr(sdk, name)
     assert getattr(guarded, name).__module__.startswith("openai_responses_mcp.")
+
+
+@pytest.mark.parametrize("name", ["realtime", "voice"])
+def test_packages_that_run_agents_by_themselves_are_refused_by_name(name: str) -> None:
+    with pytest.raises(ImportError, match=f"agents.{name} runs agents past the gate"):
+        getattr(guarded, name)
+
+
+def test_no_other_package_of_the_sdk_can_run_agents() -> None:
+    inside = {module.name for module in pkgutil.iter_modules(sdk.__path__) if module.ispkg}
+    judged = {"realtime", "sandbox", "voice"} | {"extensions", "handoffs", "mcp", "memory", "models", "testing"}
+    assert inside - judged == {"run_internal", "tracing", "util"}, "Can it run an agent? Then refuse it by name."
 
 
 def test_everything_else_is_the_sdks_own() -> None:

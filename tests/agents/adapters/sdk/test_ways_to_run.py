@@ -7,6 +7,7 @@ from typing import Any
 
 import agents as sdk
 import pytest
+from agents.realtime import RealtimeAgent, RealtimeModel, RealtimeRunner
 from agents.sandbox import SandboxAgent
 
 import openai_responses_mcp.agents as guarded
@@ -136,6 +137,50 @@ async def test_a_sandbox_agent_is_refused(agent: Any, judge: FakeJudge) -> None:
     made = agent()
     assert await code_of(guarded.run(made, "go")) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
     assert made.model.calls == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Realtime
+
+
+class SilentModel(RealtimeModel):
+    """Answers nothing. What reaches it was not refused."""
+
+    def __init__(self) -> None:
+        self.connected = 0
+
+    async def connect(self, options: Any) -> None:
+        self.connected += 1
+
+    def add_listener(self, listener: Any) -> None: ...
+
+    def remove_listener(self, listener: Any) -> None: ...
+
+    async def send_event(self, event: Any) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_a_realtime_session_inside_a_guarded_run_is_refused(judge: FakeJudge) -> None:
+    model = SilentModel()
+    runner = RealtimeRunner(RealtimeAgent(name="Talker", tools=[pay]), model=model)
+
+    @sdk.function_tool
+    async def talk() -> str:
+        """Talk to somebody."""
+        async with await runner.run():
+            return "talked"
+
+    agent = sdk.Agent(name="A", model=ScriptedModel(ScriptedCall("talk"), "never said"), tools=[talk])
+    assert await code_of(guarded.run(agent, "go")) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert model.connected == 0
+    async with await runner.run():
+        assert model.connected == 1
+
+
+async def test_a_realtime_agent_is_no_agent_for_the_runner(judge: FakeJudge) -> None:
+    agent: Any = RealtimeAgent(name="Talker", tools=[pay])
+    assert await code_of(guarded.run(agent, "go")) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 
 
 async def test_a_run_in_a_sandbox_is_refused(judge: FakeJudge) -> None:

@@ -3,19 +3,23 @@
 All of them end at the SDK's class `AgentRunner`, and anybody can make one of those. So our three methods stand in front
 of the class's own, for the whole process. They do nothing at all unless the call comes from inside a guarded run; then
 the agent is taken over by that run's guard.
+
+Agents of another kind, such as the SDK's for realtime, run in sessions of their own, which cannot be guarded call by
+call. Inside a guarded run they are refused when the session asks for their tools.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any
 
-from agents import Agent, RunResult
+from agents import Agent, AgentBase, RunContextWrapper, RunResult, Tool
 from agents.run import AgentRunner, get_default_agent_runner
 
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.side_threads import hand_on_to_threads
 from openai_responses_mcp.agents.adapters.sdk.takeover import current_takeover
 from openai_responses_mcp.agents.adapters.sdk.tracing import without_texts
+from openai_responses_mcp.agents.errors import AgentsError
 
 _plain_run = AgentRunner.run
 
@@ -26,8 +30,23 @@ def guarding_runner() -> AgentRunner:
         method = getattr(AgentRunner, name)
         if not hasattr(method, "takes_over"):
             setattr(AgentRunner, name, _taking_over(method))
+    if not hasattr(AgentBase.get_all_tools, "takes_over"):
+        AgentBase.get_all_tools = _refusing_other_kinds(AgentBase.get_all_tools)  # type: ignore[assignment, method-assign]
     hand_on_to_threads()
     return get_default_agent_runner()
+
+
+def _refusing_other_kinds(method: Callable[..., Awaitable[list[Tool]]]) -> Callable[..., Awaitable[list[Tool]]]:
+    @wraps(method)
+    async def refusing(self: AgentBase[Any], run_context: RunContextWrapper[Any]) -> list[Tool]:
+        takeover = current_takeover.get()
+        if takeover is not None and not isinstance(self, Agent):
+            message = f"A {type(self).__name__} runs in a session that cannot be guarded call by call"
+            raise takeover.guard.refuse(AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message))
+        return await method(self, run_context)
+
+    refusing.takes_over = True  # type: ignore[attr-defined]
+    return refusing
 
 
 async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:

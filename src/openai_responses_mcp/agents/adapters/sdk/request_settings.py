@@ -50,7 +50,8 @@ async def check_request(agent: Agent[Any], run_config: object, guard: TurnGuard)
                 raise guard.refuse(_cannot_tell(message))
             if name not in _STEER_THE_MODEL:
                 offered = f"request/{name}"
-                await guard.offer_hosted(ToolDescription(offered, "function", definition_hash=digest(offered)))
+                tool = ToolDescription(offered, "function", definition_hash=digest(offered))
+                await guard.offer_hosted(agent, tool)
 
 
 def _cannot_tell(message: str) -> AgentsError:

@@ -169,7 +169,7 @@ class Takeover:
             if isinstance(tool, FunctionTool):
                 catalogue.tools[namespace_of(tool), tool.name] = tool
                 continue
-            await self.guard.offer_hosted(describe_hosted(tool))
+            await self.guard.offer_hosted(double, describe_hosted(tool))
             if isinstance(tool, HostedMCPTool):
                 catalogue.hosted[str(tool.tool_config.get("server_label"))] = tool
         for one in double.handoffs:

@@ -1,0 +1,3 @@
+from openai_responses_mcp.__main__ import entry_point
+
+entry_point()

@@ -1,0 +1,145 @@
+"""Calls and questions as spans and a metric, named as the conventions for MCP and generative AI name them.
+
+A tool call is a span of the kind SERVER. Its parent is the caller's, which comes with the request. A question to the API
+is a child of the kind CLIENT, with its tokens. Neither holds anything of what was asked or answered.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from time import perf_counter
+from urllib.parse import urlsplit
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import AttributeValue
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.domain.errors import GatewayError
+from openai_responses_mcp.domain.models import CallFailure, ModelReply, ObservedCall
+from openai_responses_mcp.domain.ports import CallObserver
+
+SCOPE = "openai_responses_mcp"
+METHOD = "tools/call"
+DURATION = "mcp.server.operation.duration"
+# As the conventions have them: from a lookup to a long research.
+BOUNDS_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+# A process that ends has a second. A collector that does not answer loses the last spans, not the process its end.
+LONGEST_FLUSH_SECONDS = 0.5
+
+Attributes = dict[str, AttributeValue]
+
+
+class OtelTelemetry(CallObserver):
+    """`base_url` is that of the API; only its host and port are told."""
+
+    def __init__(self, tracers: TracerProvider, meters: MeterProvider, base_url: str) -> None:
+        self._tracers = tracers
+        self._meters = meters
+        self._tracer = tracers.get_tracer(SCOPE, __version__)
+        self._durations = meters.get_meter(SCOPE, __version__).create_histogram(
+            DURATION,
+            unit="s",
+            description="How long calls took, from their arrival to their reply.",
+            explicit_bucket_boundaries_advisory=BOUNDS_SECONDS,
+        )
+        self._propagator = TraceContextTextMapPropagator()
+        self._api = _address(base_url)
+
+    @contextmanager
+    def observed(self, call: ObservedCall) -> Iterator[Callable[[CallFailure], None]]:
+        shared: Attributes = {
+            "mcp.method.name": METHOD,
+            "mcp.protocol.version": call.protocol_version,
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": call.tool,
+            "network.transport": "pipe",
+        }
+        parent = self._propagator.extract(call.trace, Context())
+        attributes = {**shared, "jsonrpc.request.id": str(call.request_id)}
+        started = perf_counter()
+        with self._span(f"{METHOD} {call.tool}", SpanKind.SERVER, attributes, parent) as span:
+
+            def failed(failure: CallFailure) -> None:
+                shared["error.type"] = failure.kind
+                if failure.code is not None:
+                    shared["rpc.response.status_code"] = str(failure.code)
+                    span.set_attribute("rpc.response.status_code", str(failure.code))
+                _mark_failed(span, failure.kind, failure.message)
+
+            try:
+                yield failed
+            except BaseException as exc:
+                shared["error.type"] = _kind_of(exc)
+                raise
+            finally:
+                self._durations.record(perf_counter() - started, shared)
+
+    @contextmanager
+    def asking(self, model: str | None = None) -> Iterator[Callable[[ModelReply], None]]:
+        """Around one question to the API; what it gives is told the reply."""
+        attributes: Attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "openai.api.type": "responses",
+            **self._api,
+        }
+        if model is not None:
+            attributes["gen_ai.request.model"] = model
+        name = "chat" if model is None else f"chat {model}"
+        with self._span(name, SpanKind.CLIENT, attributes) as span:
+            yield lambda reply: span.set_attributes(_reply_attributes(reply))
+
+    async def flush(self) -> None:
+        """Send what is waiting, as far as there is time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_FLUSH_SECONDS):
+                await asyncio.gather(
+                    asyncio.to_thread(self._tracers.force_flush), asyncio.to_thread(self._meters.force_flush)
+                )
+
+    @contextmanager
+    def _span(self, name: str, kind: SpanKind, attributes: Attributes, parent: Context | None = None) -> Iterator[Span]:
+        """Not with the SDK's own record of exceptions: their texts may hold what was asked."""
+        with self._tracer.start_as_current_span(
+            name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield span
+            except BaseException as exc:
+                _mark_failed(span, _kind_of(exc))
+                raise
+
+
+def _mark_failed(span: Span, kind: str, message: str | None = None) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR, message)
+
+
+def _kind_of(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    status = error.status if isinstance(error, GatewayError) else None
+    return str(status) if status else type(error).__name__
+
+
+def _reply_attributes(reply: ModelReply) -> Attributes:
+    attributes: Attributes = {"gen_ai.response.finish_reasons": (reply.incomplete_reason or "stop",)}
+    if reply.model:
+        attributes["gen_ai.response.model"] = reply.model
+    if reply.response_id:
+        attributes["gen_ai.response.id"] = reply.response_id
+    if reply.usage:
+        attributes["gen_ai.usage.input_tokens"] = reply.usage.input_tokens
+        attributes["gen_ai.usage.output_tokens"] = reply.usage.output_tokens
+    return attributes
+
+
+def _address(base_url: str) -> Attributes:
+    parts = urlsplit(base_url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return {"server.address": parts.hostname or ""} | ({"server.port": port} if port else {})

@@ -1,0 +1,405 @@
+// The desk in a real browser, as a person uses it: the real command on a real store with requests that really wait.
+
+import assert from "node:assert/strict";
+import { createServer, request as send } from "node:http";
+import { after, before, test } from "node:test";
+
+import { assertClean, aWindow, card, launch, opened, says, seated, textOf, within } from "./opening.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const HOSTILE = [
+  '<img src=x onerror="alert(1)">',
+  "</script><script>alert(2)</script>",
+  "javascript:alert(3)",
+  "invoice\u202efdp.exe",
+  "a\u200bb\u0000c\u001b[31m",
+  "{{constructor.constructor('alert(4)')()}}",
+].join(" ");
+
+async function decided(page, approvalId) {
+  await page.waitForSelector(`${card(approvalId)}.decided`);
+}
+
+/** What a request without a browser is answered: no page can send these headers. */
+function answered(url, headers, body) {
+  return within(
+    new Promise((resolve, reject) => {
+      const asked = send(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
+        response.resume();
+        response.on("end", () => resolve(response.statusCode));
+      });
+      asked.on("error", reject);
+      asked.end(body);
+    }),
+    "an answer",
+  );
+}
+
+async function cookieOf(page) {
+  const [cookie] = await page.browserContext().cookies();
+  return cookie;
+}
+
+test("the link opens the desk once, and leaves no secret in the address", async (trial) => {
+  const desk = await opened(trial);
+  const first = await aWindow(trial);
+  await first.page.goto(desk.link);
+  await first.page.waitForSelector(".connection.live");
+  assert.ok(!first.page.url().includes("secret"));
+  const cookie = await cookieOf(first.page);
+  assert.deepEqual([cookie.httpOnly, cookie.sameSite], [true, "Strict"]);
+  assert.equal(new URL(first.page.url()).pathname, cookie.path);
+  const second = await aWindow(trial);
+  assert.equal((await second.page.goto(desk.link)).status(), 403);
+  assert.match(await textOf(second.page, "body"), /has been used/);
+  assert.equal((await second.page.goto(first.page.url())).status(), 403);
+  await first.page.reload();
+  await first.page.waitForSelector(".connection.live");
+  await assertClean({ ...first, link: desk.link });
+});
+
+test("a link that is followed from another page opens the desk, too", async (trial) => {
+  const desk = await opened(trial);
+  const { page } = await aWindow(trial);
+  await page.goto(`data:text/html,<a href="${desk.link}">the desk</a>`);
+  await page.click("a");
+  await page.waitForSelector(".connection.live");
+});
+
+test("another name, another origin and a change without the page's token are refused", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const { approval_id } = await worker("ask", {});
+  const cookie = await cookieOf(page);
+  const url = page.url();
+  const { host, origin } = new URL(url);
+  const token = await page.$eval("meta[name=page-token]", (meta) => meta.content);
+  const known = { Host: host, Cookie: `${cookie.name}=${cookie.value}` };
+  const change = { ...known, Origin: origin, "X-Page-Token": token, "Content-Type": "application/json" };
+  const body = JSON.stringify({ decisions: [{ approval_id, decision: "approve" }] });
+  assert.equal(await answered(`${url}waiting`, known), 200);
+  assert.equal(await answered(`${url}waiting`, { ...known, Host: "desk.example" }), 403);
+  assert.equal(await answered(`${url}waiting`, { ...known, Origin: "http://desk.example" }), 403);
+  assert.equal(await answered(`${url}waiting`, { Host: host }), 403);
+  assert.equal(await answered(`${url}decisions`, { ...change, Origin: "http://desk.example" }, body), 403);
+  assert.equal(await answered(`${url}decisions`, { ...change, "X-Page-Token": "" }, body), 403);
+  assert.equal((await worker("get", approval_id)).status, "pending");
+  assert.equal(await answered(`${url}decisions`, change, body), 200);
+  assert.equal((await worker("get", approval_id)).status, "approved");
+});
+
+test("a page elsewhere can neither read the desk, nor change it, nor frame it", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const { approval_id } = await worker("ask", {});
+  // Another port of this machine is the same site for cookies, and the path of the desk is given away here.
+  const elsewhere = await served(trial, `<!doctype html><iframe src="${page.url()}"></iframe>`);
+  const other = await page.browserContext().newPage();
+  const refused = [];
+  other.on("response", (response) => response.url().startsWith(page.url()) && refused.push(response.status()));
+  await other.goto(elsewhere);
+  assert.deepEqual(refused, [403]);
+  const body = JSON.stringify({ decisions: [{ approval_id, decision: "approve" }] });
+  const outcomes = await other.evaluate(steal, page.url(), body);
+  assert.deepEqual(outcomes, ["failed", "failed", "failed"]);
+  assert.deepEqual(refused.filter((status) => status !== 403), []);
+  assert.equal((await worker("get", approval_id)).status, "pending");
+});
+
+/** What a page can try; runs in the page. */
+async function steal(target, body) {
+  const tried = (path, options) =>
+    fetch(`${target}${path}`, { credentials: "include", ...options }).then((response) => response.type, () => "failed");
+  return [
+    await tried("waiting"),
+    await tried("decisions", { method: "POST", body, headers: { "Content-Type": "application/json", "X-Page-Token": "" } }),
+    await tried("decisions", { method: "POST", body, mode: "no-cors" }),
+  ];
+}
+
+async function served(trial, html) {
+  const server = createServer((_, response) => response.setHeader("Content-Type", "text/html").end(html));
+  trial.after(() => server.close());
+  await within(new Promise((resolve) => server.listen(0, "127.0.0.1", resolve)), "another server");
+  return `http://127.0.0.1:${server.address().port}/`;
+}
+
+test("requests appear as they come in, with who asks, what will run and why", async (trial) => {
+  const desk = await seated(trial);
+  const { page, worker } = desk;
+  await says(page, "#nothing", "Nothing waits");
+  const { run_id, approval_ids } = await worker("run", {
+    agent: "Release clerk",
+    calls: [{ tool: "write_file", arguments: { path: "a.md", text: "hello" } }],
+  });
+  await says(page, card(approval_ids[0]), "Release clerk");
+  const shown = await textOf(page, card(approval_ids[0]));
+  for (const words of [run_id, "write_file", "risk 3 needs a human", '"path": "a.md"', "Write a text into a file."]) {
+    assert.ok(shown.includes(words), words);
+  }
+  await says(page, "#count", "1");
+  await says(page, "#announcement", "write_file");
+  assert.match(await page.title(), /^\(1\)/);
+  await assertClean(desk);
+});
+
+test("an approved run goes on with the token that the page shows", async (trial) => {
+  const desk = await seated(trial);
+  const { page, worker } = desk;
+  const calls = [{ tool: "pay", arguments: { amount: 5, to: "Ann" } }];
+  const { run_id, approval_ids } = await worker("run", { agent: "Clerk", calls });
+  const [id] = approval_ids;
+  await page.waitForSelector(`${card(id)} button.approve`);
+  await page.type(`${card(id)} .deciding input`, "fine <b>by</b> me");
+  await page.click(`${card(id)} button.approve`);
+  await decided(page, id);
+  const token = await textOf(page, `${card(id)} .token`);
+  assert.equal((await worker("get", id)).comment, "fine <b>by</b> me");
+  assert.deepEqual((await worker("resume", { run_id, token })).results, ["paid 5 to Ann"]);
+  await page.click("nav a[href='#log']");
+  await says(page, "#records", "fine <b>by</b> me");
+  await assertClean(desk);
+});
+
+test("a denied request is denied, with the comment", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const { approval_id } = await worker("ask", {});
+  await page.waitForSelector(`${card(approval_id)} button.deny`);
+  await page.type(`${card(approval_id)} .deciding input`, "not today");
+  await page.click(`${card(approval_id)} button.deny`);
+  await decided(page, approval_id);
+  assert.match(await textOf(page, card(approval_id)), /Denied/);
+  const { status, comment } = await worker("get", approval_id);
+  assert.deepEqual([status, comment], ["denied", "not today"]);
+});
+
+test("several are decided at once", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const ids = [];
+  for (const path of ["a", "b", "c"]) ids.push((await worker("ask", { arguments: { path } })).approval_id);
+  for (const id of ids) await page.waitForSelector(`${card(id)} button.approve`);
+  for (const id of ids.slice(0, 2)) await page.click(`${card(id)} input[type=checkbox]`);
+  await says(page, "#chosen", "2 selected");
+  await page.type("#several-comment", "both");
+  await page.click("#approve-chosen");
+  for (const id of ids.slice(0, 2)) await decided(page, id);
+  const found = await Promise.all([worker("get", ids[0])]);
+  assert.deepEqual([found[0].status, found[0].comment], ["approved", "both"]);
+  assert.equal((await worker("get", ids[2])).status, "pending");
+  await says(page, "#count", "1");
+});
+
+test("what is decided elsewhere stays in its place and cannot be decided again", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const one = (await worker("ask", {})).approval_id;
+  const two = (await worker("ask", {})).approval_id;
+  await page.waitForSelector(`${card(two)} button.approve`);
+  const top = () => page.$eval(card(two), (place) => place.getBoundingClientRect().top > 0);
+  assert.ok(await top());
+  await worker("decide", { approval_id: one, decision: "deny" });
+  await says(page, card(one), "Decided elsewhere");
+  assert.equal(await page.$(`${card(one)} button.approve`), null);
+  await page.click(`${card(one)} button`);
+  assert.equal(await page.$(card(one)), null);
+});
+
+test("hostile arguments are shown, and nothing of them is rendered", async (trial) => {
+  const desk = await seated(trial);
+  const { page, worker } = desk;
+  const { approval_id } = await worker("ask", {
+    arguments: { [HOSTILE]: [HOSTILE] },
+    name: HOSTILE,
+    reason: HOSTILE,
+    prompt: HOSTILE,
+    description: HOSTILE,
+    definition_change: `description: ${JSON.stringify(HOSTILE)} is now "x"\n${HOSTILE}`,
+  });
+  await page.waitForSelector(`${card(approval_id)} button.approve`);
+  const shown = await textOf(page, card(approval_id));
+  for (const words of ["<img src=x onerror=", "</script><script>alert(2)</script>", "\\u202efdp.exe", "\\u200bb", "\\u001b[31m"]) {
+    assert.ok(shown.includes(words), words);
+  }
+  assert.ok(!/[\u202e\u200b\u0000\u001b]/.test(shown));
+  const elements = await page.$eval(card(approval_id), (place) => place.querySelectorAll("img, script, iframe, b, a").length);
+  assert.equal(elements, 0);
+  await page.click("nav a[href='#log']");
+  await says(page, "#records", "<img src=x onerror=");
+  await assertClean(desk);
+});
+
+test("long arguments are shown whole", async (trial) => {
+  const { page, worker } = await seated(trial, { width: 320, height: 700 });
+  const text = `${"x".repeat(100_000)}the end`;
+  const { approval_id } = await worker("ask", { arguments: { text } });
+  await page.waitForSelector(`${card(approval_id)} button.approve`);
+  const shown = JSON.parse(await textOf(page, `${card(approval_id)} pre`));
+  assert.equal(shown.text, text);
+  await says(page, `${card(approval_id)} .size`, "100");
+  const height = await page.$eval(card(approval_id), (place) => place.getBoundingClientRect().height);
+  assert.ok(height < 1200, `the card is ${height} high`);
+});
+
+test("a changed definition is shown as a diff", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const definition_change = 'description: "Read." is now "Write."\ninputSchema.x: {"a": 1} is gone\nan odd line';
+  const { approval_id } = await worker("ask", { definition_change });
+  await page.waitForSelector(`${card(approval_id)} .change`);
+  const sides = (name) => page.$$eval(`${card(approval_id)} .${name}`, (found) => found.map((one) => one.textContent));
+  assert.deepEqual(await sides("was"), ['− "Read."', '− {"a": 1}']);
+  assert.deepEqual(await sides("is"), ['+ "Write."']);
+  assert.match(await textOf(page, `${card(approval_id)} .change`), /an odd line/);
+});
+
+test("an approval can hold from now on, and be revoked", async (trial) => {
+  const desk = await seated(trial);
+  const { page, worker } = desk;
+  const { approval_id } = await worker("ask", {});
+  await page.waitForSelector(`${card(approval_id)} summary`);
+  await page.click(`${card(approval_id)} summary`);
+  await page.select(`${card(approval_id)} select`, "2");
+  await page.click(`${card(approval_id)} .more input[type=checkbox]`);
+  await page.click(`${card(approval_id)} button.approve`);
+  await decided(page, approval_id);
+  await page.click("nav a[href='#standing']");
+  await says(page, "#standing-list", "with exactly the arguments");
+  await page.click("#standing-list button");
+  await page.waitForFunction(() => document.querySelectorAll("#standing-list li").length === 0);
+  await page.click("nav a[href='#log']");
+  await says(page, "#records", "standing_ended");
+  await assertClean(desk);
+});
+
+test("the log says whether it is intact", async (trial) => {
+  const { page, worker } = await seated(trial);
+  await worker("ask", {});
+  await worker("ask", {});
+  await page.click("nav a[href='#log']");
+  await page.waitForSelector(".verification.intact");
+  await worker("spoil", 1);
+  await page.click("#verify");
+  await page.waitForSelector(".verification.broken");
+  await says(page, "#verification", "record 1 was changed");
+});
+
+test("everything can be done with the keyboard", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const { approval_id } = await worker("ask", {});
+  await page.waitForSelector(`${card(approval_id)} button.approve`);
+  const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.tagName);
+  const tabTo = async (wanted) => {
+    for (let presses = 0; presses < 20; presses += 1) {
+      await page.keyboard.press("Tab");
+      if ((await focused()) === wanted) return;
+    }
+    assert.fail(`${wanted} cannot be reached`);
+  };
+  await tabTo("Skip to the requests");
+  await page.keyboard.press("Enter");
+  await tabTo("INPUT");
+  await tabTo("Approve");
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(outline, "solid");
+  await page.keyboard.press("Enter");
+  await decided(page, approval_id);
+  assert.equal((await worker("get", approval_id)).status, "approved");
+  assert.ok(await page.$eval(card(approval_id), (place) => place === document.activeElement));
+  await tabTo("Remove from this list");
+  await page.keyboard.press("Space");
+  await page.waitForFunction((where) => !document.querySelector(where), {}, card(approval_id));
+  await page.keyboard.down("Shift");
+  await page.keyboard.press("Tab");
+  await page.keyboard.up("Shift");
+  assert.equal(await focused(), "Log");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".verification.intact");
+});
+
+for (const [width, language] of [[320, "en"], [320, "ja"], [1200, "en"]]) {
+  test(`a window of ${width} pixels needs no scrolling sideways (${language})`, async (trial) => {
+    const { page, worker } = await seated(trial, { width, height: 700, language });
+    const wide = "x".repeat(300);
+    const { approval_id } = await worker("ask", {
+      arguments: { [wide]: wide }, name: wide, reason: wide, definition_change: `${wide}: "a" is now "b"`,
+    });
+    const other = (await worker("ask", {})).approval_id;
+    await page.waitForSelector(`${card(approval_id)} summary`);
+    await page.click(`${card(approval_id)} summary`);
+    const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+    assert.equal(await isWide(), false);
+    await page.waitForSelector(`${card(other)} button.approve`);
+    await page.select(`${card(approval_id)} select`, "4");
+    await page.click(`${card(approval_id)} button.approve`);
+    await decided(page, approval_id);
+    assert.equal(await isWide(), false);
+    for (const part of ["standing", "log"]) {
+      await page.click(`nav a[href='#${part}']`);
+      await page.waitForFunction((name) => document.getElementById(name).textContent.includes("xxx"), {}, part);
+      assert.equal(await isWide(), false, part);
+    }
+  });
+}
+
+for (const scheme of ["light", "dark"]) {
+  test(`every text has a contrast of 4.5 or more (${scheme})`, async (trial) => {
+    const { page, worker } = await seated(trial, { scheme });
+    const definition_change = 'description: "Read." is now "Write."';
+    const asked = [];
+    for (const risk_level of [3, 4]) asked.push((await worker("ask", { definition_change, risk_level })).approval_id);
+    for (const id of asked) await page.waitForSelector(`${card(id)} button.approve`);
+    assert.deepEqual(await page.evaluate(tooFaint), []);
+    await page.click(`${card(asked[0])} summary`);
+    await page.select(`${card(asked[0])} select`, "1");
+    await page.click(`${card(asked[0])} button.approve`);
+    await decided(page, asked[0]);
+    assert.deepEqual(await page.evaluate(tooFaint), []);
+    for (const [part, there] of [["standing", "#standing-list li"], ["log", ".verification.intact"]]) {
+      await page.click(`nav a[href='#${part}']`);
+      await page.waitForSelector(there);
+      assert.deepEqual(await page.evaluate(tooFaint), [], part);
+    }
+  });
+}
+
+/** Texts that can be seen and do not stand out from their ground as WCAG wants; runs in the page. */
+function tooFaint() {
+  const channels = (color) => color.match(/[\d.]+/g).map(Number);
+  const light = ([red, green, blue]) => {
+    const [r, g, b] = [red, green, blue].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const groundOf = (place) => {
+    for (let at = place; at; at = at.parentElement) {
+      const found = channels(getComputedStyle(at).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const place = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !place.checkVisibility() || place.closest(".unseen, .skip, option, noscript")) continue;
+    const [one, other] = [light(channels(getComputedStyle(place).color)), light(groundOf(place))];
+    const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (contrast < 4.5) found.push(`${contrast.toFixed(2)} ${walker.currentNode.data.trim().slice(0, 40)}`);
+  }
+  return found;
+}
+
+test("the page speaks Japanese to those who do", async (trial) => {
+  const { page, worker } = await seated(trial, { language: "ja" });
+  const { approval_id } = await worker("ask", { reason: "書き込みがあるため" });
+  await says(page, card(approval_id), "書き込みがあるため");
+  assert.equal(await page.$eval("html", (html) => html.lang), "ja");
+  assert.match(await textOf(page, card(approval_id)), /承認/);
+});
+
+test("a desk that is closed says so, and a store that fails, too", async (trial) => {
+  const { page, desk } = await seated(trial);
+  desk.kill("SIGINT");
+  await page.waitForSelector(".connection.lost");
+  await says(page, "#connection", "No connection");
+  const code = await within(new Promise((resolve) => (desk.exitCode === null ? desk.on("exit", resolve) : resolve(desk.exitCode))), "the end");
+  assert.equal(code, 130);
+});

@@ -1,0 +1,109 @@
+"""A worker that asks, as the trials in the browser tell it to: one line of JSON in, one line of JSON out.
+
+{"run": {"agent": NAME, "calls": [{"tool": NAME, "arguments": {...}}, ...]}}   a real run of an agent that pauses
+{"ask": {"arguments": {...}, ...}}                                            a request as `Asker.ask` makes it
+{"resume": {"run_id": ID, "token": TOKEN}}                                    carries the run on
+{"decide": {"approval_id": ID, "decision": "approve" | "deny"}}               somebody else, at a terminal
+{"get": ID}                                                                   an approval as it is stored
+{"spoil": SEQUENCE}                                                           changes a record behind the log's back
+"""
+
+import asyncio
+import json
+import sqlite3
+import sys
+from functools import cached_property
+from typing import Any
+
+from openai_responses_mcp.agents.composition import open_stores
+from tests.agents.desk.asking import Asker
+
+
+class Agents:
+    """Only for trials that need a run: the SDK takes seconds to load."""
+
+    def __init__(self, url: str) -> None:
+        from openai_responses_mcp.agents import Agent, create_runner, tool
+        from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+        from tests.agents.fakes import FakeJudge
+
+        def write_file(path: str, text: str) -> str:
+            """Write a text into a file."""
+            return f"wrote {len(text)} characters to {path}"
+
+        def pay(amount: int, to: str) -> str:
+            """Pay somebody."""
+            return f"paid {amount} to {to}"
+
+        self._agent, self._call, self._model = Agent, ScriptedCall, ScriptedModel
+        self._tools: list[Any] = [tool(risk_level=3)(write_file), tool(risk_level=4)(pay)]
+        self._runner = create_runner(safety_agent=FakeJudge(), store=url)
+
+    async def run(self, agent: str, calls: list[dict[str, Any]]) -> Any:
+        turn = [self._call(call["tool"], call["arguments"]) for call in calls]
+        result = await self._runner.run(
+            self._agent(name=agent, model=self._model(turn, "done"), tools=self._tools), "go"
+        )
+        return {"run_id": result.run_id, "approval_ids": [one.approval_id for one in result.interruptions]}
+
+    async def resume(self, run_id: str, token: str) -> Any:
+        again = self._agent(name="Clerk", model=self._model("done"), tools=self._tools)
+        result = await self._runner.resume_run(run_id, token, agent=again)
+        return {"output": result.output_text, "results": [str(one.output) for one in result.tool_calls]}
+
+
+class Worker:
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._url = f"sqlite:///{file}"
+        self._stores = open_stores(self._url)
+        self._asker = Asker(self._stores, run_id="run_asked")
+
+    @cached_property
+    def _agents(self) -> Agents:
+        return Agents(self._url)
+
+    async def open(self) -> None:
+        """From here on there is a store."""
+        await self._stores.approvals.latest_moment("")
+
+    async def run(self, **told: Any) -> Any:
+        return await self._agents.run(**told)
+
+    async def resume(self, **told: Any) -> Any:
+        return await self._agents.resume(**told)
+
+    async def ask(self, **told: Any) -> Any:
+        return {"approval_id": (await self._asker.ask(told.pop("arguments", None), **told)).approval_id}
+
+    async def decide(self, approval_id: str, decision: Any) -> Any:
+        await self._asker.controller.submit_decision(approval_id, decision)
+        return {}
+
+    async def get(self, approval_id: str) -> Any:
+        request = (await self._asker.controller.get(approval_id)).request
+        return {"status": request.status, "comment": request.comment, "arguments": dict(request.arguments)}
+
+    async def spoil(self, sequence: int) -> Any:
+        with sqlite3.connect(self._file) as connection:
+            connection.execute("UPDATE agents_log SET reason = 'nothing happened' WHERE sequence = ?", (sequence,))
+        return {}
+
+
+async def main(file: str) -> None:
+    worker = Worker(file)
+    await worker.open()
+    sys.stdout.write("{}\n")
+    sys.stdout.flush()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        ((verb, told),) = json.loads(line).items()
+        try:
+            done = await getattr(worker, verb)(**told) if isinstance(told, dict) else await getattr(worker, verb)(told)
+        except Exception as exc:
+            done = {"failed": repr(exc)}
+        sys.stdout.write(f"{json.dumps(done)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

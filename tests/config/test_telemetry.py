@@ -1,0 +1,54 @@
+import pytest
+
+from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
+
+ADDRESS = "http://127.0.0.1:4318"
+
+
+@pytest.mark.parametrize(
+    ("environ", "traces", "metrics"),
+    [
+        ({}, (), ()),
+        ({"OTEL_SERVICE_NAME": "mine", "OTEL_EXPORTER_OTLP_HEADERS": "a=b"}, (), ()),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS}, ("otlp",), ("otlp",)),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ADDRESS}, ("otlp",), ()),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": ADDRESS}, (), ("otlp",)),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": " "}, (), ()),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, ("otlp",), ()),
+        ({"OTEL_METRICS_EXPORTER": "console"}, (), ("console",)),
+        ({"OTEL_TRACES_EXPORTER": " OTLP , console "}, ("otlp", "console"), ()),
+        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS}, (), ("otlp",)),
+        ({"OTEL_SDK_DISABLED": "True", "OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS}, (), ()),
+        ({"OTEL_SDK_DISABLED": "false", "OTEL_TRACES_EXPORTER": "console"}, ("console",), ()),
+    ],
+    ids=str,
+)
+def test_only_variables_about_exporters_turn_it_on(
+    environ: dict[str, str], traces: tuple[str, ...], metrics: tuple[str, ...]
+) -> None:
+    choice = telemetry_chosen(environ)
+    assert choice == TelemetryChoice(traces, metrics)
+
+
+def test_an_unknown_exporter_is_warned_of_and_left_out() -> None:
+    choice = telemetry_chosen({"OTEL_TRACES_EXPORTER": "zipkin,console"})
+    assert choice.traces == ("console",)
+    assert choice.warnings == ("OTEL_TRACES_EXPORTER: zipkin is not known here; use otlp, console or none",)
+
+
+def test_another_protocol_is_warned_of_once() -> None:
+    choice = telemetry_chosen({"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+    assert choice.traces == choice.metrics == ("otlp",)
+    (warning,) = choice.warnings
+    assert warning.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not spoken here, only http/protobuf")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": ADDRESS, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"},
+        {"OTEL_TRACES_EXPORTER": "console", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+    ],
+)
+def test_a_protocol_that_fits_or_does_not_matter_is_not_warned_of(environ: dict[str, str]) -> None:
+    assert telemetry_chosen(environ).warnings == ()

@@ -1,0 +1,147 @@
+"""The recording on top of README and site: real commands with `--rehearse`, and what they really print.
+
+Two files come of it: an asciicast for players, and a picture that moves by itself. Dates are replaced, so that the same
+program gives the same files. The speed is made up: nobody wants to watch an import.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+CAST, PICTURE = "recording.cast", "recording.svg"
+COMMANDS = (
+    'openai-responses-mcp --ask "What is the latest version of Python?" --rehearse',
+    'openai-responses-mcp --ask "東京の今日の天気は?" --rehearse',
+)
+COLUMNS = 96
+LONGEST_SECONDS = 30.0
+_PROMPT = "$ "
+_DAY = "2026-11-16"
+_DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+_SECONDS_A_LETTER, _SECONDS_OF_THOUGHT, _SECONDS_A_LINE, _SECONDS_TO_READ = 0.04, 0.8, 0.12, 2.5
+
+
+class Event(NamedTuple):
+    seconds: float
+    text: str
+
+
+def answers() -> list[str]:
+    """What the commands print today."""
+    return [_printed(command) for command in COMMANDS]
+
+
+def transcript(printed: Sequence[str]) -> str:
+    return "".join(f"{_PROMPT}{command}\n{text}" for command, text in zip(COMMANDS, printed, strict=True))
+
+
+def cast(printed: Sequence[str]) -> str:
+    head = {"version": 2, "width": COLUMNS, "height": len(_lines(printed)) + 1, "title": "openai-responses-mcp --ask"}
+    rows = [[round(event.seconds, 2), "o", event.text.replace("\n", "\r\n")] for event in _events(printed)]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [head, *rows])
+
+
+def transcript_of_cast(text: str) -> str:
+    rows = [json.loads(line) for line in text.splitlines()[1:]]
+    return "".join(row[2] for row in rows).replace("\r\n", "\n")
+
+
+def _printed(command: str) -> str:
+    """Into a pipe and without a key or a file of one's own: the same for everybody."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL_", "SEARCH_"))}
+    environ = {**kept, "HOME": os.devnull, "XDG_CONFIG_HOME": os.devnull, "PYTHONIOENCODING": "utf-8"}
+    program = [sys.executable, "-m", "openai_responses_mcp", *shlex.split(command)[1:]]
+    done = subprocess.run(
+        program, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_SECONDS, check=True
+    )
+    return _DATE.sub(_DAY, done.stdout.decode())
+
+
+def _events(printed: Sequence[str]) -> Iterator[Event]:
+    now = 0.5
+    for command, text in zip(COMMANDS, printed, strict=True):
+        yield Event(now, _PROMPT)
+        for letter in command:
+            now += _SECONDS_A_LETTER
+            yield Event(now, letter)
+        now += _SECONDS_A_LETTER
+        yield Event(now, "\n")
+        now += _SECONDS_OF_THOUGHT
+        for line in text.splitlines(keepends=True):
+            now += _SECONDS_A_LINE
+            yield Event(now, line)
+        now += _SECONDS_TO_READ
+
+
+# The picture: one line of text after the other becomes visible, then it starts again.
+
+_LINE_HEIGHT, _LETTER_WIDTH, _MARGIN = 20, 8.4, 16
+_STYLE = """\
+    text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; }}
+    .typed {{ fill: #9ecbff; }}
+    @media (prefers-reduced-motion: no-preference) {{ text {{ animation: {total}s step-end infinite; }} }}
+"""
+
+
+class Line(NamedTuple):
+    seconds: float
+    text: str
+    is_typed: bool
+
+
+def picture(printed: Sequence[str]) -> str:
+    lines = _lines(printed)
+    total = round(lines[-1].seconds + 2 * _SECONDS_TO_READ, 1)
+    width = round(COLUMNS * _LETTER_WIDTH) + 2 * _MARGIN
+    height = len(lines) * _LINE_HEIGHT + 2 * _MARGIN
+    frames = "".join(_frame(number, line, total) for number, line in enumerate(lines))
+    texts = "".join(_text(number, line) for number, line in enumerate(lines))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">\n'
+        f"  <title>{escape(COMMANDS[0])}</title>\n  <style>\n{_STYLE.format(total=total)}{frames}  </style>\n"
+        f'  <rect width="100%" height="100%" rx="8" fill="#1b1f27"/>\n{texts}</svg>\n'
+    )
+
+
+def _lines(printed: Sequence[str]) -> list[Line]:
+    """As a terminal of this width shows them, each with the moment of its appearance."""
+    lines: list[Line] = []
+    shown, began = "", None
+    for event in _events(printed):
+        began = event.seconds if began is None else began
+        shown += event.text
+        if shown.endswith("\n"):
+            is_typed = shown.startswith(_PROMPT)
+            moment = began if is_typed else event.seconds
+            lines += [Line(moment, row, is_typed) for row in _wrapped(shown.rstrip("\n"))]
+            shown, began = "", None
+    return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    rows, row, used = [], "", 0
+    for letter in text:
+        width = 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if used + width > COLUMNS:
+            rows.append(row)
+            row, used = "", 0
+        row, used = row + letter, used + width
+    return [*rows, row]
+
+
+def _frame(number: int, line: Line, total: float) -> str:
+    share = round(100 * line.seconds / total, 2)
+    return f"    @keyframes l{number} {{ 0% {{ opacity: 0; }} {share}% {{ opacity: 1; }} }}\n"
+
+
+def _text(number: int, line: Line) -> str:
+    kind = ' class="typed"' if line.is_typed else ""
+    place = f'x="{_MARGIN}" y="{_MARGIN + number * _LINE_HEIGHT + 14}"'
+    return f'  <text {place}{kind} style="animation-name: l{number}">{escape(line.text, quote=False)}</text>\n'

@@ -1,0 +1,100 @@
+"""Every link of README and pages leads somewhere, and every page can be found: without a network."""
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.docs.markdown import anchors, headings, links, slug
+from tests.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
+
+ALL = [README, *pages()]
+OUTSIDE = re.compile(r"https?://|mailto:")
+
+
+def by_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def target_of(page: Path, link: str) -> Path | None:
+    """The file that a link leads to; None when it leaves the repository."""
+    address = link.partition("#")[0]
+    for beginning in (IN_REPOSITORY, RAW):
+        if address.startswith(beginning):
+            return ROOT / address.removeprefix(beginning)
+    if OUTSIDE.match(link):
+        return None
+    return (page.parent / address).resolve() if address else page
+
+
+def anchors_on_the_site(text: str) -> set[str]:
+    """As Python-Markdown spells them, which the site is made with."""
+    return {_site_slug(heading.title) for heading in headings(text)}
+
+
+def _site_slug(title: str) -> str:
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+@pytest.mark.parametrize("page", ALL, ids=by_name)
+def test_a_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> None:
+    for link in links(read(page)):
+        target, fragment = target_of(page, link), link.partition("#")[2]
+        if target is None:
+            continue
+        assert target.exists(), f"{link} leads nowhere"
+        if fragment:
+            assert fragment in anchors(read(target)), f"{link}: no such heading"
+            assert page == README or fragment in anchors_on_the_site(read(target)), (
+                f"{link}: no such heading on the site"
+            )
+
+
+@pytest.mark.parametrize("page", pages(), ids=by_name)
+def test_a_page_links_relatively_within_docs_and_absolutely_to_the_rest(page: Path) -> None:
+    for link in links(read(page)):
+        target = target_of(page, link)
+        if not OUTSIDE.match(link):
+            assert target is not None
+            assert target.is_relative_to(DOCS), (
+                f"{link} leaves docs, where the site cannot follow: begin it with {IN_REPOSITORY}"
+            )
+            assert target.is_file(), f"{link} is no file, and the site shows no folders"
+
+
+def test_the_readme_works_where_nothing_is_beside_it() -> None:
+    assert [link for link in links(read(README)) if not OUTSIDE.match(link)] == []
+
+
+def test_links_into_the_repository_name_the_one_of_the_package() -> None:
+    assert f'Repository = "{REPOSITORY}"' in read(ROOT / "pyproject.toml")
+    strangers = [link for page in ALL for link in links(read(page)) if "/openai-responses-mcp/blob/" in link]
+    assert [link for link in strangers if not link.startswith(IN_REPOSITORY)] == []
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    shown = [entry.path for entry in navigation()]
+    assert sorted(shown) == [page.relative_to(DOCS).as_posix() for page in pages()], "add the page to .mkdocs.yml"
+
+
+def test_every_page_can_be_reached_from_the_first_one() -> None:
+    found, waiting = set[Path](), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        found.add(page)
+        nearby = (target_of(page, link) for link in links(read(page)))
+        waiting += {one for one in nearby if one and one.suffix == ".md" and one.is_relative_to(DOCS)} - found
+    assert set(DOCS.rglob("*.md")) - found == set()
+
+
+def test_every_page_begins_with_its_title() -> None:
+    assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))][:1] != [1]] == []
+    assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))].count(1) != 1] == []
+
+
+def test_anchors_are_those_of_the_hosts() -> None:
+    page = "# A `b.c`, d\n## Twice\n## Twice\n```\n# none\n```\n"
+    assert anchors(page) == {"a-bc-d", "twice", "twice-1"}
+    assert slug("使い方") == "使い方"

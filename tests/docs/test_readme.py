@@ -1,0 +1,72 @@
+"""README for those who come first: what they need stands on top. The Japanese page says the same."""
+
+import json
+import re
+
+import pytest
+
+from tests.docs.markdown import Block, blocks, code_spans, headings, links, tables
+from tests.docs.site import DOCS, README, REPOSITORY, ROOT, read
+
+TWIN = DOCS / "README.ja.md"
+ENGLISH, JAPANESE = read(README), read(TWIN)
+COMMENT = re.compile(r"\s+# .*$", re.MULTILINE)
+LONGEST_WAY_TO_MAKE = 60
+
+
+@pytest.mark.parametrize("command", ["make smoke", "make test"])
+def test_both_make_commands_stand_within_the_first_screens(command: str) -> None:
+    beginning = ENGLISH.splitlines()[:LONGEST_WAY_TO_MAKE]
+    assert any(line.startswith(command) for line in beginning)
+
+
+def test_users_come_before_contributors() -> None:
+    assert ENGLISH.index("pip install") < ENGLISH.index("claude mcp add") < ENGLISH.index("make smoke")
+
+
+def test_the_registry_finds_the_name_of_the_server() -> None:
+    owner, name = REPOSITORY.split("/")[-2:]
+    assert re.findall(r"mcp-name: (\S+)", ENGLISH) == [f"io.github.{owner}/{name}"]
+    assert json.loads(read(ROOT / "config" / "dist" / "server.json"))["name"] == f"io.github.{owner}/{name}"
+
+
+def test_until_the_first_release_it_is_installed_from_the_repository() -> None:
+    assert f'pip install "git+{REPOSITORY}"' in ENGLISH
+
+
+# The twin
+
+
+def commands(block: Block) -> str:
+    """A block without what is said to the reader."""
+    return COMMENT.sub("", block.text) if block.language == "sh" else block.text
+
+
+def test_the_twin_has_the_same_headings() -> None:
+    assert [one.level for one in headings(JAPANESE)] == [one.level for one in headings(ENGLISH)]
+
+
+def test_the_twin_has_the_same_commands() -> None:
+    assert [(one.language, commands(one)) for one in blocks(JAPANESE)] == [
+        (one.language, commands(one)) for one in blocks(ENGLISH)
+    ]
+
+
+def test_the_twin_has_the_same_tables() -> None:
+    assert [[len(row) for row in table] for table in tables(JAPANESE)] == [
+        [len(row) for row in table] for table in tables(ENGLISH)
+    ]
+
+
+def test_the_tables_of_the_twin_speak_of_the_same_things() -> None:
+    """Names of keys, variables and options stand in code, and code is not translated."""
+    for japanese, english in zip(tables(JAPANESE), tables(ENGLISH), strict=True):
+        for there, here in zip(japanese, english, strict=True):
+            assert sorted(code_spans(" ".join(there))) == sorted(code_spans(" ".join(here)))
+
+
+def test_the_twin_leads_to_the_same_pages() -> None:
+    there = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/").removeprefix("reference/") for link in links(ENGLISH)}
+    here = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/").removeprefix("reference/") for link in links(JAPANESE)}
+    assert here - there == {f"{REPOSITORY}#readme", "recording.svg"}
+    assert there - here == {"README.ja.md", next(link for link in links(ENGLISH) if link.endswith("recording.svg"))}

@@ -1,0 +1,118 @@
+"""What the pages take from the program is what the program says today."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.cli import PROGRAM
+from openai_responses_mcp.config.settings import key_paths
+from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
+from tests.docs import config_tables, llms, recording
+from tests.docs.markdown import code_spans, tables
+from tests.docs.regions import replaced, written
+from tests.docs.site import DOCS, ROOT, read
+from tests.docs.write import references
+
+PACKAGE = ROOT / "src" / "openai_responses_mcp"
+
+
+@pytest.mark.parametrize("path", references())
+def test_a_reference_is_up_to_date(path: str) -> None:
+    assert read(DOCS / path) == references()[path], "run `make references`"
+
+
+def test_the_list_for_models_is_up_to_date() -> None:
+    assert read(DOCS / llms.FILE) == llms.llms_text(), "run `make references`"
+
+
+def test_the_recording_shows_what_the_commands_print_today() -> None:
+    printed = recording.answers()
+    assert recording.transcript_of_cast(read(DOCS / recording.CAST)) == recording.transcript(printed)
+    assert read(DOCS / recording.CAST) == recording.cast(printed), "run `make references`"
+    assert read(DOCS / recording.PICTURE) == recording.picture(printed), "run `make references`"
+
+
+def test_the_recording_says_that_it_is_a_rehearsal() -> None:
+    assert "stand-in" in read(DOCS / recording.PICTURE)
+
+
+@pytest.mark.parametrize("path", [path for path in key_paths() if len(path) > 1], ids=".".join)
+def test_the_example_says_of_every_key_what_it_is_for(path: tuple[str, ...]) -> None:
+    assert f"`{'.'.join(path)}`" in config_tables.table_of(path[0])
+    assert config_tables.meaning_of(path, config_tables.meanings(read(config_tables.EXAMPLE)))
+
+
+def test_a_part_of_a_page_is_replaced_and_nothing_else() -> None:
+    page = "a\n<!-- x:begin, written by make references -->\nold\n<!-- x:end -->\nb\n"
+    assert written(replaced(page, "x", "new\n"), "x") == "new\n"
+    assert replaced(replaced(page, "x", ""), "x", "old\n") == page
+    with pytest.raises(ValueError, match="y:begin"):
+        replaced(page, "y", "")
+
+
+# What is written by hand, held against the program
+
+
+def variables_read_by(path: Path) -> set[str]:
+    """Names in `environ.get("NAME")` and `environ["NAME"]`."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(read(path))):
+        match node:
+            case ast.Call(func=ast.Attribute(value=source, attr="get"), args=[ast.Constant(value=str(name)), *_]):
+                names |= {name} if "environ" in ast.unparse(source) else set()
+            case ast.Subscript(value=source, slice=ast.Constant(value=str(name))):
+                names |= {name} if "environ" in ast.unparse(source) else set()
+    return names
+
+
+def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "agents" not in path.parents]
+    # Where clients keep their files is told on the page about clients.
+    of_clients = PACKAGE / "commands" / "doctor" / "client_setups.py"
+    found = {name for path in files if path != of_clients for name in variables_read_by(path)}
+    assert {"MCP_LINE_MODE", "DEBUG", "APPDATA"} <= found
+    page = set(code_spans(read(DOCS / config_tables.PAGE)))
+    assert found - page - set(code_spans(read(DOCS / "telemetry.md"))) == set()
+    assert {"OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"} <= page
+
+
+def test_messages_are_shown_with_the_name_in_front() -> None:
+    told = re.findall(
+        r"^\S.*(?:must be|unknown key|holds an API key|not valid YAML).*$", read(DOCS / config_tables.PAGE), re.M
+    )
+    assert told
+    assert [line for line in told if not line.startswith(f"{PROGRAM}: ")] == []
+
+
+def test_every_wish_that_the_rehearsal_understands_is_on_its_page() -> None:
+    page = read(DOCS / "reference" / "reproducibility.md")
+    spans = " ".join(code_spans(page))
+    assert [key for key in KEYS if f"{key}=" not in spans] == []
+    assert [outcome for outcome in OUTCOMES if outcome not in spans] == []
+
+
+def packages_of(pyproject: dict[str, Any]) -> set[str]:
+    project = pyproject["project"]
+    lists = [
+        project["dependencies"],
+        *project["optional-dependencies"].values(),
+        *pyproject["dependency-groups"].values(),
+    ]
+    return {re.split(r"[\[<>=]", one)[0] for wanted in lists for one in wanted if isinstance(one, str)}
+
+
+def test_every_package_has_its_reason_on_the_page_about_architecture() -> None:
+    page = read(DOCS / "architecture.md").partition("## Dependencies")[2]
+    packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
+    assert packages - set(code_spans(page)) == set()
+
+
+def test_no_package_is_explained_that_is_not_used() -> None:
+    page = read(DOCS / "architecture.md").partition("## Dependencies")[2]
+    packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
+    explained = {span for table in tables(page) for row in table[1:] for span in code_spans(row[0])}
+    assert explained - packages == set()
