@@ -46,6 +46,9 @@ try {
     await page.click("article:nth-of-type(2) input[type=checkbox]");
     await page.screenshot({ path: path.join(folder, `${name}-decided.png`), fullPage: true });
     await page.click("article:nth-of-type(3) summary");
+    await page.click("article:nth-of-type(3) .more input");
+    await page.screenshot({ path: path.join(folder, `${name}-change.png`), fullPage: true });
+    await page.click("article:nth-of-type(3) .more input");
     await page.select("article:nth-of-type(3) select", "2");
     await page.screenshot({ path: path.join(folder, `${name}-more.png`), fullPage: true });
     await page.click("article:nth-of-type(3) button.approve");
