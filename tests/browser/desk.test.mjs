@@ -221,12 +221,14 @@ test("several are decided at once", async (trial) => {
   for (const id of ids) await page.waitForSelector(`${card(id)} button.approve`);
   for (const id of ids.slice(0, 2)) await page.click(`${card(id)} input[type=checkbox]`);
   await says(page, "#chosen", "2 selected");
+  await page.type(`${card(ids[1])} .deciding input`, "this one");
   await page.type("#several-comment", "both");
   await page.click("#approve-chosen");
   for (const id of ids.slice(0, 2)) await decided(page, id);
-  const found = await Promise.all([worker("get", ids[0])]);
-  assert.deepEqual([found[0].status, found[0].comment], ["approved", "both"]);
-  assert.equal((await worker("get", ids[2])).status, "pending");
+  const found = [];
+  for (const id of ids) found.push(await worker("get", id));
+  assert.deepEqual(found.map((one) => one.status), ["approved", "approved", "pending"]);
+  assert.deepEqual(found.map((one) => one.comment), ["both", "this one", null]);
   await says(page, "#count", "1");
 });
 
