@@ -1,5 +1,6 @@
 """The repository as those find it who do not read the code: its top level, its links, its workflows, its version."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -61,7 +62,9 @@ def test_commands_and_folders_that_a_page_names_are_there(page: Path) -> None:
     assert made - targets == set()
     paths = re.findall(r"`((?:\w+/)+[\w.-]*)`", text)
     homes = (ROOT, page.parent, PACKAGE, PACKAGE / "agents")
-    assert [path for path in paths if path != "dist/" and not any((home / path).exists() for home in homes)] == []
+    assert [
+        path for path in paths if not path.startswith("dist/") and not any((home / path).exists() for home in homes)
+    ] == []
 
 
 def _code(text: str) -> str:
@@ -86,13 +89,12 @@ def test_actions_are_pinned_by_hash_and_say_their_version(workflow: Path) -> Non
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)] == []
 
 
-def test_continuous_integration_runs_what_the_local_script_runs_and_the_validation() -> None:
-    local = re.findall(r"^make (.*)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+def test_continuous_integration_runs_the_local_script_and_the_validation() -> None:
     remote = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
-    run = set(" ".join(re.findall(r"run: make ([a-z ]+)$", remote, re.MULTILINE)).split())
-    run |= {name.strip() for names in re.findall(r"target: \[(.*)\]", remote) for name in names.split(",")}
-    # The validation brings along the clients themselves, which are large.
-    assert {*" ".join(local).split(), "validate"} == run
+    assert "command: [.ci/run, make validate]\n" in remote
+    local = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert {"test", "lint", "smoke", "clients"} <= set(re.findall(r"^make (\w+)$", local, re.MULTILINE))
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
 def test_folders_that_dependabot_looks_into_have_something_to_update() -> None:

@@ -1,11 +1,12 @@
 """README for those who come first: what they need stands on top. The Japanese page says the same."""
 
+import json
 import re
 
 import pytest
 
 from tests.docs.markdown import Block, blocks, code_spans, headings, links, tables
-from tests.docs.site import DOCS, README, REPOSITORY, read
+from tests.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
 TWIN = DOCS / "README.ja.md"
 ENGLISH, JAPANESE = read(README), read(TWIN)
@@ -26,6 +27,7 @@ def test_users_come_before_contributors() -> None:
 def test_the_registry_finds_the_name_of_the_server() -> None:
     owner, name = REPOSITORY.split("/")[-2:]
     assert re.findall(r"mcp-name: (\S+)", ENGLISH) == [f"io.github.{owner}/{name}"]
+    assert json.loads(read(ROOT / "config" / "dist" / "server.json"))["name"] == f"io.github.{owner}/{name}"
 
 
 def test_until_the_first_release_it_is_installed_from_the_repository() -> None:
