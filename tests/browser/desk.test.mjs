@@ -240,7 +240,7 @@ test("what is decided elsewhere stays in its place and cannot be decided again",
   const top = () => page.$eval(card(two), (place) => place.getBoundingClientRect().top > 0);
   assert.ok(await top());
   await worker("decide", { approval_id: one, decision: "deny" });
-  await says(page, card(one), "Decided elsewhere");
+  await says(page, card(one), "Denied elsewhere");
   assert.equal(await page.$(`${card(one)} button.approve`), null);
   await page.click(`${card(one)} button`);
   assert.equal(await page.$(card(one)), null);
@@ -437,7 +437,7 @@ test("the page speaks Japanese to those who do", async (trial) => {
   assert.match(await textOf(page, card(approval_id)), /承認/);
 });
 
-test("a desk that is closed says so, and a store that fails, too", async (trial) => {
+test("a page whose desk was closed says so", async (trial) => {
   const { page, desk } = await seated(trial);
   desk.kill("SIGINT");
   await page.waitForSelector(".connection.lost");

@@ -104,9 +104,13 @@ export class Card {
     this.footer.append(sentence);
   }
 
-  /** Somebody else was quicker, or the request is not asked any more. */
-  vanish() {
-    if (this.isOpen) this.close([element("p", { className: "outcome" }, words.elsewhere)]);
+  /** Somebody else was quicker, or the request is not asked any more; what became of it follows. */
+  async vanish() {
+    if (!this.isOpen) return;
+    const outcome = element("p", { className: "outcome", role: "status" }, words.elsewhere);
+    this.close([outcome]);
+    const found = await look(`requests/${encodeURIComponent(this.id)}`).catch(() => undefined);
+    outcome.textContent = words.became[found?.status] ?? words.elsewhere;
   }
 
   close(told, ...buttons) {
