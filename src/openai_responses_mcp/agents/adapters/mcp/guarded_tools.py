@@ -48,6 +48,8 @@ async def guarded_mcp_tools(
 
     `kept` are the pins of a store that outlives the process, for servers that have no file of their own for them.
     """
+    if not agent.mcp_servers:
+        return []
     names = [server.name for server in agent.mcp_servers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
