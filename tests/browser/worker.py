@@ -49,7 +49,9 @@ class Agents:
     async def resume(self, run_id: str, token: str) -> Any:
         again = self._agent(name="Clerk", model=self._model("done"), tools=self._tools)
         result = await self._runner.resume_run(run_id, token, agent=again)
-        return {"output": result.output_text, "results": [str(one.output) for one in result.tool_calls]}
+        asked = [one.approval_id for one in result.interruptions]
+        results = [str(one.output) for one in result.tool_calls]
+        return {"output": result.output_text, "results": results, "approval_ids": asked}
 
 
 class Worker:
@@ -82,7 +84,7 @@ class Worker:
 
     async def get(self, approval_id: str) -> Any:
         request = (await self._asker.controller.get(approval_id)).request
-        return {"status": request.status, "comment": request.comment, "arguments": dict(request.arguments)}
+        return {"status": request.status, "comment": request.comment, "tell_model": request.tell_model}
 
     async def spoil(self, sequence: int) -> Any:
         with sqlite3.connect(self._file) as connection:

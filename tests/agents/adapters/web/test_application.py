@@ -3,10 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import httpx2
 import pytest
 
+from openai_responses_mcp.agents.adapters.web.application import application
 from openai_responses_mcp.agents.adapters.web.static_files import FILES
-from openai_responses_mcp.agents.composition import Stores
+from openai_responses_mcp.agents.composition import Stores, desk_on
+from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.errors import StoreUnavailable
 from tests.agents.adapters.web.opening import ORIGIN, PORT, OpenedDesk, opened
 from tests.agents.desk.asking import Asker
@@ -79,6 +82,13 @@ async def test_another_name_is_refused(desk: OpenedDesk, host: str) -> None:
     await desk.sit_down()
     assert (await desk.look("/waiting", host=host)).status_code == 403
     assert (await desk.client.get("/", headers={"host": host})).status_code == 403
+
+
+async def test_the_usual_port_is_left_out_of_the_name(stores: Stores) -> None:
+    app = application(desk_on(stores), Entrance(), 80)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1") as client:
+        assert "link" in (await client.get("/")).text
+        assert "no other name" in (await client.get("/", headers={"host": "127.0.0.1:8123"})).text
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:8124", "https://127.0.0.1:8123"])

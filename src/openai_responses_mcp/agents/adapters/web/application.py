@@ -52,7 +52,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def application(desk: Desk, entrance: Entrance, port: int, limits: Limits = LIMITS) -> ASGIApp:
     rooms = _Rooms(desk, entrance, cookie=f"desk_{port}")
-    return Guarded(rooms.routes(), f"127.0.0.1:{port}", limits)
+    # Browsers leave the usual port out.
+    return Guarded(rooms.routes(), "127.0.0.1" if port == 80 else f"127.0.0.1:{port}", limits)
 
 
 class _Rooms:

@@ -68,7 +68,13 @@ export class Card {
   }
 
   async decide(decision) {
-    await decideAll([this], decision, this.comment.value, this.more.chosen(decision));
+    await decideAll([this], decision);
+  }
+
+  /** As it stands on the card, also when several are decided at once: nothing that was set here is passed over. */
+  choice(decision, comment) {
+    const said = this.comment.value || comment || null;
+    return { approval_id: this.id, decision, comment: said, ...this.more.chosen(decision) };
   }
 
   /** While an answer is on its way, nothing can be decided a second time. */
@@ -98,9 +104,13 @@ export class Card {
     this.footer.append(sentence);
   }
 
-  /** Somebody else was quicker, or the request is not asked any more. */
-  vanish() {
-    if (this.isOpen) this.close([element("p", { className: "outcome" }, words.elsewhere)]);
+  /** Somebody else was quicker, or the request is not asked any more; what became of it follows. */
+  async vanish() {
+    if (!this.isOpen) return;
+    const outcome = element("p", { className: "outcome", role: "status" }, words.elsewhere);
+    this.close([outcome]);
+    const found = await look(`requests/${encodeURIComponent(this.id)}`).catch(() => undefined);
+    outcome.textContent = words.became[found?.status] ?? words.elsewhere;
   }
 
   close(told, ...buttons) {
@@ -123,12 +133,11 @@ export class Card {
   }
 }
 
-/** The same decision for each of the cards, in one request. */
-export async function decideAll(cards, decision, comment, more = {}) {
+/** The same decision for each of the cards, in one request. `comment` is for those that have none of their own. */
+export async function decideAll(cards, decision, comment = "") {
   for (const card of cards) card.hold(true);
   try {
-    const decisions = cards.map((card) => ({ approval_id: card.id, decision, comment: comment || null, ...more }));
-    const { decided } = await change("decisions", { decisions });
+    const { decided } = await change("decisions", { decisions: cards.map((card) => card.choice(decision, comment)) });
     for (const result of decided) cards.find((card) => card.id === result.approval_id).settle(result);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
