@@ -49,7 +49,7 @@ MODULES = {
     "policy.pointers": Module(GUARDED / "policy/pointers.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
     "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
-    "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}controller.py",)),
+    "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}notices.py",)),
     "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}pauses.py",)),
     "approvals.tokens": Module(
         GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py", f"{_APPROVALS}token_lifetimes.py")

@@ -13,6 +13,7 @@ VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
     [
         (None, {}, 900),
         (None, {VARIABLE: " 60 "}, 60),
+        (None, {VARIABLE: "000000000060"}, 60),
         (5, {VARIABLE: "60"}, 5),
         (1, {}, 1),
         (LONGEST_LIFETIME_SECONDS, {}, LONGEST_LIFETIME_SECONDS),
@@ -31,6 +32,7 @@ def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ:
         (True, {}),
         (LONGEST_LIFETIME_SECONDS + 1, {}),
         (10**100, {}),
+        (None, {VARIABLE: "0000000000060"}),
         (None, {VARIABLE: ""}),
         (None, {VARIABLE: "soon"}),
         (None, {VARIABLE: "-5"}),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
+from openai_responses_mcp.agents.secrets.hashing import sealed
 
 REQUEST = HumanApprovalRequest("apr_1", "r1", "Approve", "May it?", "pending", tool_call_id="c1", tool_name="pay")
 RECORD = ApprovalRecord(REQUEST, "pause_1", "arguments", "definition", "state")
@@ -25,6 +26,24 @@ def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
     ]
     assert len(set(seals)) == len(seals)
     assert seal("token", RECORD, "approved", "later") == seals[0]
+
+
+def test_a_seal_is_of_what_a_human_made_of_the_call_too() -> None:
+    said = [
+        REQUEST,
+        replace(REQUEST, tell_model=True),
+        replace(REQUEST, changed_arguments={}),
+        replace(REQUEST, changed_arguments={"amount": 5}),
+        replace(REQUEST, changed_arguments={"amount": 6}),
+        replace(REQUEST, tell_model=True, changed_arguments={"amount": 5}),
+    ]
+    seals = {seal("token", replace(RECORD, request=request), "approved", "later") for request in said}
+    assert len(seals) == len(said)
+
+
+def test_a_plain_decision_is_sealed_as_it_always_was() -> None:
+    parts = ("r1", "c1", "pay", "pause_1", "arguments", "definition", "state", "approved", "later")
+    assert seal("token", RECORD, "approved", "later") == sealed("token", *parts)
 
 
 def test_what_is_stored_of_a_token_does_not_show_it() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses_mcp.agents.audit.chain import fingerprint, linked
-from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, LogVerification
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Finding, LogVerification
 from openai_responses_mcp.agents.audit.story import contradictions, unfinished
 from openai_responses_mcp.agents.audit.verifying import facts_to_accept, verification
 
@@ -38,20 +38,26 @@ def test_a_story_that_can_be_true_has_no_finding(events: tuple[str, ...]) -> Non
     ("events", "number", "words"),
     [
         (("started", "outcome completed"), 1, "started, and no decision was recorded"),
-        (("started", "decision allow"), 1, "no decision was recorded"),
-        (("decision deny", "started"), 2, "the gate had refused it"),
-        (("decision needs_human", "started"), 2, "needed a human, and no approval was recorded"),
-        (("decision needs_human", "approval denied", "started"), 3, "a human had denied it"),
-        (("decision needs_human", "approval approved", "approval:2 denied", "started"), 4, "a human had denied it"),
-        (("decision needs_human", "started", "approval approved"), 2, "no approval was recorded"),
+        (("started", "decision allow"), 1, "started, and no decision was recorded"),
+        (("decision deny", "started"), 2, "started, and the gate had refused it"),
+        (("decision needs_human", "started"), 2, "started, and needed a human, and no approval was recorded"),
+        (("decision needs_human", "approval denied", "started"), 3, "started, and a human had denied it"),
+        (
+            ("decision needs_human", "approval approved", "approval:2 denied", "started"),
+            4,
+            "started, and a human had denied it",
+        ),
+        (
+            ("decision needs_human", "started", "approval approved"),
+            2,
+            "started, and needed a human, and no approval was recorded",
+        ),
         (("decision allow", "outcome completed"), 2, "has an outcome, and never started"),
     ],
 )
 def test_a_story_that_cannot_be_true_is_named(events: tuple[str, ...], number: int, words: str) -> None:
     (finding,) = contradictions(story(*events))
-    assert finding.sequence == number
-    assert finding.problem.startswith("call c1 of r1 (function pay) ")
-    assert words in finding.problem
+    assert finding == Finding(number, f"call c1 of r1 (function pay) {words}")
 
 
 def test_calls_are_told_apart_by_run_and_id() -> None:
