@@ -26,7 +26,7 @@ COMPILE = $(LOCKING)/bin/uv pip compile --quiet --universal --python-version 3.1
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-smoke: $(VENV)/.runtime ## Talk to the real process in both framings; LIVE=1 with OPENAI_API_KEY asks the real API
+smoke: $(VENV)/.runtime ## Talk to the real process in both framings; V=1 shows the messages, LIVE=1 with OPENAI_API_KEY asks the real API
 	@$(RUN) tests/e2e/smoke.py
 
 test: $(VENV)/.dev ## Run the tests, on every core, and check how much of the code they reach; ARGS="-k word" goes to pytest

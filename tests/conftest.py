@@ -8,7 +8,12 @@ import pytest
 from tests.stand_in.server import StandInThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
-collect_ignore = ["e2e/test_process.py", "e2e/test_terminal.py"] if sys.platform == "win32" else []
+_POSIX_ONLY = ["process", "terminal", "completions"]
+collect_ignore = (
+    [*(f"e2e/test_{name}.py" for name in _POSIX_ONLY), "commands/test_asking_options.py"]
+    if sys.platform == "win32"
+    else []
+)
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
             context_size="high",
             user_location=UserLocation(country="JP", timezone="Asia/Tokyo"),
             live=False,
+            timezone="Europe/Berlin",
         ),
     )
     rules = answering_rules(settings, "")
@@ -114,6 +115,7 @@ def test_every_setting_becomes_a_rule_of_answering() -> None:
     assert (rules.restrict_to_domains, rules.search_context_size) == (True, "high")
     assert rules.user_location == (("country", "JP"), ("timezone", "Asia/Tokyo"))
     assert rules.searches_live is False
+    assert rules.timezone == "Europe/Berlin"
     assert (rules.max_output_tokens, rules.store) == (100, False)
 
 

@@ -46,7 +46,9 @@ async def main(store: str, task: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     try:
-        asyncio.run(main(*sys.argv[1:3]))
+        asyncio.run(main(*sys.argv[1:]))
     except AgentsError as exc:
         sys.exit(str(exc))

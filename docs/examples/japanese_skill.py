@@ -46,6 +46,8 @@ async def main(notes: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     try:
         asyncio.run(main(sys.argv[1]))
     except AgentsError as exc:

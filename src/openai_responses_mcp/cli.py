@@ -1,7 +1,8 @@
 """The command line: arguments, exit codes, and which command runs.
 
 Parsed by a table of our own: argparse takes as long to import as the rest of the way to the first reply takes to run.
-Exit codes: 0 done, 1 the question or the check failed, 2 the command line or the configuration is wrong.
+Exit codes: 0 done, 1 the question or the check failed, 2 the command line or the configuration is wrong, 3 the answer
+is incomplete. The help is in `commands.usage`: a server that starts does not need it.
 """
 
 import contextlib
@@ -12,34 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, show
+from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, load_what_can_be_used, show
 from openai_responses_mcp.domain.texts import one_line
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 PROGRAM = "openai-responses-mcp"
-
-HELP = f"""\
-{PROGRAM} {__version__}: answers questions for MCP clients, with sources, through the OpenAI Responses API.
-
-Usage: {PROGRAM} --stdio [options]        serve an MCP client on stdin and stdout
-       {PROGRAM} --ask "<question>"       answer one question in the terminal
-       {PROGRAM} --fetch <response id>    show the answer of research that went on at the API
-       {PROGRAM} --doctor                 check configuration, key, API and client set-up
-       {PROGRAM} --show-config            show the effective configuration (JSON, on stderr)
-       {PROGRAM} agents ...               operate guarded agents (extra "agents"; see agents --help)
-
-Options:
-  --config <path>     read this YAML file instead of the default one
-  --model <id>        use this model for the answer profile
-  --debug [<path>]    log what happens on stderr, and to this file
-  --rehearse          with --stdio, --ask: no key needed, a built-in stand-in answers
-  -h, --help          show this help
-  -v, --version       show the version
-
-Set OPENAI_API_KEY in the environment. Try it without a key: {PROGRAM} --ask "What is HTTP 404?" --rehearse
-"""
 
 
 class UsageError(Exception):
@@ -52,83 +32,174 @@ class Options(NamedTuple):
     stdio: bool = False
     show_config: bool = False
     doctor: bool = False
+    init: bool = False
     rehearse: bool = False
     help: bool = False
     version: bool = False
     ask: str | None = None
     fetch: str | None = None
+    completion: str | None = None
+    tool: str | None = None
+    detailed: bool = False
+    quick: bool = False
+    continues: str | None = None
+    """Empty: the last answer."""
+    domains: str | None = None
+    recency: str | None = None
+    style: str | None = None
+    json: bool = False
     config: str | None = None
     model: str | None = None
     debug: bool = False
     debug_file: str | None = None
 
 
-_SWITCHES = {
+SWITCHES = {
     "--stdio": "stdio",
     "--show-config": "show_config",
     "--doctor": "doctor",
+    "--init": "init",
+    "--detailed": "detailed",
+    "--quick": "quick",
+    "--json": "json",
     "--rehearse": "rehearse",
     "--help": "help",
     "-h": "help",
     "--version": "version",
     "-v": "version",
 }
-_VALUES = {"--ask": "ask", "--fetch": "fetch", "--config": "config", "--model": "model"}
+VALUES = {
+    "--ask": "ask",
+    "--fetch": "fetch",
+    "--completion": "completion",
+    "--tool": "tool",
+    "--domains": "domains",
+    "--recency": "recency",
+    "--style": "style",
+    "--config": "config",
+    "--model": "model",
+}
+MAYBE_VALUES = {"--continue": "continues", "--debug": "debug"}
+
+_COMMANDS = ("--stdio", "--ask", "--fetch", "--doctor", "--init", "--completion", "--show-config")
+_ASKING = ("--tool", "--detailed", "--quick", "--continue", "--domains", "--recency", "--style", "--json")
+_TOGETHER = (["--stdio", "--show-config"], ["--fetch", "--json"])
+_ID = "resp_"
+_SEE_HELP = f"(see {PROGRAM} --help)"
 
 
 def parse(arguments: Sequence[str]) -> Options:
     """Raises `UsageError`. Takes `--name value` and `--name=value`; the last one given counts."""
     given: dict[str, str | bool] = {}
+    questions: list[str] = []
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
         name, has_value, value = argument.partition("=")
-        if name in _SWITCHES and not has_value:
-            given[_SWITCHES[name]] = True
-        elif name in _VALUES:
-            given[_VALUES[name]] = value if has_value else _next_value(name, rest)
+        if name in SWITCHES and not has_value:
+            given[SWITCHES[name]] = True
+        elif name in VALUES:
+            given[VALUES[name]] = value if has_value else _next_value(name, rest)
         elif name == "--debug":
             given["debug"] = True
             if has_value or (rest and not rest[0].startswith("-")):
                 given["debug_file"] = value if has_value else rest.pop(0)
+        elif name == "--continue":
+            given["continues"] = _response_id(value) if has_value else _maybe_next_id(rest)
+        elif argument.startswith("-") and argument != "-":
+            raise UsageError(f"unknown option {argument} {_SEE_HELP}")
         else:
-            raise UsageError(f"unknown option {argument} (see {PROGRAM} --help)")
-    return Options(**given)  # type: ignore[arg-type]
+            questions.append(_question(argument))
+    if len(questions) + ("ask" in given) > 1:
+        raise UsageError(f"one question at a time: put it in quotes (found {questions[-1]}) {_SEE_HELP}")
+    return Options(**given, **({"ask": questions[0]} if questions else {}))  # type: ignore[arg-type]
 
 
 def _next_value(name: str, rest: list[str]) -> str:
     if not rest or rest[0].startswith("--"):
-        raise UsageError(f"{name} needs a value (see {PROGRAM} --help)")
+        raise UsageError(f"{name} needs a value {_SEE_HELP}")
     return rest.pop(0)
+
+
+def _maybe_next_id(rest: list[str]) -> str:
+    return rest.pop(0) if rest and rest[0].startswith(_ID) else ""
+
+
+def _response_id(value: str) -> str:
+    if not value.startswith(_ID):
+        raise UsageError(f"--continue takes the id of an answer, which starts with {_ID} {_SEE_HELP}")
+    return value
+
+
+def _question(argument: str) -> str:
+    """A word that is the name of an option is a slip, and asking about it would cost money."""
+    if f"--{argument}" in (*SWITCHES, *VALUES, *MAYBE_VALUES):
+        raise UsageError(f"unknown command {argument}: did you mean --{argument}? {_SEE_HELP}")
+    return argument
+
+
+def _check(options: Options) -> None:
+    """Raises `UsageError` for what does not go together."""
+    commands, asking = _given(options, _COMMANDS), _given(options, _ASKING)
+    if len(commands) > 1 and sorted(commands) not in map(sorted, _TOGETHER):
+        raise UsageError(f"{commands[0]} and {commands[1]} do not go together {_SEE_HELP}")
+    if asking and commands != ["--ask"] and commands + asking not in _TOGETHER:
+        raise UsageError(f"{asking[0]} goes with --ask {_SEE_HELP}")
+    if options.rehearse and not (options.stdio or options.ask is not None):
+        raise UsageError(f"--rehearse goes with --stdio or --ask {_SEE_HELP}")
+    if options.ask is not None and not options.ask.strip():
+        raise UsageError("--ask needs a question")
+    if options.fetch is not None and not options.fetch.strip():
+        raise UsageError("--fetch needs the id of a response")
+
+
+def _given(options: Options, names: Sequence[str]) -> list[str]:
+    fields = {**SWITCHES, **VALUES, **MAYBE_VALUES}
+    return [name for name in names if getattr(options, fields[name]) not in (None, False)]
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
-    if arguments[:1] == ["agents"]:
-        from openai_responses_mcp.agents.terminal.command_line import main as operate_agents
-
-        return operate_agents(list(arguments[1:]))
     try:
+        if arguments[:1] == ["agents"]:
+            return _operate_agents(arguments[1:])
         return _run(parse(arguments), environ)
     except UsageError as exc:
         return _complain(_presentable(str(exc), environ))
     except ConfigError as exc:
         return _complain(*exc.problems)
+    except BrokenPipeError:  # Who reads has read enough, as in `| head -1`.
+        return 0
     except KeyboardInterrupt:
         return 130
 
 
+def _operate_agents(arguments: Sequence[str]) -> int:
+    try:
+        from openai_responses_mcp.agents.terminal.command_line import main as operate
+    except ModuleNotFoundError as exc:
+        if (exc.name or "").startswith("openai_responses_mcp"):
+            raise
+        raise UsageError(
+            f'agents needs the extra "agents" ({exc.name} is missing): pip install "{PROGRAM}[agents]"'
+        ) from exc
+    return operate(list(arguments))
+
+
 def _run(options: Options, environ: Mapping[str, str]) -> int:
     if options.help or options == Options():
-        return _say(HELP)
+        return _help()
     if options.version:
         return _say(f"{__version__}\n")
-    if options.rehearse and not (options.stdio or options.ask is not None):
-        raise UsageError(f"--rehearse goes with --stdio or --ask (see {PROGRAM} --help)")
-    if options.ask is not None and not options.ask.strip():
-        raise UsageError("--ask needs a question")
-    if options.fetch is not None and not options.fetch.strip():
-        raise UsageError("--fetch needs the id of a response")
+    _check(options)
+    if options.completion is not None:
+        return _completion(options.completion)
+    if options.init:
+        from openai_responses_mcp.commands.init import init
+
+        return init(options.config, environ)
+    if options.doctor:
+        return _examine(options, environ)
     configuration = load(_flags(options), environ)
     for warning in configuration.warnings:
         _tell(f"warning: {warning}")
@@ -139,24 +210,59 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
 
 def _command(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
     if options.ask is not None:
-        from openai_responses_mcp.commands.ask import ask
-
-        return ask(options.ask, configuration, environ, rehearses=options.rehearse)
+        return _ask(options, configuration, environ)
     if options.fetch is not None:
         from openai_responses_mcp.commands.fetch import fetch
 
-        return fetch(options.fetch.strip(), configuration, environ)
-    if options.doctor:
-        from openai_responses_mcp.commands.doctor.examining import examine
-
-        return examine(configuration, environ)
+        return fetch(options.fetch.strip(), configuration, environ, is_json=options.json)
     if options.stdio:
         from openai_responses_mcp.commands.serve import serve_stdio
 
         if configuration.settings.server.show_config_on_start:
             _tell(_summary(configuration))
         return serve_stdio(configuration, environ, rehearses=options.rehearse)
-    return 0 if options.show_config else _say(HELP)
+    return 0 if options.show_config else _help()
+
+
+def _ask(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
+    from openai_responses_mcp.commands.ask import ask
+    from openai_responses_mcp.commands.inquiry import Inquiry, Unaskable
+
+    tools = [] if options.tool is None else [options.tool]
+    tools += ["answer_detailed"] * options.detailed + ["answer_quick"] * options.quick
+    inquiry = Inquiry(
+        question=options.ask or "",
+        tools=tuple(tools),
+        continues=options.continues,
+        domains=options.domains,
+        recency=options.recency,
+        style=options.style,
+    )
+    try:
+        return ask(inquiry, configuration, environ, rehearses=options.rehearse, is_json=options.json)
+    except Unaskable as exc:
+        raise UsageError(str(exc)) from exc
+
+
+def _examine(options: Options, environ: Mapping[str, str]) -> int:
+    from openai_responses_mcp.commands.doctor.examining import examine
+
+    configuration, problems = load_what_can_be_used(_flags(options), environ)
+    return examine(configuration, environ, problems)
+
+
+def _completion(shell: str) -> int:
+    from openai_responses_mcp.commands.completion import SCRIPTS
+
+    if shell not in SCRIPTS:
+        raise UsageError(f"--completion must be one of {', '.join(SCRIPTS)} (found {shell})")
+    return _say(SCRIPTS[shell]())
+
+
+def _help() -> int:
+    from openai_responses_mcp.commands.usage import HELP
+
+    return _say(HELP)
 
 
 def _flags(options: Options) -> Flags:
@@ -177,6 +283,8 @@ def _say(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
     except OSError as exc:
         _tell(f"cannot write to stdout ({exc.strerror})")
         return 1
@@ -225,6 +333,8 @@ def run_and_leave() -> NoReturn:
         code = main(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
+    except SystemExit as exc:  # How argparse ends.
+        code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()

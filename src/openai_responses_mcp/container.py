@@ -14,7 +14,7 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.adapters.zoned_clock import clock_in
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
@@ -44,6 +44,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         max_output_tokens=settings.request.max_output_tokens,
         store=settings.request.store,
         in_background=frozenset(settings.tools_in_background),
+        timezone=settings.search.timezone,
     )
 
 
@@ -63,7 +64,7 @@ class Container(containers.DeclarativeContainer):
     logger: providers.Dependency[Logger] = providers.Dependency()
     telemetry_choice: providers.Dependency[TelemetryChoice] = providers.Dependency(instance_of=TelemetryChoice)
 
-    clock = providers.Singleton(TokyoClock)
+    clock = providers.Singleton(clock_in, settings.provided.search.timezone)
     max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
     client = providers.Factory(
         openai_client,

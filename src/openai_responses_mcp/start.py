@@ -47,11 +47,14 @@ class Basis(NamedTuple):
             telemetry_choice=choice,
         )
 
-    async def rehearsed(self) -> "Basis":
-        """The same, but asking the built-in stand-in for the API, which takes any key."""
+    async def rehearsed(self, known: Mapping[str, str] | None = None) -> "Basis":
+        """The same, but asking the built-in stand-in for the API, which takes any key.
+
+        `known` has the questions of earlier responses by their ids.
+        """
         from openai_responses_mcp.rehearsal.server import RehearsalServer
 
-        base_url = await RehearsalServer().start()
+        base_url = await RehearsalServer(known or {}).start()
         settings = self.configuration.settings
         settings = settings._replace(openai=settings.openai._replace(base_url=base_url))
         return self._replace(configuration=self.configuration._replace(settings=settings), api_key="rehearsal")

@@ -178,3 +178,19 @@ async def test_a_worker_goes_on_when_somebody_has_decided_in_another_process(
     else:
         assert (worker.returncode, err.decode().partition(":")[0]) == (1, "AGENTS-E-GATE-DENIED")
         assert not (tmp_path / "outbox.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["approval_desk", "approval_worker", "guarded_files", "japanese_skill", "two_providers"]
+)
+def test_an_example_without_arguments_says_how_to_run_it(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1"},
+        timeout=SLOW_START_SECONDS,
+    )
+    assert done.returncode == 1
+    assert f"python docs/examples/{name}.py " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -368,3 +368,14 @@ def test_the_dropped_variable_is_warned_of(configured: Load) -> None:
 def _answer(configuration: Configuration) -> Profile:
     assert configuration.settings.model_profiles.answer is not None
     return configuration.settings.model_profiles.answer
+
+
+def test_the_folder_for_configurations_comes_first(tmp_path: Path) -> None:
+    stated, home = str(tmp_path / "x"), str(tmp_path)
+    places = tuple(
+        os.path.join(folder, "openai-responses-mcp", "config.yaml")
+        for folder in (stated, os.path.join(home, ".config"))
+    )
+    assert default_paths({"HOME": home, "XDG_CONFIG_HOME": stated}, "linux") == places
+    for odd in ("", "relative/folder"):
+        assert default_paths({"HOME": home, "XDG_CONFIG_HOME": odd}, "linux") == places[1:]

@@ -97,7 +97,8 @@ def test_every_key_can_be_set_in_the_file(configured: Load) -> None:
     settings = configured(
         """
         request: {max_concurrency: 2, store: false, max_output_tokens: 100, omit: [truncation, include, text, reasoning]}
-        search: {restrict_to_domains: true, context_size: low, user_location: {country: JP, timezone: Asia/Tokyo}}
+        search: {restrict_to_domains: true, context_size: low, user_location: {country: JP, timezone: Asia/Tokyo},
+                 timezone: Europe/Berlin}
         server: {show_config_on_start: true, error_style: tool_result, response_id_text: false, max_message_bytes: 1024}
         """
     ).settings
@@ -108,6 +109,7 @@ def test_every_key_can_be_set_in_the_file(configured: Load) -> None:
         100,
     )
     assert (settings.search.restrict_to_domains, settings.search.context_size) == (True, "low")
+    assert settings.search.timezone == "Europe/Berlin"
     assert settings.search.user_location is not None
     assert (settings.search.user_location.country, settings.search.user_location.city) == ("JP", None)
     assert (settings.server.error_style, settings.server.max_message_bytes) == ("tool_result", 1024)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.adapters.zoned_clock import ZonedClock
 from openai_responses_mcp.domain.ports import Clock
 from tests.fakes import WAIT_SECONDS, FakeClock
 
@@ -25,7 +26,12 @@ def tokyo() -> tuple[Clock, PassTime]:
     return TokyoClock(), passes_by_itself
 
 
-@pytest.fixture(params=[pytest.param(fake, id="fake"), pytest.param(tokyo, id="tokyo")])
+def zoned() -> tuple[Clock, PassTime]:
+    _, passes_by_itself = tokyo()
+    return ZonedClock("Asia/Tokyo"), passes_by_itself
+
+
+@pytest.fixture(params=[pytest.param(make, id=make.__name__) for make in (fake, tokyo, zoned)])
 def clock_and_time(request: pytest.FixtureRequest) -> tuple[Clock, PassTime]:
     pair: tuple[Clock, PassTime] = request.param()
     return pair

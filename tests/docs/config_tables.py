@@ -18,6 +18,7 @@ from openai_responses_mcp.config.settings import (
     kind_at,
     wanted,
 )
+from tests.docs.markdown import table_row
 from tests.docs.site import ROOT, read
 
 EXAMPLE = ROOT / "config" / "config.yaml.example"
@@ -43,8 +44,8 @@ def table_of(section: str) -> str:
 
 
 def _row(path: tuple[str, ...], words: Meanings) -> str:
-    cells = (f"`{'.'.join(path)}`", _type(kind_at(path)), _default(path), _variable(path), meaning_of(path, words))
-    return "|" + "|".join(f" {cell.replace('|', chr(92) + '|')} " if cell else " " for cell in cells) + "|\n"
+    key = f"`{'.'.join(path)}`"
+    return table_row(key, _type(kind_at(path)), _default(path), _variable(path), meaning_of(path, words)) + "\n"
 
 
 def _type(kind: Any) -> str:

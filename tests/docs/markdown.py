@@ -60,6 +60,11 @@ def tables(page: str) -> list[list[list[str]]]:
     return [_rows(text) for text in _TABLE.findall(_prose(page))]
 
 
+def table_row(*cells: str) -> str:
+    """A line of a table, without its end."""
+    return "|" + "|".join(f" {cell} ".replace("|", "\\|") if cell else " " for cell in cells) + "|"
+
+
 def code_spans(text: str) -> list[str]:
     return [match[0].strip("`") for match in _CODE.finditer(text)]
 

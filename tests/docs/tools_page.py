@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from openai_responses_mcp.config.settings import ServerSettings
 from openai_responses_mcp.server.arguments import Argument
+from openai_responses_mcp.server.jsonrpc import JsonObject
 from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool
+from tests.docs.markdown import table_row
 
 PAGE = "reference/tools.md"
 
@@ -19,6 +20,7 @@ do to a question: [specification](../spec.md#tools). Where the pieces of a resul
 Arguments are checked before anything is sent. `null` for an optional argument counts as absent, and a string of digits as the number. Unknown arguments
 are ignored.
 """
+_RULE = "| --- | --- | --- | --- |"
 _OFFERED = "Offered by default."
 _ASKED_FOR = "Offered where `server.tools` lists it."
 _HANDED_OVER = "Offered where `server.tools` lists it, and to clients for which `server.hand_over_after_s` is on."
@@ -29,9 +31,8 @@ def tools_page() -> str:
 
 
 def _section(tool: Tool) -> str:
-    return "\n".join(
-        [f"## `{tool.name}`", "", tool.description, "", _when(tool), "", *_arguments(tool), "", *_result(tool), ""]
-    )
+    head = [f"## `{tool.name}`", "", tool.description, "", _when(tool), ""]
+    return "\n".join([*head, *_arguments(tool), "", *_result(tool), ""])
 
 
 def _when(tool: Tool) -> str:
@@ -41,34 +42,35 @@ def _when(tool: Tool) -> str:
 
 
 def _arguments(tool: Tool) -> Iterator[str]:
-    yield "| argument | takes | | what it is for |"
-    yield "| --- | --- | --- | --- |"
+    yield table_row("argument", "takes", "", "what it is for")
+    yield _RULE
     for argument in tool.arguments:
         needed = "required" if argument.is_required else ""
-        yield f"| `{argument.name}` | {_takes(argument)} | {needed} | {argument.description} |".replace("|  |", "| |")
+        yield table_row(f"`{argument.name}`", _takes(argument), needed, argument.description)
 
 
 def _takes(argument: Argument) -> str:
-    names = argument.schema.get("enum")
-    return ", ".join(f"`{name}`" for name in names) if names else argument.kind.words
+    return _names(argument.schema) or argument.kind.words
 
 
 def _result(tool: Tool) -> Iterator[str]:
-    yield "| in the result | type | | |"
-    yield "| --- | --- | --- | --- |"
-    for name, schema in tool.output_schema["properties"].items():
-        yield from _fields(name, schema, is_required=name in tool.output_schema["required"])
+    yield table_row("in the result", "type", "", "")
+    yield _RULE
+    yield from _fields("", tool.output_schema)
 
 
-def _fields(name: str, schema: dict[str, Any], *, is_required: bool) -> Iterator[str]:
-    kind = ", ".join(f"`{value}`" for value in schema["enum"]) if "enum" in schema else schema["type"]
-    always = "always" if is_required else ""
-    yield f"| `{name}` | {kind} | {always} | {schema.get('description', '')} |".replace("|  |", "| |").replace(
-        "|  |", "| |"
-    )
-    items = schema.get("items", {})
-    for inner, inner_schema in items.get("properties", {}).items():
-        yield from _fields(f"{name}[].{inner}", inner_schema, is_required=inner in items["required"])
+def _fields(prefix: str, schema: JsonObject) -> Iterator[str]:
+    """A row for each property, and below a list those of its items."""
+    for name, inner in schema["properties"].items():
+        always = "always" if name in schema["required"] else ""
+        kind = _names(inner) or inner["type"]
+        yield table_row(f"`{prefix}{name}`", kind, always, inner.get("description", ""))
+        if "items" in inner:
+            yield from _fields(f"{prefix}{name}[].", inner["items"])
+
+
+def _names(schema: JsonObject) -> str:
+    return ", ".join(f"`{name}`" for name in schema.get("enum", ()))
 
 
 def _as_listed() -> str:

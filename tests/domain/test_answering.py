@@ -285,3 +285,19 @@ async def test_a_text_longer_than_any_answer_is_cut_and_says_so() -> None:
     answer = await answer_to(ModelReply(text="x" * (LONGEST_ANSWER + 1)))
     assert answer.text == "[Incomplete: cut after 1,000,000 characters] " + "x" * LONGEST_ANSWER
     assert (await answer_to(ModelReply(text="x" * LONGEST_ANSWER))).text == "x" * LONGEST_ANSWER
+
+
+async def test_the_blank_that_opens_a_japanese_paragraph_stays() -> None:
+    reply = ModelReply(text="\n \u3000東京です。\u3000\n")
+    assert (await answer_to(reply)).text == "\u3000東京です。\u3000"
+
+
+async def test_an_answer_of_blanks_is_none() -> None:
+    with pytest.raises(AnswerWithheld, match="returned no text"):
+        await answer_to(ModelReply(text="\u3000\n\u00a0"))
+
+
+async def test_an_answer_says_whether_it_is_whole() -> None:
+    assert (await answer_to(ModelReply(text="a"))).incomplete_reason is None
+    cut = await answer_to(ModelReply(text="a", incomplete_reason="max_output_tokens"))
+    assert cut.incomplete_reason == "max_output_tokens"

@@ -24,7 +24,7 @@ COMMAND = (sys.executable, "-m", "openai_responses_mcp")
 
 # What would configure the server, or lead its requests elsewhere.
 _CONFIGURING = re.compile(
-    r"OPENAI_|OTEL_|MODEL_|ANSWER_|SEARCH_|(MAX_CITATIONS|REQUERY_ATTEMPTS|DEBUG|MCP_LINE_MODE)$|.*_PROXY$"
+    r"OPENAI_|OTEL_|MODEL_|ANSWER_|SEARCH_|(MAX_CITATIONS|REQUERY_ATTEMPTS|DEBUG|MCP_LINE_MODE|NO_COLOR|XDG_.*_HOME)$|.*_PROXY$"
 )
 
 Message = dict[str, Any]

@@ -1,9 +1,9 @@
-"""Talks to the real server process over real pipes, as a client would, and shows what comes back.
+"""Talks to the real server process over real pipes, as a client would, and says in a line each what came back.
 
 Run by `make smoke`, with nothing but the standard library: initialize, tools/list and two questions, once with
 Content-Length framing and once line by line. The answers come from the built-in rehearsal; with LIVE=1 and
 OPENAI_API_KEY they come from the real API. Then one research whose connection breaks twice, with the stand-in that plays
-faults: a real API breaks no connection on request. Exit 0 when everything was as expected, 1 at the first thing that was not.
+faults: a real API breaks no connection on request. V=1 shows the messages themselves. Exit 0 when everything was as expected, 1 at the first thing that was not.
 """
 
 import io
@@ -15,16 +15,20 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 LIVE = os.environ.get("LIVE") == "1"
+SHOWS_MESSAGES = os.environ.get("V") == "1"
 REPLY_SECONDS = 330 if LIVE else 30
 EXIT_SECONDS = 5
 LONGEST_TEXT_SHOWN = 300
+LONGEST_LINE = 77
 ROOT = Path(__file__).resolve().parents[2]
 TOKYO = timezone(timedelta(hours=9))
 TOOLS = ["answer", "answer_detailed", "answer_quick"]
@@ -35,6 +39,21 @@ REACHING_THE_API = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENA
 
 class Mismatch(Exception):
     """What came is not what was expected."""
+
+
+def show(text: str) -> None:
+    """A message, for those who want to see them."""
+    if SHOWS_MESSAGES:
+        print(text)
+
+
+def tell(step: str, outcome: str) -> None:
+    """What came of a step, on one line."""
+    line = " ".join(f"{step}: {outcome}".split())
+    # A Japanese letter takes two columns.
+    ends = accumulate(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line)
+    fits = sum(end <= LONGEST_LINE for end in ends)
+    print(f"  {line}" if fits == len(line) else f"  {line[:fits]}…")
 
 
 def expect(what: str, expected: object, came: object) -> None:
@@ -100,15 +119,15 @@ class Client:
             raise Mismatch(f"the server no longer takes input: {error}") from error
 
     def notify(self, method: str) -> None:
-        print(f"-> {method}")
+        show(f"-> {method}")
         self.send({"method": method})
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.last_id += 1
-        print(f"-> {method} {json.dumps(params, ensure_ascii=False)}")
+        show(f"-> {method} {json.dumps(params, ensure_ascii=False)}")
         self.send({"id": self.last_id, "method": method, "params": params})
         reply = self.receive(method)
-        print("<- " + json.dumps(shorten(reply), ensure_ascii=False, indent=2))
+        show("<- " + json.dumps(shorten(reply), ensure_ascii=False, indent=2))
         expect(f"id of the reply to {method}", self.last_id, reply.get("id"))
         if not isinstance(reply.get("result"), dict):
             raise Mismatch(f"reply to {method}\n  expected: a result\n  came:     {shorten(reply)}")
@@ -122,21 +141,23 @@ class Client:
         except (LookupError, TypeError):
             raise Mismatch(f"tool result\n  expected: a text in content[0]\n  came:     {shorten(result)}") from None
         answer = parse_object("text of the tool result", text)
-        print("   the answer in it: " + json.dumps(shorten(answer), ensure_ascii=False, indent=2))
+        show("   the answer in it: " + json.dumps(shorten(answer), ensure_ascii=False, indent=2))
         expect("fields of the answer", ["answer", "citations", "model", "used_search"], sorted(answer))
+        sources = f"{len(answer['citations'])} sources" if answer["used_search"] else "no search"
+        tell(query, f"{sources}; {answer['answer']}")
         return answer
 
     def research(self, query: str) -> tuple[dict[str, Any], list[str]]:
         """The result, and what was told meanwhile."""
         arguments = {"name": "answer_detailed", "arguments": {"query": query}, "_meta": {"progressToken": "p"}}
-        print(f"-> tools/call {json.dumps(arguments, ensure_ascii=False)}")
+        show(f"-> tools/call {json.dumps(arguments, ensure_ascii=False)}")
         self.last_id += 1
         self.send({"id": self.last_id, "method": "tools/call", "params": arguments})
         told = []
         while "method" in (message := self.receive("tools/call")):
             told.append(message["params"]["message"])
-            print(f"<- {message['method']}: {told[-1]}")
-        print("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
+            show(f"<- {message['method']}: {told[-1]}")
+        show("<- " + json.dumps(shorten(message), ensure_ascii=False, indent=2))
         if not isinstance(message.get("result"), dict):
             raise Mismatch(f"reply to the research\n  expected: a result\n  came:     {shorten(message)}")
         return message["result"], told
@@ -162,7 +183,7 @@ class Client:
             raise Mismatch(f"still running {EXIT_SECONDS} seconds after its input was closed") from None
         expect("exit code after the end of input", 0, code)
         expect("output after the last reply", None, left_over)
-        print("-> end of input\n<- exit 0\n")
+        tell("end of input", "exit 0")
 
 
 def shorten(value: Any) -> Any:
@@ -221,6 +242,8 @@ def research_over_broken_connections() -> None:
         )
         expect("answer of research whose connection broke", "All of it.", result["structuredContent"]["answer"])
         expect("told that it waits to go on", True, any("to go on" in message for message in told))
+        waits = [message for message in told if "to go on" in message]
+        tell("answer_detailed", f"{result['structuredContent']['answer']} ({'; '.join(waits)})")
         client.finish()
 
 
@@ -228,10 +251,12 @@ def converse(client: Client) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "smoke", "version": "1"}}
     initialized = client.call("initialize", hello)
     expect("protocolVersion", "2025-06-18", initialized.get("protocolVersion"))
+    tell("initialize", f"{initialized['serverInfo']['name']} {initialized['serverInfo']['version']}, 2025-06-18")
     client.notify("notifications/initialized")
 
     listed = client.call("tools/list", {})
     expect("names of the tools", TOOLS, [tool["name"] for tool in listed["tools"]])
+    tell("tools/list", ", ".join(TOOLS))
 
     known = client.ask("HTTP 404 の意味は？")
     expect("used_search of a question that needs no search", False, known["used_search"])
@@ -257,10 +282,10 @@ def main() -> int:
         return 1
     try:
         for framing in ("framed", "line"):
-            print(f"== {'Content-Length framing' if framing == 'framed' else 'one line per message'} ==")
+            print("Content-Length framing" if framing == "framed" else "One line per message")
             with server() as process:
                 converse(Client(process, framing))
-        print("== research whose connection breaks ==")
+        print("Research whose connection breaks")
         research_over_broken_connections()
     except Mismatch as mismatch:
         print(f"\nsmoke failed: {mismatch}")

@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -203,6 +204,48 @@ def test_commands_end_in_peace_when_nobody_can_read_what_they_say(
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith(told)
     assert len(done.stderr.splitlines()) == code
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--help"],
+        ["--ask", f"Why? [rehearse: text={'word ' * 20_000}]", "--rehearse"],
+        ["--ask", f"Why? [rehearse: text={'word ' * 20_000}]", "--rehearse", "--json"],
+        ["--doctor"],
+        ["--completion", "bash"],
+        ["agents", "--help"],
+    ],
+    ids=lambda options: " ".join(options)[:30],
+)
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, options: list[str]) -> None:
+    with subprocess.Popen(
+        [*COMMAND, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path),
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(WAIT_SECONDS) == 0
+
+
+def test_agents_without_what_they_need_say_what_to_install(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['getpass'] = None; from openai_responses_mcp.cli import main; sys.exit(main(['agents']))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        env=environment(tmp_path),
+        encoding="utf-8",
+        timeout=WAIT_SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        'openai-responses-mcp: agents needs the extra "agents" (getpass is missing): pip install "openai-responses-mcp[agents]"\n',
+    )
 
 
 def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:

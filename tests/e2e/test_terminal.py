@@ -1,11 +1,15 @@
 """`--ask` and `--fetch` for somebody who is watching: a pseudo-terminal stands in for the screen."""
 
+import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,22 +18,32 @@ import httpx2
 import pytest
 
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.e2e.screens import Screen as Emulated
 from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.server import StandInThread
 
-CLEAR_LINE = "\r\x1b[K"
+WIPED = "\r\x1b[J"
+COLUMNS, ROWS = 80, 24
 
 
 class Screen:
-    """A process whose stderr is a terminal, and what it shows there."""
+    """A process whose stderr is a terminal, and what it shows there; its stdout may be the same terminal."""
 
-    def __init__(self, command: tuple[str, ...], environ: dict[str, str]) -> None:
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        environ: dict[str, str],
+        *,
+        is_whole: bool = False,
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
         self._shown = b""
         self._screen, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.process = subprocess.Popen(
             [*COMMAND, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdin=stdin,
+            stdout=terminal if is_whole else subprocess.PIPE,
             stderr=terminal,
             env=environ,
         )
@@ -48,7 +62,13 @@ class Screen:
         while self._show_more():
             pass
         out, _ = self.process.communicate(timeout=WAIT_SECONDS)
-        return self.process.returncode, out.decode()
+        return self.process.returncode, (out or b"").decode()
+
+    def seen(self) -> Emulated:
+        """What is on the screen now, for a person."""
+        emulated = Emulated(COLUMNS, ROWS)
+        emulated.feed(self._shown.decode())
+        return emulated
 
     def close(self) -> None:
         self.process.kill()
@@ -67,9 +87,14 @@ class Screen:
 
 @pytest.fixture
 def start(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
-    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
+    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, TERM="xterm-256color")
     with ExitStack() as screens:
-        yield lambda *command: screens.enter_context(closing(Screen(command, environ)))
+
+        def start(*command: str, is_whole: bool = False, stdin: int = subprocess.DEVNULL, **variables: str) -> Screen:
+            screen = Screen(command, environ | variables, is_whole=is_whole, stdin=stdin)
+            return screens.enter_context(closing(screen))
+
+        yield start
 
 
 @pytest.fixture
@@ -85,26 +110,129 @@ def research(start: Callable[..., Screen], tmp_path: Path) -> Callable[[str], Sc
     return lambda question: start("--ask", question, "--config", str(config))
 
 
-def test_progress_is_shown_on_one_line_that_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
-    screen = ask("What is the weather today? [rehearse: slow_stream=0.01]")
+QUESTION = "本日の東京の天気は？とても長い質問なので端末の一行には収まりきらないはずです。くわしく教えてください。"
+FRAME = re.compile(r"\r(?:\x1b\[\d+A)?([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]) (\d+) s · ([^\x1b]*)")
+
+
+def test_a_moving_line_tells_what_happens_and_is_gone_before_the_answer(ask: Callable[[str], Screen]) -> None:
+    screen = ask(f"{QUESTION} [rehearse: slow_stream=0.1]")
     code, answer = screen.finish()
-    progress, _, footnote = screen.shown.rpartition(CLEAR_LINE)
-    steps = progress.split(f"{CLEAR_LINE}… ")
+    frames = FRAME.findall(screen.shown)
+    told = list(dict.fromkeys(message for _, _, message in frames))
     assert code == 0
     assert "\nSources:\n" in answer
-    assert "…" not in answer
-    assert steps[:3] == ["", "starting", "thinking"]
-    assert 'searching for "What is the weather today?"' in steps
-    assert steps[-1] == "writing the answer"
-    assert "\n" not in progress
-    assert footnote.startswith("\n[gpt-5.2 · 1 searches · ")
-    assert " tokens · resp_" in footnote
+    assert told[0] == "starting"
+    assert any(message.startswith('searching for "本日の東京の天気は？') for message in told)
+    assert len({spinner for spinner, _, _ in frames}) > 3
+    assert screen.shown.count("\n") == 2  # those of the footer
+    seen = screen.seen()
+    assert seen.widest < COLUMNS
+    assert len(seen.lines) == 3
+    assert re.fullmatch(r"1 search · [\d,]+ tokens · continue with --continue", seen.lines[1])
+    assert [seen.lines[0], seen.lines[2]] == ["", ""]
+
+
+def test_the_line_is_cut_to_the_columns_of_the_terminal(ask: Callable[[str], Screen]) -> None:
+    screen = ask(f"{QUESTION} [rehearse: slow_stream=0.1]")
+    assert screen.finish()[0] == 0
+    cut = next(message for _, _, message in FRAME.findall(screen.shown) if message.endswith("…"))
+    wide = sum(1 for letter in cut if letter > "\u3000")
+    assert COLUMNS - 10 < len(cut) + wide + len("⠋ 0 s · ") < COLUMNS
+
+
+MARKDOWN = (
+    "# 東京\\n\\n　今日は**晴れ**です。\\n次の行。\\n\\n- 一つ目\\n- `code` と <b>\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |"
+    "\\n\\n![絵](https://example.com/p.png) [名](https://example.com/n)"
+)
+
+
+def test_words_appear_below_the_line_as_they_come(start: Callable[..., Screen], tmp_path: Path) -> None:
+    config = tmp_path / "background.yaml"
+    config.write_text("model_profiles: {answer: {background: true}}", encoding="utf-8")
+    question = f"なぜ？ [rehearse: hang_after=12; text={MARKDOWN}]"
+    screen = start("--ask", question, "--config", str(config), is_whole=True)
+    screen.wait_for("今日は")
+    line, *words = screen.seen().lines
+    assert line.endswith(" s · writing the answer")
+    assert words[:2] == ["東京", ""]
+    assert words[2].startswith("　今日は")
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish()[0] == 130
+    assert screen.seen().lines[0].startswith("interrupted; ")
+
+
+def test_the_answer_is_rendered_in_the_place_of_the_view(start: Callable[..., Screen]) -> None:
+    screen = start("--ask", f"なぜ？ [rehearse: search=yes; text={MARKDOWN}; citations=1]", is_whole=True)
+    assert screen.finish()[0] == 0
+    seen = screen.seen()
+    assert seen.lines[:-3] == [
+        "東京",
+        "",
+        "　今日は晴れです。",
+        "次の行。",
+        "",
+        " • 一つ目",
+        " • code と <b>",
+        "",
+        "",
+        " a  b",
+        " ────",
+        " 1  2",
+        "",
+        "",
+        "!絵 (https://example.com/p.png) 名 (https://example.com/n)",
+        "",
+        "Sources:",
+        "",
+        f" • Rehearsal example 1 (https://example.com/rehearsal/1) ({day_in(seen.lines)})",
+    ]
+    assert seen.lines[-3] == ""
+    assert seen.lines[-2].endswith("tokens · continue with --continue")
+    assert "https://example.com/rehearsal/1" in seen.links
+    assert "\x1b[1m" in screen.shown
+
+
+def day_in(lines: list[str]) -> str:
+    [day] = re.findall(r"\d{4}-\d{2}-\d{2}", "".join(lines))
+    return str(day)
+
+
+def test_an_answer_higher_than_the_screen_leaves_no_trace_of_its_words(start: Callable[..., Screen]) -> None:
+    text = "\\n\\n".join(f"段落{number}" for number in range(60))
+    screen = start("--ask", f"Why? [rehearse: slow_stream=0.02; text={text}]", is_whole=True)
+    assert screen.finish()[0] == 0
+    lines = [line for line in screen.seen().lines if line]
+    assert lines[:-1] == [f"段落{number}" for number in range(60)]
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}], ids=str)
+def test_nothing_moves_and_nothing_is_rendered_where_that_is_not_wanted(
+    start: Callable[..., Screen], variables: dict[str, str]
+) -> None:
+    screen = start("--ask", "Why? [rehearse: text=# **東京**\\n<b>]", is_whole=True, **variables)
+    assert screen.finish()[0] == 0
+    assert re.fullmatch(r"# \*\*東京\*\*\n<b>\n\n0 searches · \d+ tokens · continue with --continue\n", screen.shown)
+
+
+def test_a_terminal_is_told_the_id_when_it_could_not_be_remembered(
+    start: Callable[..., Screen], tmp_path: Path
+) -> None:
+    (tmp_path / ".local").write_text("a file in the place of a folder")
+    screen = start("--ask", "Why?")
+    assert screen.finish()[0] == 0
+    assert "continue with --continue resp_" in screen.shown
+
+
+def test_json_comes_without_a_footer(start: Callable[..., Screen]) -> None:
+    screen = start("--ask", "Why?", "--json", is_whole=True)
+    assert screen.finish()[0] == 0
+    assert json.loads(screen.shown.rpartition(WIPED)[2])["used_search"] is False
 
 
 def test_a_failure_takes_the_place_of_the_progress(ask: Callable[[str], Screen]) -> None:
     screen = ask("Why? [rehearse: status=401]")
     assert screen.finish() == (1, "")
-    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("answer failed: The API key was refused (401)")
+    assert screen.shown.rpartition(WIPED)[2].startswith("answer failed: The API key was refused (401)")
 
 
 def test_an_interrupt_ends_the_waiting_without_a_traceback(
@@ -114,7 +242,7 @@ def test_an_interrupt_ends_the_waiting_without_a_traceback(
     rehearsal.wait_for_requests(1)
     screen.process.send_signal(signal.SIGINT)
     assert screen.finish() == (130, "")
-    assert screen.shown.endswith(CLEAR_LINE)
+    assert screen.shown.endswith(WIPED)
     rehearsal.wait_for_abort(1)
 
 
@@ -126,7 +254,7 @@ def test_an_interrupt_cancels_research_at_the_api_and_says_so(
     (response_id,) = rehearsal.server.api.background.running
     screen.process.send_signal(signal.SIGINT)
     assert screen.finish() == (130, "")
-    assert screen.shown.endswith(f"{CLEAR_LINE}interrupted; {response_id} was cancelled at the API\n")
+    assert screen.shown.endswith(f"{WIPED}interrupted; {response_id} was cancelled at the API\n")
     assert rehearsal.server.api.background.running == []
 
 
@@ -147,7 +275,7 @@ def test_an_interrupt_before_the_id_is_known_says_so(
     screen.process.send_signal(signal.SIGINT)
     assert screen.finish() == (130, "")
     assert screen.shown.endswith(
-        f"{CLEAR_LINE}interrupted before the API said the id of the response, so it may go on there, and be billed\n"
+        f"{WIPED}interrupted before the API said the id of the response, so it may go on there, and be billed\n"
     )
 
 
@@ -157,15 +285,15 @@ def test_whoever_fetches_sees_what_happens_meanwhile(start: Callable[..., Screen
     screen.wait_for("waiting in the API's queue")
     request(rehearsal, f"/responses/{response_id}/cancel")
     assert screen.finish() == (1, "")
-    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("answer failed: The response was cancelled at the API")
+    assert screen.shown.rpartition(WIPED)[2].startswith("answer failed: The response was cancelled at the API")
 
 
 def test_an_answer_is_fetched_by_its_id(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
     response_id = begin(rehearsal, "text=Because.")
     screen = start("--fetch", response_id)
     assert screen.finish() == (0, "Because.\n")
-    assert screen.shown.rpartition(CLEAR_LINE)[2].startswith("\n[gpt-5 · 0 searches · ")
-    assert response_id in screen.shown
+    assert screen.shown.rpartition(WIPED)[2].startswith("\n\x1b[2m0 searches · ")
+    assert "continue with --continue\x1b[0m\n" in screen.shown
 
 
 def test_an_interrupt_of_fetching_leaves_the_response_alone(
@@ -176,7 +304,7 @@ def test_an_interrupt_of_fetching_leaves_the_response_alone(
     screen.wait_for("thinking")
     screen.process.send_signal(signal.SIGINT)
     assert screen.finish() == (130, "")
-    assert screen.shown.endswith(CLEAR_LINE)
+    assert screen.shown.endswith(WIPED)
     assert rehearsal.server.api.background.running == [response_id]
 
 
@@ -232,6 +360,21 @@ def test_nothing_that_the_api_says_steers_the_terminal(
     rehearsal.server.handler = answer
     screen = ask("Why?")
     _, answer_text = screen.finish()
-    shown = screen.shown.replace(CLEAR_LINE, "") + answer_text
+    own = re.compile(r"\r(\x1b\[\d+A)?|\x1b\[[KJ]|\x1b\[[02]m")
+    shown = own.sub("", screen.shown) + answer_text
     assert "owned" in shown
     assert [letter for letter in shown if letter in ESCAPES and not letter.isprintable()] == []
+
+
+def test_whoever_waits_for_a_silent_pipe_is_told_so(start: Callable[..., Screen]) -> None:
+    reading, writing = os.pipe()
+    try:
+        screen = start("--ask", "Why?", stdin=reading)
+        os.close(reading)
+        screen.wait_for("Reading stdin to its end")
+        os.write(writing, "材料".encode())
+    finally:
+        os.close(writing)
+    code, answer = screen.finish()
+    assert code == 0
+    assert "材料" in answer

@@ -1,28 +1,41 @@
-"""An answer for somebody at a terminal: live progress where they are watching, the text on stdout, failures on stderr."""
+"""An answer for somebody at a terminal: a live view where they are watching, the text on stdout, failures on stderr."""
 
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from openai_responses_mcp.commands.live import LiveView, is_lively
+from openai_responses_mcp.commands.showing import Showing
 from openai_responses_mcp.domain.errors import AnsweringError
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener
-from openai_responses_mcp.domain.texts import harmless, one_line, visible
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.server.warmup import WarmUp
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:
     from openai_responses_mcp.container import Container
 
-_CLEAR_LINE = "\r\x1b[K"
-
 GetAnswer = Callable[["Container", ProgressListener | None], Awaitable[Answer]]
 
 
-def show_answer(get_answer: GetAnswer, basis: Basis, *, rehearses: bool, started: Sequence[str]) -> int:
-    """The exit code. `started` has the id of the background response that an interrupt cancels, once there is one."""
+def show_answer(
+    get_answer: GetAnswer,
+    basis: Basis,
+    showing: Showing,
+    *,
+    started: Sequence[str],
+    rehearsed: Mapping[str, str] | None = None,
+) -> int:
+    """The exit code. `started` has the id of the background response that an interrupt cancels, once there is one.
+
+    `rehearsed` has what a rehearsal knows of earlier questions; without it the API itself is asked.
+    """
     try:
-        answer = asyncio.run(_wait_for(get_answer, basis, rehearses=rehearses, started=started))
+        answer = asyncio.run(_wait_for(get_answer, basis, showing, rehearsed=rehearsed, started=started))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except AnsweringError as exc:
@@ -30,35 +43,61 @@ def show_answer(get_answer: GetAnswer, basis: Basis, *, rehearses: bool, started
         return 1
     finally:
         basis.logger.close()
-    try:
-        _write_answer(answer.text)
-    except OSError as exc:
-        sys.stderr.write(f"cannot write the answer ({exc.strerror})\n")
-        return 1
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\n{one_line(_footnote(answer))}\n")
-    return 0
+    return showing.show(answer)
 
 
-async def _wait_for(get_answer: GetAnswer, basis: Basis, *, rehearses: bool, started: Sequence[str]) -> Answer:
+async def _wait_for(
+    get_answer: GetAnswer,
+    basis: Basis,
+    showing: Showing,
+    *,
+    rehearsed: Mapping[str, str] | None,
+    started: Sequence[str],
+) -> Answer:
     _listen_for_interrupts()
-    if rehearses:
-        basis = await basis.rehearsed()
-    is_watched = sys.stderr.isatty()
-    if is_watched:
-        _show_progress(Progress("starting"))
-    container = basis.load_container()
     farewell = ""
     try:
-        return await get_answer(container, _show_progress if is_watched else None)
-    except asyncio.CancelledError:
-        is_settled = await container.openai_gateway().settle()
-        farewell = _farewell(started, is_settled=is_settled)
-        raise
+        async with _watched(showing) as on_progress:
+            if rehearsed is not None:
+                basis = await basis.rehearsed(rehearsed)
+            # In a thread, so that the view moves from the start.
+            container = await WarmUp(lambda: _loaded(basis, showing)).result()
+            if on_progress is not None:
+                on_progress(Progress("asking the model"))
+            try:
+                return await get_answer(container, on_progress)
+            except asyncio.CancelledError:
+                is_settled = await container.openai_gateway().settle()
+                farewell = _farewell(started, is_settled=is_settled)
+                raise
+            finally:
+                await container.openai_gateway().close()
     finally:
-        await container.openai_gateway().close()
-        sys.stderr.write(f"{_CLEAR_LINE if is_watched else ''}{farewell}")
+        sys.stderr.write(farewell)
         sys.stderr.flush()
+
+
+@asynccontextmanager
+async def _watched(showing: Showing) -> AsyncIterator[ProgressListener | None]:
+    """Yields the listener of the live view, None when nobody would see it. Nothing of it is left in the end."""
+    if not is_lively(sys.stderr, showing.environ):
+        yield None
+        return
+    view = LiveView(sys.stderr, time.monotonic, showing.render if showing.is_rendered else None)
+    view.draw()
+    moving = asyncio.ensure_future(view.run())
+    try:
+        yield view.hear
+    finally:
+        moving.cancel()
+        view.wipe()
+
+
+def _loaded(basis: Basis, showing: Showing) -> "Container":
+    container = basis.load_container()
+    if showing.is_rendered:
+        showing.render("", 80)  # Loads what it needs.
+    return container
 
 
 def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
@@ -78,26 +117,3 @@ def _listen_for_interrupts() -> None:
     task = asyncio.current_task()
     if sys.platform != "win32" and task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-
-
-def _write_answer(text: str) -> None:
-    # What a model says must not steer the terminal.
-    text = visible(text) if sys.stdout.isatty() else harmless(text)
-    # Not every output can spell every letter: a pipe on Windows has the code page of the system.
-    encoding = sys.stdout.encoding
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-    sys.stdout.flush()
-
-
-def _show_progress(progress: Progress) -> None:
-    sys.stderr.write(f"{_CLEAR_LINE}… {one_line(progress.message)}")
-    sys.stderr.flush()
-
-
-def _footnote(answer: Answer) -> str:
-    facts = [answer.model, f"{answer.search_count} searches"]
-    if answer.usage:
-        facts.append(f"{answer.usage.total_tokens} tokens")
-    if answer.response_id:
-        facts.append(answer.response_id)
-    return f"[{' · '.join(facts)}]"

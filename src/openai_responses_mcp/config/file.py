@@ -5,11 +5,13 @@ ruamel and pydantic come in here, and only when there is a file.
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.config.findings import Findings
 from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
+from openai_responses_mcp.domain.masking import MASK
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -57,15 +59,25 @@ _SECRET_NAME = re.compile(r"(^key|apikey|accesskey|token|secret|password|authori
 _SHORTEST_KEY = 8
 
 
+# What --show-config prints: the settings under the last of these, and before it the warnings, one line each.
+_ENVELOPE = {"version", "sources", "effective"}
+_EFFECTIVE = ("effective",)
+_WARNINGS = re.compile(r"\A(?:openai-responses-mcp: [^\n]*\n)+(?=\{)")
+
+
 class ConfigFile(NamedTuple):
-    """A file that could be read as YAML; `data` is empty when nothing is in it."""
+    """A file that could be read as YAML; `data` is empty when nothing is in it, and stands below `within`."""
 
     path: str
     data: dict[str, Any]
     document: "YamlDocument"
+    within: tuple[str, ...] = ()
 
     def place(self, key: "KeyPath") -> str:
-        return f"{self.path}:{self.document.line_of(key)}"
+        return f"{self.path}:{self.line_of(key)}"
+
+    def line_of(self, key: "KeyPath") -> int:
+        return self.document.line_of((*self.within, *key))
 
     @property
     def key_variable(self) -> str:
@@ -88,31 +100,54 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
     from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
 
     try:
-        document = read_yaml(text)
+        document = read_yaml(_WARNINGS.sub(lambda warnings: "\n" * warnings[0].count("\n"), text))
     except YamlProblem as exc:
         findings.problem(f"{path}:{exc.line}: {exc.text}")
         return None
     if not isinstance(document.data, dict | None):
         findings.problem(f"{path}:1: the file must be {wanted(Settings)}")
         return None
-    return ConfigFile(path, document.data or {}, document)
+    data = document.data or {}
+    if set(data) == _ENVELOPE and isinstance(data["effective"], dict):
+        return ConfigFile(path, data["effective"], document, _EFFECTIVE)
+    return ConfigFile(path, data, document)
 
 
 def check_file(file: ConfigFile, environ: Mapping[str, str], findings: Findings) -> tuple[Settings, dict[str, Any]]:
-    """The settings that the file makes, and what is written in it; the defaults and nothing when it has problems."""
+    """The settings that the file makes, and what is written in it; both without the keys that have problems."""
     secrets = _secrets_in(file.data, environ.get(file.key_variable, ""))
     for path in secrets:
         text = f"{_dotted(path)} holds an API key, and keys come from the environment only: set {file.key_variable}"
         findings.problem(f"{file.place(path)}: {text}")
+    for path in _masked_in(file.data) if file.within else ():
+        findings.problem(f"{file.place(path)}: {_dotted(path)} was masked when it was shown: write it out again")
     written = _without_nulls(file.data)
     _drop_retired(written, file, findings)
     _drop_listed_sections(written, file, findings)
     errors, settings = _validate(written)
-    for path, error in sorted(errors.items(), key=lambda item: file.document.line_of(item[0])):
+    for path, error in sorted(errors.items(), key=lambda item: file.line_of(item[0])):
         if not any(secret[: len(path)] == path for secret in secrets):
             _tell(path, error, file, findings)
+    if errors:
+        written = _without(written, [*errors, *secrets])
+        errors, settings = _validate(written)
     _refuse_server_fields(settings, file, findings)
     return (Settings(), {}) if errors else (settings, written)
+
+
+def _without(written: dict[str, Any], paths: "list[KeyPath]") -> dict[str, Any]:
+    """A copy without these keys; of a list nothing is kept when one item is wrong."""
+    import copy
+
+    kept = copy.deepcopy(written)
+    for path in paths:
+        *around, last = takewhile(lambda step: isinstance(step, str), path)
+        section: Any = kept
+        for step in around:
+            section = section.get(step, {}) if isinstance(section, dict) else {}
+        if isinstance(section, dict):
+            section.pop(last, None)
+    return kept
 
 
 def _validate(written: dict[str, Any]) -> "tuple[dict[KeyPath, ErrorDetails], Settings]":
@@ -168,6 +203,13 @@ def _secrets_in(value: Any, key: str, path: "KeyPath" = ()) -> "list[KeyPath]":
         return []
     is_key = _API_KEY.search(value) or (len(key) >= _SHORTEST_KEY and key in value)
     return [path] if is_key or _is_named_like_a_secret(path) else []
+
+
+def _masked_in(value: Any, path: "KeyPath" = ()) -> "list[KeyPath]":
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [found for step, item in items for found in _masked_in(item, (*path, step))]
+    return [path] if isinstance(value, str) and MASK in value else []
 
 
 def _is_named_like_a_secret(path: "KeyPath") -> bool:

@@ -23,7 +23,7 @@ from openai_responses_mcp.config.settings import (
     is_section,
     kind_at,
 )
-from openai_responses_mcp.domain.policy import SYSTEM_POLICY, join_policy
+from openai_responses_mcp.domain.policy import join_policy, policy_in
 
 if TYPE_CHECKING:
     from openai_responses_mcp.config.file import ConfigFile
@@ -91,6 +91,14 @@ class ConfigError(Exception):
 
 def load(flags: Flags, environ: Mapping[str, str]) -> Configuration:
     """Raises `ConfigError` with every problem there is."""
+    configuration, problems = load_what_can_be_used(flags, environ)
+    if problems:
+        raise ConfigError(problems)
+    return configuration
+
+
+def load_what_can_be_used(flags: Flags, environ: Mapping[str, str]) -> tuple[Configuration, tuple[str, ...]]:
+    """The configuration without what is wrong in it, and the problems."""
     findings = Findings()
     file, settings, written = _from_file(flags, environ, findings)
     overrides = _overrides(flags, environ, findings)
@@ -98,45 +106,48 @@ def load(flags: Flags, environ: Mapping[str, str]) -> Configuration:
     system_policy = _system_policy(settings, file, environ, findings)
     _warn_of_minimal_effort(settings, findings)
     key_variable = file.key_variable if file else OpenAISettings().api_key_env
-    if findings.problems:
-        raise ConfigError(finding_lines(findings.problems, environ, key_variable, settings))
+    problems = finding_lines(findings.problems, environ, key_variable, settings)
     warnings = finding_lines(findings.warnings, environ, key_variable, settings)
     variables = tuple(dict.fromkeys(source for _, source in overrides.values() if not source.startswith("--")))
     sources = Sources(file.path if file else None, variables, flags.names())
-    return Configuration(settings, sources, warnings, system_policy)
+    return Configuration(settings, sources, warnings, system_policy), problems
 
 
 def show(configuration: Configuration, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What `--show-config` prints: where the settings come from and what they are, without secrets."""
     settings, sources = configuration.settings, configuration.sources
     mask = mask_for(environ, settings.openai.api_key_env, settings)
-    settings = settings._replace(model_profiles=_written_out(settings.model_profiles))
     origins = {"defaults": True, "yaml": sources.yaml, "env": list(sources.env), "cli": list(sources.cli)}
-    return {"version": __version__, "sources": origins, "effective": _plain(settings, mask)}
+    return {"version": __version__, "sources": origins, "effective": _plain(_in_effect(settings), mask)}
 
 
-def _written_out(profiles: ModelProfiles) -> ModelProfiles:
-    """A profile that is not set is that of `answer`, but for where its questions run."""
-    unset = {name: profiles.answer for name, profile in profiles._asdict().items() if profile is None}
-    return profiles._replace(
-        **{name: answer and answer._replace(background=name in BACKGROUND_BY_DEFAULT) for name, answer in unset.items()}
-    )
+def _in_effect(settings: Settings) -> Settings:
+    """Every profile as it is used, also one that nothing is said of."""
+    answer, background = settings.model_profiles.answer, settings.tools_in_background
+    profiles: dict[str, Profile | None] = {}
+    for name, profile in settings.model_profiles._asdict().items():
+        used = profile or answer
+        profiles[name] = used and used._replace(background=name in background)
+    return settings._replace(model_profiles=ModelProfiles(**profiles))
 
 
 def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...]:
     """Where the file is looked for when no flag names one; the first that exists is read."""
-    at_home = _expanded(os.path.join("~", ".config", "openai-responses-mcp", "config.yaml"), environ)
-    roaming = environ.get("APPDATA")
-    if platform == "win32" and roaming:
-        return os.path.join(roaming, "openai-responses-mcp", "config.yaml"), at_home
-    return (at_home,)
+    place = os.path.join("openai-responses-mcp", "config.yaml")
+    folders = [expanded(os.path.join("~", ".config"), environ)]
+    stated = environ.get("XDG_CONFIG_HOME", "")
+    if os.path.isabs(stated):  # A relative one does not count, says whoever invented the variable.
+        folders.insert(0, stated)
+    if platform == "win32" and environ.get("APPDATA"):
+        folders.insert(0, environ["APPDATA"])
+    return tuple(dict.fromkeys(os.path.join(folder, place) for folder in folders))
 
 
 def _from_file(
     flags: Flags, environ: Mapping[str, str], findings: Findings
 ) -> "tuple[ConfigFile | None, Settings, dict[str, Any]]":
     """The file if there is a usable one, the settings it makes, and what is written in it."""
-    paths = default_paths(environ) if flags.config is None else (_expanded(flags.config, environ),)
+    paths = default_paths(environ) if flags.config is None else (expanded(flags.config, environ),)
     existing = [path for path in paths if not _is_missing(path)]
     if not existing and flags.config is not None:
         findings.warning(f"--config {flags.config}: there is no such file; going on without it")
@@ -207,7 +218,7 @@ def _with_overrides(
         else:
             settings = _with_value(settings, path, value)
     if settings.server.debug_file is not None:
-        settings = _with_value(settings, _DEBUG_FILE, _expanded(settings.server.debug_file, environ))
+        settings = _with_value(settings, _DEBUG_FILE, expanded(settings.server.debug_file, environ))
     return settings._replace(model_profiles=_profiles(settings.model_profiles.answer, profiles))
 
 
@@ -234,25 +245,25 @@ def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> Mod
 def _system_policy(
     settings: Settings, file: "ConfigFile | None", environ: Mapping[str, str], findings: Findings
 ) -> str:
-    system = settings.policy.system
+    system, builtin = settings.policy.system, policy_in(settings.search.timezone)
     if file is None or (system.source == "builtin" and system.path is None):
-        return SYSTEM_POLICY
+        return builtin
     name = f"{file.place(('policy', 'system', 'path'))}: policy.system.path"
     if system.source == "builtin":
         findings.warning(f"{name} is not read unless policy.system.source is file")
-        return SYSTEM_POLICY
+        return builtin
     if system.path is None:
         findings.problem(f"{name} is needed when policy.system.source is file")
-        return SYSTEM_POLICY
+        return builtin
     from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
     from openai_responses_mcp.config.file import MAX_FILE_BYTES
 
-    path = _expanded(system.path, environ)
+    path = expanded(system.path, environ)
     try:
-        return join_policy(SYSTEM_POLICY, read_text(path, most_bytes=MAX_FILE_BYTES), system.merge)
+        return join_policy(builtin, read_text(path, most_bytes=MAX_FILE_BYTES), system.merge)
     except (OSError, ValueError) as exc:
         findings.problem(f"{name}: {path} {reason_of(exc)}")
-        return SYSTEM_POLICY
+        return builtin
 
 
 def _warn_of_minimal_effort(settings: Settings, findings: Findings) -> None:
@@ -265,7 +276,7 @@ def _warn_of_minimal_effort(settings: Settings, findings: Findings) -> None:
             )
 
 
-def _expanded(path: str, environ: Mapping[str, str]) -> str:
+def expanded(path: str, environ: Mapping[str, str]) -> str:
     """`~` as the given environment sees it; `~name` and a missing HOME are left to the system."""
     home = environ.get("HOME")
     if home and path[:1] == "~" and path[1:2] in ("", "/", os.sep):

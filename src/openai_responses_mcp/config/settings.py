@@ -42,6 +42,8 @@ class Range(Rule):
         super().__init__(words, lambda value: ge <= value < inf if le is None else ge <= value <= le)
 
 
+TOKYO = "Asia/Tokyo"
+
 _ADDRESS = re.compile(
     r"https?://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?", re.IGNORECASE
 )
@@ -55,6 +57,9 @@ Address = Annotated[
     ),
 ]
 Count = Annotated[int, Range(ge=1)]
+TimeZone = Annotated[
+    str, Rule("that names a time zone, such as Europe/Berlin", lambda name: name == TOKYO or _is_time_zone(name))
+]
 Fields = Annotated[Mapping[str, Any], Rule("without NaN and infinity", lambda fields: _is_json(fields))]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -157,6 +162,7 @@ class SearchSettings(NamedTuple):
     context_size: ContextSize | None = None
     user_location: UserLocation | None = None
     live: bool = True
+    timezone: TimeZone = TOKYO
 
 
 class ServerSettings(NamedTuple):
@@ -247,6 +253,16 @@ def _number(text: str) -> float:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
+
+
+def _is_time_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def _is_json(value: Any) -> bool:

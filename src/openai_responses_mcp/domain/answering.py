@@ -43,6 +43,7 @@ class AnsweringRules:
     max_output_tokens: int | None
     store: bool
     in_background: frozenset[str]
+    timezone: str
 
 
 def model_request(question: Question, rules: AnsweringRules, today: date) -> ModelRequest:
@@ -88,7 +89,7 @@ def _hints(question: Question, rules: AnsweringRules, today: date) -> str:
         hints += f" domains: {', '.join(domains)}"
     if question.style:
         hints += f" style: {question.style}"
-    return f"{hints} {_dates(today)} (Asia/Tokyo)"
+    return f"{hints} {_dates(today)} ({rules.timezone})"
 
 
 class AnswerQuestion:
@@ -147,8 +148,9 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
     """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
     if reply.refusal is not None:
         raise AnswerWithheld(f"The model refused to answer: {reply.refusal} Ask in another way.")
-    text = reply.text.strip()
-    if not text:
+    # Not every blank: one of Japanese opens a paragraph.
+    text = reply.text.strip(" \t\r\n")
+    if not text.strip():
         raise _nothing_said(reply)
     reason = reply.incomplete_reason
     if len(text) > LONGEST_ANSWER:
@@ -168,6 +170,7 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
         usage=reply.usage,
         search_count=reply.search_count,
         left_out=left_out,
+        incomplete_reason=reason,
     )
 
 

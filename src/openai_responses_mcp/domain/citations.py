@@ -68,15 +68,26 @@ def _without_repeats(sources: Sequence[Source]) -> list[Source]:
 
 def with_sources(text: str, citations: Sequence[Citation], *, today: str) -> str:
     """The text with a dated `Sources:` section at its end: the model's own if it has items, else one of ours."""
-    # The section stands at the end, and a text of nothing but lines shall not hold up anybody.
     lines = text.rstrip().rsplit("\n", _MOST_LINES)
-    start = next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
+    start = _heading_in(lines)
     if start is not None and any(_ITEM.match(line) for line in lines[start + 1 :]):
         dated = [_dated(line, today) if _ITEM.match(line) else line for line in lines[start + 1 :]]
         return "\n".join([*lines[: start + 1], *dated])
     body = lines if start is None else lines[:start] + [line for line in lines[start + 1 :] if line.strip()]
     listed = [f"- {c.url} ({c.published_at})" for c in citations] or [f"- web_search ({today})"]
     return "\n".join(["\n".join(body).rstrip(), "", "Sources:", *listed]).lstrip("\n")
+
+
+def split_sources(text: str) -> tuple[str, list[str]]:
+    """The text up to and with the heading of its `Sources:` section, and the lines below it; no lines without one."""
+    lines = text.rstrip().rsplit("\n", _MOST_LINES)
+    start = _heading_in(lines)
+    return (text, []) if start is None else ("\n".join(lines[: start + 1]), lines[start + 1 :])
+
+
+def _heading_in(lines: Sequence[str]) -> int | None:
+    # The section stands at the end, and a text of nothing but lines shall not hold up anybody.
+    return next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
 
 
 def _dated(item: str, today: str) -> str:

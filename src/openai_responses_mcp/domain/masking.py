@@ -200,7 +200,7 @@ def replaced(text: str, found: Iterable[Found]) -> str:
     for one in found:
         pieces += [text[end : one.start], one.label]
         end = one.end
-    return "".join([*pieces, text[end:]])
+    return "".join([*pieces, text[end:]]) if pieces else text
 
 
 def label_of(what: str, length: int) -> str:
@@ -215,13 +215,23 @@ class SecretMask:
         self._known = _look_for({text for secret in secrets for text in _all_forms(secret)})
 
     def __call__(self, text: str) -> str:
-        text = replaced(text, (Found(*match.span(), MASK) for match in self._known.matches(text)))
-        text = replaced(text, (one._replace(label=MASK) for one in shapes_in(text)))
-        small = text.lower()
-        for look in _LIKELY_SECRETS:
-            if look.may_match(small):
-                text = look.pattern.sub(partial(_masked, look.name), text)
-        return text
+        text = self._without_known(text)
+        return _without_likely(replaced(text, (one._replace(label=MASK) for one in shapes_in(text))))
+
+    def rest(self, text: str) -> str:
+        """The same for a text in which tokens of known shapes have been replaced already."""
+        return _without_likely(self._without_known(text))
+
+    def _without_known(self, text: str) -> str:
+        return replaced(text, (Found(*match.span(), MASK) for match in self._known.matches(text)))
+
+
+def _without_likely(text: str) -> str:
+    small = text.lower()
+    for look in _LIKELY_SECRETS:
+        if look.may_match(small):
+            text = look.pattern.sub(partial(_masked, look.name), text)
+    return text
 
 
 def _masked(replacement: str, match: re.Match[str]) -> str:

@@ -100,9 +100,10 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is happening upstream, in words for a person."""
+    """What is happening upstream, in words for a person; `words` are those of the answer that have just come."""
 
     message: str
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the client gets for a question; `left_out` has the sources from outside the domains it was restricted to."""
+    """What the client gets for a question; `left_out` has the sources from outside the domains it was restricted to.
+
+    `incomplete_reason` is None for an answer that is whole.
+    """
 
     text: str
     used_search: bool
@@ -138,6 +142,7 @@ class Answer:
     usage: Usage | None = None
     search_count: int = 0
     left_out: tuple[str, ...] = ()
+    incomplete_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,11 @@ and only if, you searched, one line each: "- <URL or source id> (YYYY-MM-DD)".
 """
 
 
+def policy_in(timezone: str) -> str:
+    """The built-in policy for somebody whose days begin there."""
+    return SYSTEM_POLICY.replace("Asia/Tokyo", timezone)
+
+
 def join_policy(builtin: str, users: str, merge: str) -> str:
     """The built-in policy replaced by the user's, or one before the other with a blank line between."""
     parts = {"replace": (users,), "prepend": (users, builtin), "append": (builtin, users)}[merge]

@@ -73,11 +73,11 @@ class LLMGateway(Protocol):
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """This moment, in Asia/Tokyo."""
+        """This moment, where the user lives; in Asia/Tokyo unless they say otherwise."""
         ...
 
     def today(self) -> date:
-        """The day it is in Asia/Tokyo."""
+        """The day it is there."""
         ...
 
     def monotonic(self) -> float:

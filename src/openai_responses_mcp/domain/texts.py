@@ -36,6 +36,11 @@ def harmless(text: str) -> str:
     return re.sub(_STEERING, "", _plain_line_ends(text))
 
 
+def harmless_json(text: str) -> str:
+    """The same for a text that is JSON: what would steer a terminal becomes an escape, so that no value changes."""
+    return re.sub(_STEERING, lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def one_line(text: str) -> str:
     """For a message on a line of its own: line ends, tabs and what would steer a terminal become blanks."""
     return re.sub(_BREAKING, " ", re.sub(_STEERING, " ", without_surrogates(text)))

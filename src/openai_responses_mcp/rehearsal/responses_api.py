@@ -49,8 +49,11 @@ class ResponsesApi:
         )
         response = build_response(request, write_answer(situation, wishes.outcome), plain + question.hints)
         if response["store"]:
-            self._questions.remember(response["id"], plain)
+            self.remember(response["id"], plain)
         return self._run(request, response, wishes.delay or 0.0)
+
+    def remember(self, response_id: str, question: str) -> None:
+        self._questions.remember(response_id, question)
 
     def _run(self, request: Mapping[str, Any], response: dict[str, Any], delay_seconds: float) -> Run:
         if response["background"]:

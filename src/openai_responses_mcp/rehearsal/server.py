@@ -1,5 +1,7 @@
 """The stand-in for the API on loopback, on the running event loop."""
 
+from collections.abc import Mapping
+
 from aiohttp import web
 
 from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
@@ -10,9 +12,14 @@ _CLOSE_SECONDS = 0.1  # how long an answer under way may still take; zero would 
 
 
 class RehearsalServer:
-    def __init__(self) -> None:
+    """`known` has what was asked before, by the ids of the responses: such a conversation can go on."""
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        api = ResponsesApi()
+        for response_id, question in (known or {}).items():
+            api.remember(response_id, question)
         self._runner = web.AppRunner(
-            build_app(ResponsesApi()),
+            build_app(api),
             access_log=None,
             handler_cancellation=True,  # nobody waits for the answer to a client that left
             shutdown_timeout=_CLOSE_SECONDS,

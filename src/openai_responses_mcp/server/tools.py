@@ -44,19 +44,28 @@ _STATUS: JsonObject = {
     "enum": ["working"],
     "description": "Only while the answer is not there yet: call answer_result with the response_id.",
 }
+_ANSWER_TEXT: JsonObject = {
+    "type": "string",
+    "description": "The answer. If the web was searched, it ends with its sources.",
+}
+_ID_TO_CONTINUE: JsonObject = {
+    "type": "string",
+    "description": "Pass it as previous_response_id to continue this conversation.",
+}
 _ANSWER_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "answer": {"type": "string"},
-        "used_search": {"type": "boolean"},
+        "answer": _ANSWER_TEXT,
+        "used_search": {"type": "boolean", "description": "Whether the web was searched."},
         "citations": {
             "type": "array",
+            "description": "The sources, in the order in which they are cited.",
             "items": {
                 "type": "object",
                 "properties": {
                     "url": {"type": "string", "description": "A URL, or a source id where there is none."},
-                    "title": {"type": "string"},
-                    "published_at": {"type": "string", "description": "YYYY-MM-DD"},
+                    "title": {"type": "string", "description": "The title of the source, if it is known."},
+                    "published_at": {"type": "string", "description": "A day, as YYYY-MM-DD."},
                     "date_kind": {
                         "type": "string",
                         "enum": ["published", "accessed"],
@@ -66,15 +75,15 @@ _ANSWER_SCHEMA: JsonObject = {
                 "required": ["url"],
             },
         },
-        "model": {"type": "string"},
-        "response_id": {"type": "string"},
+        "model": {"type": "string", "description": "The model that answered."},
+        "response_id": _ID_TO_CONTINUE,
         "status": _STATUS,
     },
     "required": ["answer", "used_search", "citations"],
 }
 _IRIS_SCHEMA: JsonObject = {
     "type": "object",
-    "properties": {"answer": {"type": "string"}, "response_id": {"type": "string"}, "status": _STATUS},
+    "properties": {"answer": _ANSWER_TEXT, "response_id": _ID_TO_CONTINUE, "status": _STATUS},
     "required": ["answer"],
 }
 

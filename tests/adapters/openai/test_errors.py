@@ -112,8 +112,23 @@ def test_an_exception_becomes_the_error_that_says_what_it_means(exc: Exception, 
 
 def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
     assert "(a b)" in str(translated(ValueError(" a\n b ")))
-    assert "(ValueError)" in str(translated(ValueError()))
+    assert str(translated(ValueError())).startswith("The API's reply could not be read. Check ")
     assert len(str(translated(ValueError("x" * 10_000)))) < LONGEST_BODY + 150
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Response payload is not completed: <TransferEncodingError: 400, message='x'>", "payload is not completed)"),
+        ("ServerDisconnectedError", "before the reply was complete. Ask"),
+        ("ValueError: no digits", "(no digits)"),
+        ("Internal Server Error", "(Internal Server Error)"),
+    ],
+)
+def test_no_class_is_named(said: str, told: str) -> None:
+    text = str(translated(aiohttp.ClientPayloadError(said)))
+    assert told in text
+    assert "Error:" not in text.replace("Server Error", "")
 
 
 def test_what_is_no_fault_of_the_other_side_goes_through() -> None:

@@ -225,7 +225,7 @@ async def test_the_listener_hears_the_gateway_and_of_every_wait() -> None:
         "thinking",
         "waiting 7.0 s to ask again (429)",
         "thinking",
-        "waiting 0.2 s to ask again (ConnectError)",
+        "waiting 0.2 s to ask again (no connection)",
         "thinking",
     ]
 

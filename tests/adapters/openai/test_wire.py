@@ -340,7 +340,7 @@ def searched(action: object) -> dict[str, Any]:
     [
         ({"type": "response.created"}, "thinking"),
         ({"type": "response.web_search_call.searching"}, "searching the web"),
-        ({"type": "response.output_text.delta", "delta": "a"}, "writing the answer"),
+        ({"type": "response.output_text.delta", "delta": ["odd"]}, "writing the answer"),
         (added("reasoning"), "thinking"),
         (added("web_search_call"), "searching the web"),
         (added("code_interpreter_call"), "running code"),
@@ -364,6 +364,11 @@ def searched(action: object) -> dict[str, Any]:
 )
 def test_a_person_is_told_what_matters(event: dict[str, Any], told: str | None) -> None:
     assert progress_of(event) == (Progress(told) if told else None)
+
+
+def test_the_words_of_an_answer_are_told_as_they_come() -> None:
+    event = {"type": "response.output_text.delta", "delta": "東京\ud800"}
+    assert progress_of(event) == Progress("writing the answer", "東京\ufffd")
 
 
 # A response by its id

@@ -225,3 +225,22 @@ async def test_any_text_is_stored(store: ApprovalStore, text: str) -> None:
     assert (record.request.comment, record.human_response) == (text, text)
     assert await store.list_pending() == [a_record()]
     assert await store.consume(f"p{text}", "hash", NOW) is True
+
+
+async def test_what_a_human_says_besides_yes_and_no_is_kept(store: ApprovalStore) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    await store.create([replace(a_record("a1"), parameters=schema), a_record("a2")])
+    await store.decide(replace(a_choice("a1"), changed_arguments={"a": 2, "名": ["x", None]}))
+    await store.decide(replace(a_choice("a2"), status="denied", tell_model=True))
+    changed, told = await store.list_of_pause("p1")
+    assert (changed.parameters, told.parameters) == (schema, None)
+    assert (changed.request.changed_arguments, changed.request.tell_model) == ({"a": 2, "名": ["x", None]}, False)
+    assert (told.request.changed_arguments, told.request.tell_model) == (None, True)
+
+
+async def test_changed_arguments_that_are_empty_are_changed(store: ApprovalStore) -> None:
+    await store.create([a_record()])
+    await store.decide(replace(a_choice(), changed_arguments={}))
+    record = await store.get("a1")
+    assert record is not None
+    assert record.request.changed_arguments == {}

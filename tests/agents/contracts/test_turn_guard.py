@@ -147,3 +147,18 @@ def test_a_call_can_be_shown_before_it_ran(make: Make) -> None:
     assert (shown.tool_call_id, shown.tool_name, shown.tool_kind, shown.args, shown.output) == (
         "l-1", "look", "function", {"what": "here"}, None,
     )  # fmt: skip
+
+
+async def test_a_call_that_no_human_refused_or_changed_is_as_it_was(make: Make) -> None:
+    guard = make(["pay"], ())
+    await judged(guard, LOOK, PAY)
+    for call_id in ("l-1", "p-1", "nobody"):
+        assert guard.told(call_id) is None
+        assert guard.changed(call_id) is None
+
+
+async def test_what_models_use_is_told_at_any_time(make: Make) -> None:
+    guard = make((), ())
+    await within(guard.used_tokens(0))
+    await within(guard.used_tokens(1_000_000))
+    assert guard.refusal is None

@@ -97,7 +97,7 @@ async def test_what_is_wrong_with_a_provider_says_what_to_do(
     [
         (AgentsError("AGENTS-E-MCP-UNREACHABLE", "gone"), "AGENTS-E-MCP-UNREACHABLE: gone; check that its command"),
         (AgentsError("AGENTS-E-MCP-SCHEMA", "twice"), "AGENTS-E-MCP-SCHEMA: twice; tell whoever makes the server"),
-        (RuntimeError("key=secret"), "does not list its tools (RuntimeError); connect it"),
+        (RuntimeError("key=secret"), "does not list its tools; connect it"),
     ],
 )
 async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, expected: str) -> None:

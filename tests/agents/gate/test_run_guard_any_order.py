@@ -1,7 +1,8 @@
 """The guard against a model of its promises, in any order of events.
 
 No order of events starts a call that was not decided, or a call of a turn in which another is undecided or refused, or a
-call twice, or as another than was decided. And the guard keeps no call back that none of this speaks against.
+call twice, or as another than was decided, or one that a human refused. And the guard keeps no call back that none of
+this speaks against. Between a pause and its end a human may refuse calls so that the model is told, and change others.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.models import Turn as PausedTurn
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
@@ -32,12 +34,22 @@ TURNS = st.lists(VERDICTS, min_size=1, max_size=3)
 # Counted from the newest call back; beyond them is a call that nobody asked for.
 PLACES = st.sampled_from([0, 0, 0, 0, 0, 1, 2, 99])
 
+# What a human makes of a call, and what the judge says to it then: with a new reason to ask, a human is asked again.
+CHANGES = {
+    "changed to allow": {"verdict": "allow", "by": "a human"},
+    "changed to ask": {"verdict": "needs_human", "by": "a human"},
+    "changed to ask for a new reason": {"verdict": "needs_human", "by": "a human", "why": "something new"},
+    "changed to deny": {"verdict": "deny", "by": "a human"},
+    "changed to nonsense": {"verdict": "nonsense", "by": "a human"},
+}
+ANSWERS = st.sampled_from(["yes", "yes", "told", "told", *list(CHANGES)[:3], *list(CHANGES)])
+
 
 class JudgeByArguments(Judge):
     """Says what the call itself asks for."""
 
     async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
-        return GateDecision(cast(Decision, request.args["verdict"]), 1, "")
+        return GateDecision(cast(Decision, request.args["verdict"]), 1, str(request.args.get("why", "")))
 
 
 @dataclass
@@ -59,9 +71,11 @@ class Known:
 
     turn: Turn
     args: dict[str, str]
+    asked_for: dict[str, str]
     is_running: bool = False
     is_suspended: bool = False
     is_spent: bool = False
+    is_told: bool = False
 
     @property
     def may_start(self) -> bool:
@@ -70,6 +84,12 @@ class Known:
     @property
     def is_asked(self) -> bool:
         return self.args["verdict"] == "needs_human"
+
+
+def refusal_of(turn: Turn) -> str:
+    """The code with which the first refusal of the turn refuses all of it."""
+    refused = [verdict for verdict in turn.verdicts.values() if verdict in ("deny", "nonsense")]
+    return "" if not refused else REFUSED if refused[0] == "deny" else "AGENTS-E-GATE-EVAL"
 
 
 class SideBySide:
@@ -87,6 +107,11 @@ class SideBySide:
         decided = {log.tool_call_id for log in logs if log.event == "decision" and log.decision != "deny"}
         assert {log.tool_call_id for log in logs if log.event == "started"} <= decided
         assert {log.tool_call_id for log in logs if log.event == "outcome"} <= decided
+        told = {log.tool_call_id for log in logs if log.event == "told"}
+        assert told == {call_id for call_id, known in self.known.items() if known.is_told}
+        assert not told & {log.tool_call_id for log in logs if log.event == "started"}
+        last = {log.tool_call_id: log.decision for log in logs if log.event.partition(":")[0] == "decision"}
+        assert not [log for log in logs if log.event == "started" and last[log.tool_call_id] == "deny"]
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -105,22 +130,21 @@ class SideBySide:
         )
 
     async def judged(self, calls: list[PlannedCall]) -> None:
-        fresh = [call for call in calls if not (call.call_id in self.known and self.known[call.call_id].may_start)]
+        fresh = [call for call in calls if not self.is_decided(call.call_id)]
         planned = Turn()
         for call in fresh:
             if call.call_id in self.known:
                 planned.is_broken_off = True
                 break
-            self.known[call.call_id] = Known(planned, {name: str(value) for name, value in call.args.items()})
+            args = {name: str(value) for name, value in call.args.items()}
+            self.known[call.call_id] = Known(planned, args, args)
             planned.verdicts[call.call_id] = str(call.args["verdict"])
-        verdicts = set(planned.verdicts.values())
-        expected = ""
-        if planned.is_broken_off:
-            expected = "AGENTS-E-RUNNER"
-        elif verdicts & {"deny", "nonsense"}:
-            first = next(verdict for verdict in planned.verdicts.values() if verdict in ("deny", "nonsense"))
-            expected = REFUSED if first == "deny" else "AGENTS-E-GATE-EVAL"
+        expected = "AGENTS-E-RUNNER" if planned.is_broken_off else refusal_of(planned)
         assert await code_of(self.guard.judge(None, calls, [TOOL])) == expected
+
+    def is_decided(self, call_id: str) -> bool:
+        known = self.known.get(call_id)
+        return known is not None and (known.may_start or known.is_told)
 
     async def start(self, place: int, way: str) -> None:
         call_id = self.id_at(place, lambda known: known.may_start)
@@ -155,24 +179,72 @@ class SideBySide:
             known.is_running, known.is_suspended = False, True
 
     async def pause_and_resume(self, all_of_it: bool, left_out: int) -> None:
-        asked = {
-            call_id: known
-            for call_id, known in self.known.items()
-            if known.is_asked and self.waits(known) and not known.turn.is_let_through
-        }
+        asked = self.asked
         approved = {call_id for call_id in asked if all_of_it or call_id != self.id_at(left_out)}
-        saved = json.loads(json.dumps(self.guard.saved()))
-        # What was noted of a run is written before the run is saved.
-        await self.audit.settle("r1")
-        self.guard = guard_with(self.audit, JudgeByArguments())
-        self.guard.restore(
-            saved, [HumanAnswer(Permit.of(PlannedCall(one, TOOL, asked[one].args))) for one in sorted(approved)]
-        )
+        await self.read_back([self.answer(call_id) for call_id in sorted(approved)])
         if approved != set(asked):
             return
         for call_id, known in self.known.items():
             known.turn.approved |= {call_id} & approved
             known.is_suspended = False
+
+    async def decide_again(self, said: list[str]) -> None:
+        """A human says something about every call that waits for one; not all of it is a plain yes."""
+        asked = self.asked
+        answers = dict(zip(asked, said * len(asked), strict=False))
+        if set(answers.values()) <= {"yes"}:
+            return
+        waiting = {
+            call_id: known
+            for call_id, known in self.known.items()
+            if self.waits(known) and not known.turn.is_let_through
+        }
+        await self.read_back([self.answer(call_id, answers[call_id]) for call_id in asked])
+        calls = tuple(PlannedCall(call_id, TOOL, known.asked_for) for call_id, known in waiting.items())
+        again = Turn(approved=set().union(*(known.turn.approved for known in waiting.values())))
+        for call_id, known in waiting.items():
+            known.turn = self.answered(call_id, known, answers.get(call_id, ""), again)
+        expected = refusal_of(again)
+        assert await code_of(self.guard.take_up([PausedTurn(None, calls, (TOOL,))])) == expected
+        if not expected and again.is_let_through:
+            for known in self.known.values():
+                known.is_suspended = False
+
+    def answered(self, call_id: str, known: Known, said: str, again: Turn) -> Turn:
+        """The turn that the call belongs to from now on."""
+        if said == "told":
+            known.is_told = known.is_spent = True
+            return Turn(is_broken_off=True)
+        if said in CHANGES:
+            known.args = CHANGES[said]
+        if said == "yes" or (said in CHANGES and not known.args.get("why")):
+            again.approved.add(call_id)
+        else:
+            again.approved -= {call_id} if said else set()
+        again.verdicts[call_id] = known.args["verdict"]
+        return again
+
+    @property
+    def asked(self) -> dict[str, Known]:
+        return {
+            call_id: known
+            for call_id, known in self.known.items()
+            if known.is_asked
+            and self.waits(known)
+            and not known.turn.is_let_through
+            and call_id not in known.turn.approved
+        }
+
+    def answer(self, call_id: str, said: str = "yes") -> HumanAnswer:
+        permit = Permit.of(PlannedCall(call_id, TOOL, self.known[call_id].args))
+        return HumanAnswer(permit, told="no" if said == "told" else None, changed=CHANGES.get(said))
+
+    async def read_back(self, answers: list[HumanAnswer]) -> None:
+        saved = json.loads(json.dumps(self.guard.saved()))
+        # What was noted of a run is written before the run is saved.
+        await self.audit.settle("r1")
+        self.guard = guard_with(self.audit, JudgeByArguments())
+        self.guard.restore(saved, answers)
 
     def waits(self, known: Known) -> bool:
         """Whether its turn was decided as a whole, and nothing of it refused."""
@@ -195,6 +267,7 @@ EVENTS = st.one_of(
     st.tuples(st.just("finish"), PLACES, st.sampled_from([None, "failed"])),
     st.tuples(st.just("suspend"), PLACES),
     st.tuples(st.just("pause_and_resume"), st.booleans(), PLACES),
+    st.tuples(st.just("decide_again"), st.lists(ANSWERS, min_size=1, max_size=3)),
     st.tuples(st.just("look"), PLACES),
 )
 

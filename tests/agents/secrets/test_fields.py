@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.secrets.fields import is_secret_name, secret_fields
+from openai_responses_mcp.agents.secrets.fields import is_secret_name, secret_fields, secret_texts
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,20 @@ def test_many_values_of_one_kind_are_looked_at_once() -> None:
 def test_a_schema_made_to_take_forever_is_refused() -> None:
     big = {"anyOf": [schema() for _ in range(2_000)]}
     known = {**schema(**{f"p{number}": {"$ref": "#/$defs/big"} for number in range(2_000)}), "$defs": {"big": big}}
-    args: dict[str, Any] = {f"p{number}": {} for number in range(2_000)}
+    args: dict[str, Any] = {f"p{number}": {} for number in range(2_000)} | {"token": "hunter2-and-more"}
     with pytest.raises(AgentsError, match="AGENTS-E-AGENT-CAPABILITY-RESOLVE"):
         secret_fields(known, args)
+
+
+@pytest.mark.parametrize("args", [{"text": "hi"}, {"list": [1, {"text": "hi"}]}, {7: "hi"}])
+def test_a_schema_is_not_read_for_arguments_without_such_a_name(args: Any) -> None:
+    unreadable: Any = {"properties": {"text": {"$ref": 7}}, "allOf": 7}
+    assert (secret_fields(unreadable, args), secret_texts(unreadable, args)) == ({}, [])
+
+
+def test_a_name_is_found_however_deep_it_stands() -> None:
+    inner = schema(password={"type": "string"})
+    known = schema(list={"type": "array", "items": schema(deeper=inner)})
+    args = {"list": [{"deeper": {"password": "hunter2"}}]}
+    assert secret_fields(known, args) == {("list", 0, "deeper", "password"): "password"}
+    assert secret_texts(known, args) == ["hunter2"]

@@ -72,6 +72,18 @@ def test_a_request_is_denied_once(paused: Any, sqlite_url: str, capsys: pytest.C
     assert "AGENTS-E-APPROVAL-NOT-FOUND" in capsys.readouterr().err
 
 
+def test_the_beginning_of_an_id_is_enough(paused: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    approval_id = paused.interruptions[0].approval_id
+    beginning = approval_id.removeprefix("apr_")[:4]
+    for short in (beginning, f"apr_{beginning}"):
+        assert main(["approvals", "show", short, "--store", sqlite_url]) == 0
+        assert said(capsys)["approval_id"] == approval_id
+    assert main(["approvals", "allow", beginning, "--always", "--store", sqlite_url]) == 0
+    assert said(capsys)["run_id"] == paused.run_id
+    assert main(["approvals", "approve", beginning, "--store", sqlite_url]) == 1
+    assert "AGENTS-E-APPROVAL-NOT-FOUND" in capsys.readouterr().err
+
+
 def test_the_log_is_shown_and_verified(
     paused: Any, sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,12 @@ def test_a_table_stays_on_its_lines() -> None:
     assert table(("A", "B"), [("a", "東" * 20)], 20).splitlines()[1] == f"a  {'東' * 8}…"
 
 
+def test_a_table_shows_texts_of_every_script_as_an_answer_does() -> None:
+    cell = "東京\u3000大阪 10\u00a0km 1\u202f000 👩\u200d💻 می\u200cخواهم"
+    assert table(("A", "B"), [("x", cell)], 80).splitlines()[1] == f"x  {cell}"
+    assert table(("A", "B"), [("a\tb", "\x1b[2J\u2066")], 80).splitlines()[1] == "a\\tb  \\x1b[2J\\u2066"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
 def test_json_is_valid_in_every_encoding(encoding: str) -> None:
     value = {"a": "é東😀\u202e\ud83d", "n": [float("nan"), float("inf"), 1.5, None, True], "t": ("x",)}

@@ -1,12 +1,15 @@
 import io
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openai_responses_mcp.cli import main
 from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
+from openai_responses_mcp.commands.doctor.recommending import own_command
 from openai_responses_mcp.config.loading import Flags, load
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.server import StandInThread
@@ -43,12 +46,19 @@ class Patient:
         """The exit code, and of each line what it is about -> its level and what it says."""
         code = examine(load(flags or Flags(), self.environ), self.environ, **options)
         self.output = self._capsys.readouterr().out
+        self.titles = [line[6:].partition(": ")[0] for line in self.output.splitlines()]
         lines = {}
         for line in self.output.splitlines():
             what, _, detail = line[6:].partition(": ")
-            lines[what] = (line[:6].strip(), detail)
-        assert len(lines) == len(self.output.splitlines())
+            for one in self._each(what):
+                assert one not in lines
+                lines[one] = (line[:6].strip(), detail)
         return code, lines
+
+    def _each(self, what: str) -> list[str]:
+        """A line may be about several profiles."""
+        kind, _, names = what.partition(" for ")
+        return [f"{kind} for {name}" for name in names.split(", ")] if names else [what]
 
 
 @pytest.fixture
@@ -98,21 +108,18 @@ def api_error(status: int, **facts: str) -> Reply:
 def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, rehearsal: StandInThread) -> None:
     code, lines = patient.examine()
     assert code == 0
-    assert list(lines) == [
+    assert patient.titles == [
         "configuration",
         "key",
         "API",
-        "model for answer",
-        "settings for answer",
-        "model for answer_detailed",
-        "model for answer_quick",
+        "model for answer, answer_detailed, answer_quick",
+        "settings for answer, answer_detailed, answer_quick",
         *CLIENT_NAMES,
     ]
     assert lines["configuration"] == ("ok", "defaults, no file; variables OPENAI_BASE_URL")
     assert lines["key"] == ("ok", "set in OPENAI_API_KEY")
     assert lines["API"] == ("ok", f"{rehearsal.base_url} answers")
     assert lines["model for answer"] == ("ok", "gpt-5.2")
-    assert lines["model for answer_quick"] == ("ok", "gpt-5.2, as for answer")
     assert lines["settings for answer"] == (
         "ok",
         "effort medium, verbosity medium; the API counted the tokens of such a question",
@@ -156,6 +163,45 @@ def test_warnings_of_the_configuration_are_repeated(patient: Patient) -> None:
     assert "set none or low instead" in lines["configuration"][1]
 
 
+def test_a_broken_file_fails_and_everything_else_is_checked_all_the_same(
+    patient: Patient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patient.configure(
+        "policy: {max_citations: 99}\nserver: {colour: red, tools: [answer, guess]}\nmodel_profiles: {answer_quick: {model: o3}}"
+    )
+    assert main(["--doctor"], patient.environ) == 1
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert told.err == ""
+    assert [line[:21] for line in lines[:3]] == ["FAIL  configuration: "] * 3
+    assert ":1: policy.max_citations must be" in lines[0]
+    assert ":2: unknown key server.colour" in lines[2]
+    assert ":2: server.tools[1] must be" in lines[1]
+    assert lines[3] == "warn  configuration: what follows was checked without what is wrong in it"
+    assert lines[4] == "ok    key: set in OPENAI_API_KEY"
+    assert lines[6:8] == ["ok    model for answer, answer_detailed: gpt-5.2", "ok    model for answer_quick: o3"]
+    assert lines[-1].startswith("--    Gemini CLI: ")
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a list", "openai: {api_key: sk-proj-abcdefgh12345678}"])
+def test_whatever_is_wrong_with_the_file_is_a_failed_check(
+    patient: Patient, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    patient.configure(text)
+    assert main(["--doctor"], patient.environ) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("FAIL  configuration: ")
+    assert KEY not in told.out + told.err
+
+
+def test_warnings_are_in_the_report_and_nowhere_else(patient: Patient, capsys: pytest.CaptureFixture[str]) -> None:
+    patient.configure("responses: {}")
+    assert main(["--doctor"], patient.environ) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert told.out.count("responses is no longer used") == 1
+
+
 # Key and API
 
 
@@ -167,13 +213,13 @@ def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patie
     assert lines["key"] == ("FAIL", "Missing API key: set OPENAI_API_KEY")
     assert lines["API"][0] == "ok"
     assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, which takes a key")
-    assert lines["model for answer_detailed"] == ("warn", "gpt-5.2, as for answer")
     assert lines["settings for answer"] == ("warn", "effort medium, verbosity medium; not checked, which takes a key")
     assert len(rehearsal.server.requests) == 1
 
 
 def test_a_missing_key_is_missed_under_its_configured_name(patient: Patient) -> None:
     patient.configure("openai: {api_key_env: MY_KEY}")
+    (patient.home / "bin" / "codex").touch(mode=0o755)
     _, lines = patient.examine()
     assert lines["key"] == ("FAIL", "Missing API key: set MY_KEY")
     assert "MY_KEY=YOUR_KEY" in lines["Codex"][1]
@@ -193,9 +239,11 @@ def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: Stand
     code, lines = patient.examine()
     assert code == 1
     assert lines["API"][0] == "ok"
-    assert lines["key"][0] == lines["model for answer"][0] == "FAIL"
+    assert lines["key"][0] == "FAIL"
     assert "The API key was refused (401)" in lines["key"][1]
-    assert "the key was refused" in lines["model for answer"][1]
+    assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, because the key was refused")
+    assert lines["settings for answer"][1].endswith("; not checked, because the key was refused")
+    assert patient.output.count("The API key was refused") == 1
     assert KEY not in patient.output
 
 
@@ -319,7 +367,7 @@ def test_an_answer_profile_taken_away_fails_and_the_api_is_checked_all_the_same(
         "FAIL",
         "model_profiles.answer is required: set MODEL_ANSWER or model_profiles.answer.model",
     )
-    assert lines["model for answer_quick"] == ("FAIL", "model_profiles.answer is required")
+    assert lines["model for answer_quick"] == lines["model for answer"]
     assert len(rehearsal.server.requests) == 1
 
 
@@ -341,7 +389,6 @@ def test_a_model_with_an_announced_end_is_warned_of(patient: Patient, rehearsal:
         "warn",
         "gpt-5.1 will be shut down on 2027-04-01: change MODEL_ANSWER or model_profiles.answer.model",
     )
-    assert lines["model for answer_quick"] == ("warn", "gpt-5.1, as for answer")
 
 
 @pytest.mark.parametrize("said", [{"shutdown_date": None}, {"shutdown_date": ""}, {"shutdown_date": 7}, {"id": "x"}])
@@ -488,13 +535,21 @@ def test_a_debug_file_in_an_impossible_place_fails(patient: Patient, name: str) 
 # Clients
 
 
-def test_clients_that_are_not_set_up_are_no_failure_and_say_how(patient: Patient) -> None:
+def test_clients_that_are_not_here_are_no_failure(patient: Patient) -> None:
     code, lines = patient.examine()
     assert code == 0
-    assert all(lines[name][0] == "--" for name in CLIENT_NAMES)
-    assert lines["Codex"][1] == (
-        "not set up; run: codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY"
-        " -- uvx openai-responses-mcp --stdio"
+    assert {lines[name] for name in CLIENT_NAMES} == {("--", "not found on this machine")}
+
+
+def test_clients_that_are_not_set_up_are_no_failure_and_say_how(patient: Patient) -> None:
+    (patient.home / "bin" / "codex").touch(mode=0o755)
+    (patient.home / ".cursor").mkdir()
+    code, lines = patient.examine()
+    assert code == 0
+    command = shlex.join(own_command())
+    assert lines["Codex"] == (
+        "--",
+        f"not set up; run: codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- {command} --stdio",
     )
     assert lines["Cursor"][1].startswith(f'not set up; put into {patient.home / ".cursor/mcp.json"}: {{"mcpServers"')
     assert "***" not in patient.output

@@ -166,7 +166,7 @@ class BackgroundRun:
         if isinstance(trouble, StreamEnded):
             raise _lost_before_its_id("the stream ended") from trouble
         if isinstance(trouble, GatewayBroken):
-            raise _lost_before_its_id(trouble.name) from trouble
+            raise _lost_before_its_id("the connection was lost") from trouble
         raise trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:

@@ -54,7 +54,7 @@ class RetryingGateway(LLMGateway):
                     raise
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
-                    on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or exc.name})"))
+                    on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or 'no connection'})"))
                 if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1

@@ -138,6 +138,8 @@ def _item_progress(item: object, mask: Callable[[str], str]) -> Progress | None:
 def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:
     """What a stream event means to a person; None for what does not matter to one."""
     kind = str(event.get("type"))
+    if kind == "response.output_text.delta":
+        return _writing(event.get("delta"))
     if kind in _PROGRESS:
         return _PROGRESS[kind]
     item = event.get("item")
@@ -149,6 +151,7 @@ def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> P
     return _search_progress(item.get("action"), mask) if is_search else None
 
 
+_WRITING = "writing the answer"
 _QUEUED = Progress("waiting in the API's queue")
 _STATE_PROGRESS = {"queued": _QUEUED, "in_progress": Progress("working")}
 _PROGRESS = {
@@ -156,14 +159,17 @@ _PROGRESS = {
     "response.queued": _QUEUED,
     "response.in_progress": Progress("thinking"),
     "response.web_search_call.searching": Progress("searching the web"),
-    "response.output_text.delta": Progress("writing the answer"),
 }
 _ITEM_PROGRESS = {
     "reasoning": Progress("thinking"),
     "web_search_call": Progress("searching the web"),
     "code_interpreter_call": Progress("running code"),
-    "message": Progress("writing the answer"),
+    "message": Progress(_WRITING),
 }
+
+
+def _writing(delta: object) -> Progress:
+    return Progress(_WRITING, without_surrogates(delta) if isinstance(delta, str) else "")
 
 
 def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:

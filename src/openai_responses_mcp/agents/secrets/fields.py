@@ -36,12 +36,23 @@ def secret_fields(schema: JsonObject, args: JsonObject) -> dict[Path, str]:
 
     Raises `AGENTS-E-AGENT-CAPABILITY-RESOLVE` for a schema that was made to take forever.
     """
-    return {path: name for path, name, _ in _fields_in(args, _Place([schema], _Reading(schema)), ())}
+    return {path: name for path, name, _ in _found(schema, args)}
 
 
 def secret_texts(schema: JsonObject, args: JsonObject) -> list[str]:
     """The texts in these fields."""
-    return [text for _, _, text in _fields_in(args, _Place([schema], _Reading(schema)), ())]
+    return [text for _, _, text in _found(schema, args)]
+
+
+def _found(schema: JsonObject, args: JsonObject) -> Iterable[tuple[Path, str, str]]:
+    # Most calls have no such name in them, and reading a schema takes much longer than looking for one.
+    return _fields_in(args, _Place([schema], _Reading(schema)), ()) if _names_a_secret(args) else ()
+
+
+def _names_a_secret(value: JsonValue) -> bool:
+    if isinstance(value, Mapping):
+        return any((isinstance(key, str) and is_secret_name(key)) or _names_a_secret(value[key]) for key in value)
+    return isinstance(value, list | tuple) and any(map(_names_a_secret, value))
 
 
 def _fields_in(value: JsonValue, place: "_Place", path: Path) -> Iterator[tuple[Path, str, str]]:

@@ -6,9 +6,11 @@ import json
 
 from openai_responses_mcp.agents.json_values import JsonValue
 
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+
 
 def canonical(value: JsonValue) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return _ENCODER.encode(value)
 
 
 def digest(*parts: JsonValue) -> str:

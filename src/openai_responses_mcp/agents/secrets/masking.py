@@ -53,7 +53,7 @@ class Masking:
         for secret in also:
             if len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, label_of("secret", len(secret)))
-        return self._mask(self.shown_text(text))
+        return self._mask.rest(self.shown_text(text))
 
     def value(self, value: JsonValue, also: Sequence[str] = ()) -> JsonValue:
         """The same JSON value without secrets: likely ones in texts, and texts of fields whose name says so."""

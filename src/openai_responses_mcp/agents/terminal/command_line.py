@@ -33,6 +33,7 @@ from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
 from openai_responses_mcp.agents.terminal.desk import Desk, as_text
 from openai_responses_mcp.agents.terminal.said import json_arguments
+from openai_responses_mcp.agents.terminal.short_ids import whole_id
 from openai_responses_mcp.agents.terminal.tables import sheet
 from openai_responses_mcp.domain.texts import visible
 
@@ -144,7 +145,8 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
 
 
 async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
-    request: HumanApprovalRequest = (await desk.approvals.get(arguments.approval_id)).request
+    approval_id = await whole_id(desk.approvals, arguments.approval_id)
+    request: HumanApprovalRequest = (await desk.approvals.get(approval_id)).request
     facts = _plain(request)
     # The arguments come last: however long they are, their end is what stands above the next prompt.
     facts["arguments"] = facts.pop("arguments")
@@ -156,7 +158,7 @@ async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
 async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
     decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
     token = await desk.approvals.submit_decision(
-        arguments.approval_id,
+        await whole_id(desk.approvals, arguments.approval_id),
         decision,
         arguments.comment,
         tell_model=getattr(arguments, "tell_model", False),

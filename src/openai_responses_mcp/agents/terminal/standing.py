@@ -14,6 +14,7 @@ from dataclasses import asdict
 from openai_responses_mcp.agents.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.agents.terminal.desk import Desk
 from openai_responses_mcp.agents.terminal.said import duration
+from openai_responses_mcp.agents.terminal.short_ids import whole_id
 
 
 def add_to(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", shared: argparse.ArgumentParser) -> None:
@@ -33,8 +34,9 @@ def add_to(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", shared:
 
 async def _allow(desk: Desk, arguments: argparse.Namespace) -> int:
     terms = StandingTerms(arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments)
+    approval_id = await whole_id(desk.approvals, arguments.approval_id)
     token, made = await approve_from_now_on(
-        desk.approvals, desk.standing, arguments.approval_id, terms=terms, comment=arguments.comment
+        desk.approvals, desk.standing, approval_id, terms=terms, comment=arguments.comment
     )
     desk.show_fields({**asdict(token), "standing_id": made.standing_id, "holds": made.holds})
     return 0

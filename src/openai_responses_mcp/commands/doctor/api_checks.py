@@ -5,7 +5,7 @@ its being answered. That costs nothing. Everything is asked at the same time.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -67,7 +67,7 @@ async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
 
 def _requests(basis: Basis) -> "dict[str, ModelRequest]":
     """A question to each profile that there is, as the server would ask it."""
-    from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+    from openai_responses_mcp.adapters.zoned_clock import clock_in
     from openai_responses_mcp.container import answering_rules
     from openai_responses_mcp.domain.answering import model_request
     from openai_responses_mcp.domain.models import Question
@@ -75,7 +75,7 @@ def _requests(basis: Basis) -> "dict[str, ModelRequest]":
     rules = answering_rules(basis.configuration.settings, basis.configuration.system_policy)
     # Where it would run does not matter to a trial, which is one for all who ask with the same settings.
     rules = replace(rules, in_background=frozenset())
-    today = TokyoClock().today()
+    today = clock_in(basis.configuration.settings.search.timezone).today()
     names = [name for name in _PROFILES if name in rules.profiles]
     return {name: model_request(Question("Hello.", profile=name), rules, today) for name in names}
 
@@ -113,12 +113,27 @@ async def _outcome(check: Awaitable[str | None], longest_wait_seconds: float) ->
 
 
 def api_lines(settings: Settings, report: ApiReport) -> Iterator[Line]:
+    """Each thing once: profiles with the same model, or with the same settings, share a line."""
     yield _key_line(settings, report)
     yield _api_line(settings, report)
-    for name in _PROFILES:
-        yield _model_line(name, settings, report)
-        if name in report.requests:
-            yield _settings_line(name, settings, report)
+    used = {name: name if name in report.requests else "answer" for name in _PROFILES}
+    models = _grouped({name: report.requests[used[name]].model for name in _PROFILES if used[name] in report.requests})
+    for names in models:
+        yield _model_line(names, used[names[0]], settings, report)
+    lacking = [name for name in _PROFILES if used[name] not in report.requests]
+    if lacking:
+        needed = f"model_profiles.answer is required: set {_where_to_change('answer')}"
+        yield Line("FAIL", f"model for {', '.join(lacking)}", needed)
+    for names in _grouped({name: report.requests[used[name]] for name in _PROFILES if used[name] in report.requests}):
+        yield _settings_line(names, used[names[0]], settings, report)
+
+
+def _grouped(things: Mapping[str, object]) -> list[list[str]]:
+    """The names of the same thing together."""
+    groups: dict[object, list[str]] = {}
+    for name, thing in things.items():
+        groups.setdefault(thing, []).append(name)
+    return list(groups.values())
 
 
 def _is_answer(error: GatewayError | None) -> bool:
@@ -147,16 +162,9 @@ def _api_line(settings: Settings, report: ApiReport) -> Line:
     return Line("FAIL", "API", f"{base_url}: {errors[0]}")
 
 
-def _model_line(name: str, settings: Settings, report: ApiReport) -> Line:
-    what = f"model for {name}"
-    if name in report.requests:
-        level, detail = _model_verdict(name, report.requests[name].model, settings.openai.base_url, report)
-        return Line(level, what, detail)
-    if "answer" in report.requests:
-        level = _model_line("answer", settings, report).level
-        return Line(level, what, f"{report.requests['answer'].model}, as for answer")
-    needed = "model_profiles.answer is required"
-    return Line("FAIL", what, f"{needed}: set {_where_to_change('answer')}" if name == "answer" else needed)
+def _model_line(names: list[str], profile: str, settings: Settings, report: ApiReport) -> Line:
+    level, detail = _model_verdict(profile, report.requests[profile].model, settings.openai.base_url, report)
+    return Line(level, f"model for {', '.join(names)}", detail)
 
 
 def _model_verdict(name: str, model: str, base_url: str, report: ApiReport) -> tuple[str, str]:
@@ -169,7 +177,9 @@ def _model_verdict(name: str, model: str, base_url: str, report: ApiReport) -> t
         return "ok", model
     if not _is_answer(error):
         return "warn", f"{model} was not checked, because the API did not answer"
-    if error.status in (401, 403):
+    if error.status == 401:
+        return "warn", f"{model} was not checked, because the key was refused"
+    if error.status == 403:
         return "FAIL", f"{model} was not checked, because the key was refused: {error}"
     if error.status == 404:
         return _unknown_model(name, model, base_url)
@@ -183,9 +193,9 @@ def _unknown_model(name: str, model: str, base_url: str) -> tuple[str, str]:
     return "warn", f"{text}, or check openai.base_url; gateways without a list of models answer so for every one"
 
 
-def _settings_line(name: str, settings: Settings, report: ApiReport) -> Line:
-    level, verdict = _settings_verdict(name, settings.openai.base_url, report)
-    return Line(level, f"settings for {name}", f"{_what_is_set(report.requests[name])}; {verdict}")
+def _settings_line(names: list[str], profile: str, settings: Settings, report: ApiReport) -> Line:
+    level, verdict = _settings_verdict(profile, settings.openai.base_url, report)
+    return Line(level, f"settings for {', '.join(names)}", f"{_what_is_set(report.requests[profile])}; {verdict}")
 
 
 def _what_is_set(request: "ModelRequest") -> str:
@@ -202,6 +212,8 @@ def _settings_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str,
         return "ok", "the API counted the tokens of such a question"
     if not _is_answer(error):
         return "warn", "not checked, because the API did not answer"
+    if error.status == 401:
+        return "warn", "not checked, because the key was refused"
     if error.status in _NOT_COUNTED_THERE:
         return "warn", f"not checked, because {base_url} counts no tokens ({error.status})"
     is_known = report.models[report.requests[name].model].error is None

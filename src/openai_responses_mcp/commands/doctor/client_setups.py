@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL
+
 PLACEHOLDER = "YOUR_KEY"
 
 Level = Literal["ok", "warn", "FAIL"]
@@ -53,6 +55,8 @@ class Client:
     section: str = "mcpServers"
     parse: Callable[[str], Any] = field(default=json.loads)
     hands_environment_on: bool = False
+    program: str | None = None
+    """What it is called on a command line; None when it has a window only."""
     fills_in: str | None = None
     """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
 
@@ -67,6 +71,7 @@ CLIENTS = (
         ("{home}/.claude.json", "{folder}/.mcp.json"),
         "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
         "write ${OPENAI_API_KEY} there",
+        program="claude",
         hands_environment_on=True,
         fills_in=r"\$\{\w+(:-.*)?\}",
     ),
@@ -75,6 +80,7 @@ CLIENTS = (
         ("{codex}/config.toml", "{folder}/.codex/config.toml"),
         "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
         'name it with env_vars = ["OPENAI_API_KEY"]',
+        program="codex",
         section="mcp_servers",
         parse=tomllib.loads,
     ),
@@ -98,6 +104,7 @@ CLIENTS = (
         ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
         f"code --add-mcp '{_VS_CODE_SNIPPET}'",
         "write ${input:openai-api-key} there, and VS Code asks for it (docs/reference/clients.md)",
+        program="code",
         section="servers",
         parse=_with_comments,
         hands_environment_on=True,
@@ -108,6 +115,7 @@ CLIENTS = (
         ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
         "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses uvx openai-responses-mcp -- --stdio",
         "write $OPENAI_API_KEY there, under env",
+        program="gemini",
         parse=_with_comments,
         fills_in=r"\$(\w+|\{\w+\})",
     ),
@@ -119,8 +127,7 @@ CLIENTS = (
 
 def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: str = sys.platform) -> tuple[str, ...]:
     """Where the client's set-up may be, the user's own file or that of the project in `folder`."""
-    homes = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
-    home = next((environ[name] for name in homes if environ.get(name)), os.path.expanduser("~"))
+    home = home_of(environ, platform)
     places = {
         "home": home,
         "folder": folder,
@@ -130,17 +137,15 @@ def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: 
     return tuple(dict.fromkeys(os.path.normpath(file.format(**places)) for file in client.files))
 
 
+def home_of(environ: Mapping[str, str], platform: str = sys.platform) -> str:
+    names = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
+    return next((environ[name] for name in names if environ.get(name)), os.path.expanduser("~"))
+
+
 def _app_data(home: str, environ: Mapping[str, str], platform: str) -> str:
     if platform == "win32":
         return environ.get("APPDATA") or f"{home}/AppData/Roaming"
     return f"{home}/Library/Application Support" if platform == "darwin" else f"{home}/.config"
-
-
-def how_to_add(client: Client, path: str, key_variable: str) -> str:
-    """The command to run, or what to put where."""
-    is_snippet = client.how_to_add.startswith("{")
-    text = f"put into {path}: {client.how_to_add}" if is_snippet else f"run: {client.how_to_add}"
-    return text.replace("OPENAI_API_KEY", key_variable)
 
 
 # Entries
@@ -155,15 +160,26 @@ class Entry(NamedTuple):
     env_vars: tuple[str, ...]
 
 
-def examine_file(client: Client, path: str, text: str, key_variable: str, find_command: CommandFinder) -> list[Finding]:
-    """What there is to say about our entries in the file: nothing when it has none."""
+def examine_file(
+    client: Client,
+    path: str,
+    text: str,
+    key_variable: str,
+    find_command: CommandFinder,
+    *,
+    is_key_set: bool = True,
+) -> list[Finding]:
+    """What there is to say about our entries in the file: nothing when it has none.
+
+    `is_key_set` tells whether the key is in the environment here, which may be that of the client.
+    """
     try:
         data = client.parse(text) if text.strip() else {}
     except (ValueError, RecursionError) as exc:
         return [Finding("warn", f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake")]
     findings = []
     for entry in _our_entries(client, data):
-        problems = list(_problems(client, entry, key_variable, find_command))
+        problems = list(_problems(client, entry, key_variable, find_command, is_key_set=is_key_set))
         place = f"{entry.name} in {path}"
         findings += [Finding(level, f"{place}: {problem}") for level, problem in problems] or [Finding("ok", place)]
     return findings
@@ -226,9 +242,11 @@ def _starts_this_program(entry: Entry) -> bool:
 
 # What is wrong with an entry
 
+_KNOWN_OPTIONS = {option.flag for option in (*COMMANDS, *ASKING, *GENERAL)}
+
 
 def _problems(
-    client: Client, entry: Entry, key_variable: str, find_command: CommandFinder
+    client: Client, entry: Entry, key_variable: str, find_command: CommandFinder, *, is_key_set: bool
 ) -> Iterator[tuple[Level, str]]:
     # What the client fills in cannot be looked for here.
     if "${" not in entry.command and find_command(entry.command) is None:
@@ -241,24 +259,43 @@ def _problems(
         yield "FAIL", 'add "--stdio" to args, which is a list'
     if any(ntpath.splitext(ntpath.basename(word))[0] == "npx" for word in (entry.command, *entry.arguments)):
         yield "warn", "npx starts the npm package of this name, not this program: use uvx"
-    if "--rehearse" not in entry.arguments:
-        yield from _key_problems(client, entry, key_variable)
+    for option in _unknown_options(entry):
+        yield "FAIL", f"there is no option {option}: take it out of args (see openai-responses-mcp --help)"
+    if "--rehearse" in entry.arguments:
+        yield "FAIL", "it still rehearses, and no answer is real: take --rehearse out of args"
+    else:
+        yield from _key_problems(client, entry, key_variable, is_key_set=is_key_set)
 
 
-def _key_problems(client: Client, entry: Entry, key_variable: str) -> Iterator[tuple[Level, str]]:
+def _unknown_options(entry: Entry) -> list[str]:
+    """Those behind our own name; those before it are for whoever starts us."""
+    words = [entry.command, *entry.arguments]
+    ours = max((place for place, word in enumerate(words) if _PROGRAM.fullmatch(ntpath.basename(word))), default=0)
+    options = [word.partition("=")[0] for word in words[ours + 1 :] if word.startswith("--")]
+    return [option for option in options if option not in _KNOWN_OPTIONS]
+
+
+def _key_problems(client: Client, entry: Entry, key_variable: str, *, is_key_set: bool) -> Iterator[tuple[Level, str]]:
     advice = client.how_to_name_key.replace("OPENAI_API_KEY", key_variable)
     value = entry.env.get(key_variable)
     if value is None:
         if not client.hands_environment_on and key_variable not in entry.env_vars:
             yield "FAIL", f"{client.name} does not hand {key_variable} on by itself: {advice}"
+        elif not is_key_set:
+            yield "warn", _not_set_here(client, key_variable)
         return
     # No name of a secret is followed by a colon here: the mask would star out the word behind it.
     text = str(value).strip()
     if text in ("", PLACEHOLDER):
         yield "FAIL", f"env has no key yet ({key_variable}): {advice}"
     elif client.fills_in and re.fullmatch(client.fills_in, text):
-        return
+        if not is_key_set and "input:" not in text:
+            yield "warn", _not_set_here(client, key_variable)
     elif text.startswith("$"):
         yield "FAIL", f"{client.name} does not fill in what env has ({key_variable}): {advice}"
     else:
         yield "warn", f"env holds the key itself ({key_variable}): {advice}"
+
+
+def _not_set_here(client: Client, key_variable: str) -> str:
+    return f"{key_variable} is not set here, so whether {client.name} has it was not checked"

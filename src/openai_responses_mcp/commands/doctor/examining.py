@@ -7,19 +7,21 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.commands.doctor.api_checks import api_lines, ask_api
 from openai_responses_mcp.commands.doctor.client_setups import (
     CLIENTS,
     Client,
+    CommandFinder,
     Finding,
     examine_file,
     files_of,
-    how_to_add,
+    home_of,
 )
 from openai_responses_mcp.commands.doctor.lines import NOT_SET_UP, Line, write
+from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of
 
@@ -28,12 +30,19 @@ MAX_CLIENT_FILE_BYTES = 8 * 1024 * 1024
 
 
 def examine(
-    configuration: Configuration, environ: Mapping[str, str], *, longest_wait_seconds: float = LONGEST_WAIT_SECONDS
+    configuration: Configuration,
+    environ: Mapping[str, str],
+    problems: Sequence[str] = (),
+    *,
+    longest_wait_seconds: float = LONGEST_WAIT_SECONDS,
 ) -> int:
-    """The exit code: 1 when a line says FAIL, or cannot be written."""
+    """The exit code: 1 when a line says FAIL, or cannot be written.
+
+    `problems` are those of the configuration, which is what is left without them.
+    """
     basis = basis_of(configuration, environ)
     try:
-        levels = {_report(line, basis) for line in _lines(basis, environ, longest_wait_seconds)}
+        levels = {_report(line, basis) for line in _lines(basis, environ, problems, longest_wait_seconds)}
     except _CannotWrite as exc:
         sys.stderr.write(f"cannot write the report ({exc})\n")
         return 1
@@ -51,14 +60,20 @@ def _report(line: Line, basis: Basis) -> str:
     shown = line if line.level == NOT_SET_UP else line._replace(detail=basis.mask(line.detail))
     try:
         write(shown)
+    except BrokenPipeError:
+        raise
     except OSError as exc:
         raise _CannotWrite(exc.strerror) from exc
     return line.level
 
 
-def _lines(basis: Basis, environ: Mapping[str, str], longest_wait_seconds: float) -> Iterator[Line]:
+def _lines(
+    basis: Basis, environ: Mapping[str, str], problems: Sequence[str], longest_wait_seconds: float
+) -> Iterator[Line]:
     settings = basis.configuration.settings
-    yield _configuration_line(basis.configuration)
+    for problem in problems:
+        yield Line("FAIL", "configuration", problem)
+    yield _configuration_line(basis.configuration, is_broken=bool(problems))
     yield from api_lines(settings, asyncio.run(ask_api(basis, longest_wait_seconds)))
     if settings.server.debug_file is not None:
         yield _debug_file_line(settings.server.debug_file)
@@ -66,8 +81,10 @@ def _lines(basis: Basis, environ: Mapping[str, str], longest_wait_seconds: float
         yield _client_line(client, environ, settings.openai.api_key_env)
 
 
-def _configuration_line(configuration: Configuration) -> Line:
+def _configuration_line(configuration: Configuration, *, is_broken: bool) -> Line:
     sources = configuration.sources
+    if is_broken:
+        return Line("warn", "configuration", "what follows was checked without what is wrong in it")
     parts = [sources.yaml or "defaults, no file"]
     if sources.env:
         parts.append(f"variables {', '.join(sources.env)}")
@@ -103,7 +120,9 @@ def _client_line(client: Client, environ: Mapping[str, str], key_variable: str) 
     files = files_of(client, environ, _working_folder())
     findings = [finding for path in files for finding in _examine(client, path, environ, key_variable)]
     if not findings:
-        return Line(NOT_SET_UP, client.name, f"not set up; {how_to_add(client, files[0], key_variable)}")
+        path = next((file for file in files if not file.startswith(_working_folder())), files[0])
+        how = maybe_how_to_add(client, path, key_variable, own_command(), _finder(environ), home_of(environ))
+        return Line(NOT_SET_UP, client.name, "not found on this machine" if how is None else f"not set up; {how}")
     levels = {finding.level for finding in findings}
     worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
     # What is well is only worth telling when all is.
@@ -117,7 +136,12 @@ def _examine(client: Client, path: str, environ: Mapping[str, str], key_variable
         return []
     except (OSError, ValueError) as exc:
         return [Finding("warn", f"{path} {reason_of(exc)}")]
-    return examine_file(client, path, text, key_variable, lambda name: shutil.which(name, path=environ.get("PATH")))
+    is_key_set = bool(environ.get(key_variable, "").strip())
+    return examine_file(client, path, text, key_variable, _finder(environ), is_key_set=is_key_set)
+
+
+def _finder(environ: Mapping[str, str]) -> CommandFinder:
+    return lambda name: shutil.which(name, path=environ.get("PATH"))
 
 
 def _working_folder() -> str:

@@ -219,6 +219,21 @@ async def test_leave_for_the_provider_is_given_by_the_gate_or_by_a_human() -> No
     assert result.tool_calls[0].output == "run by the provider"
 
 
+async def test_the_provider_is_told_what_a_human_refused_and_its_calls_are_not_changed() -> None:
+    agent = Agent(name="A", model=ScriptedModel(asks_leave(), "then not"), tools=[hosted_server()])
+    runner = create_runner(safety_agent=FakeJudge())
+    paused = await within(runner.run(agent, "go"))
+    approval_id = paused.interruptions[0].approval_id
+    changing = runner.submit_approval(approval_id, "approve", arguments={"page": "y"})
+    assert await code_of(changing) == "AGENTS-E-APPROVAL-INVALID"
+    await runner.submit_approval(approval_id, "deny", "別のページを", tell_model=True)
+    result = await within(runner.resume_run(paused.run_id))
+    assert result.output_text == "then not"
+    assert result.tool_calls == []
+    told = [item for item in agent.model.calls[-1].input if item.get("type") == "mcp_approval_response"]  # type: ignore[union-attr]
+    assert [(item["approve"], item["reason"]) for item in told] == [(False, "A human refused this call: 別のページを")]
+
+
 def a_shell() -> Any:
     async def execute(request: Any) -> str:
         raise AssertionError

@@ -212,21 +212,21 @@ def test_a_folder_that_cannot_be_opened_is_a_problem(root: Path, monkeypatch: py
 
     def refuse(path: str | Path) -> object:
         if Path(path).name in ("closed", "inner"):
-            raise PermissionError
+            raise PermissionError(13, "Permission denied")
         return real(path)
 
     (root / "good" / "inner").mkdir()
     monkeypatch.setattr(os, "scandir", refuse)
     found, problems = SkillFiles().find(str(root))
     assert [one.place for one in found] == ["good/SKILL.md"]
-    assert [problem.message for problem in problems] == ["closed: cannot be opened (PermissionError)"]
+    assert [problem.message for problem in problems] == ["closed: cannot be opened (Permission denied)"]
 
 
 def test_a_file_that_vanishes_or_may_not_be_read_is_a_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str | Path, flags: int) -> int:
-        raise PermissionError
+        raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
     found, problems = SkillFiles().find(str(root))
     assert found == []
-    assert "PermissionError" in problems[0].message
+    assert "(Permission denied)" in problems[0].message

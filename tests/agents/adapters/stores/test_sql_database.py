@@ -1,16 +1,21 @@
 """One database behind all stores: what waits, what must be there, and what its errors become."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import DataError
 
+from openai_responses_mcp.agents.adapters.stores.database_urls import understood
+from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, _approval_values
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlRunStateStore
 from openai_responses_mcp.agents.errors import RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.runs.ports import RunRecord
+from tests.agents.contracts.test_approval_store import a_choice, a_record
 from tests.agents.fakes import within
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
@@ -82,12 +87,50 @@ def test_a_database_without_a_store_in_it_is_named(shared_url: str, tmp_path: Pa
         SqlDatabase(shared_url, must_exist=True).work_now(lambda connection: None)
 
 
+def as_an_earlier_version_left_it(url: str, *tables: str) -> None:
+    SqlDatabase(url).work_now(lambda connection: None)
+    statements = [f"DROP TABLE {name}" for name in ("agents_budgets", "agents_standing", *tables)]
+    columns = ("parameters", "tell_model", "changed_arguments")
+    statements += [f"ALTER TABLE agents_approvals DROP COLUMN {name}" for name in columns]
+    SqlDatabase(url).work_now(lambda connection: [connection.execute(text(one)) for one in statements])
+
+
 def test_tables_that_an_earlier_version_did_not_have_are_added(shared_url: str) -> None:
-    SqlDatabase(shared_url).work_now(lambda connection: None)
-    old = SqlDatabase(shared_url)
-    old.work_now(lambda c: [c.execute(text(f"DROP TABLE {name}")) for name in ("agents_pins", "agents_clock")])
+    as_an_earlier_version_left_it(shared_url, "agents_pins", "agents_clock")
     newer = SqlDatabase(shared_url, must_exist=True)
     assert newer.work_now(lambda c: c.execute(text("SELECT count(*) FROM agents_clock")).scalar_one()) == 1
+
+
+async def test_requests_that_an_earlier_version_stored_can_be_decided(shared_url: str) -> None:
+    as_an_earlier_version_left_it(shared_url)
+    old_row = {**_approval_values(a_record()), "number": 1}
+    for name in ("parameters", "tell_model", "changed_arguments"):
+        del old_row[name]
+    names = ", ".join(old_row)
+    marks = ", ".join(f":{name}" for name in old_row)
+    insert = text(f"INSERT INTO agents_approvals ({names}) VALUES ({marks})")
+    earlier = create_engine(understood(shared_url))
+    with earlier.begin() as connection:
+        connection.execute(insert, old_row)
+    earlier.dispose()
+    store = SqlApprovalStore(SqlDatabase(shared_url, must_exist=True))
+    assert await store.get("a1") == a_record()
+    assert await store.decide(replace(a_choice(), status="denied", tell_model=True))
+    record = await store.get("a1")
+    assert record is not None
+    assert record.request.tell_model is True
+
+
+def test_many_bring_an_old_store_up_to_date_at_once(shared_url: str) -> None:
+    as_an_earlier_version_left_it(shared_url)
+    databases = [SqlDatabase(shared_url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        counts = list(threads.map(lambda one: one.work_now(_count_budgets), databases, timeout=30))
+    assert counts == [0] * 4
+
+
+def _count_budgets(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT count(*) FROM agents_budgets")).scalar_one())
 
 
 @pytest.mark.parametrize(

@@ -197,12 +197,29 @@ def _failed(message: str, reason: str) -> AgentsError:
 
 
 def cause_in(exc: BaseException) -> str:
-    """The kind of the first thing that went wrong. Its text may hold addresses with keys in them."""
+    """The first thing that went wrong, in words of our own: its text may hold addresses with keys in them."""
     while isinstance(exc, BaseExceptionGroup):
         exc = exc.exceptions[0]
     if isinstance(exc, FileNotFoundError):
         return "there is no such command"
-    return "no answer in time" if isinstance(exc, TimeoutError) else type(exc).__name__
+    if isinstance(exc, TimeoutError):
+        return "no answer in time"
+    return _CAUSES.get(type(exc).__name__, "it failed")
+
+
+# Transports raise exceptions of several packages; all that is known here is what they are called.
+_CAUSES = {
+    "BrokenResourceError": "it closed the connection",
+    "ClosedResourceError": "it closed the connection",
+    "ConnectError": "no connection",
+    "ConnectionRefusedError": "no connection",
+    "ConnectTimeout": "no answer in time",
+    "HTTPStatusError": "it answered with an HTTP error",
+    "MCPError": "it answered with an error",
+    "PermissionError": "it may not be started",
+    "ReadTimeout": "no answer in time",
+    "RemoteProtocolError": "it closed the connection",
+}
 
 
 def entry_of(tool: McpTool) -> JsonObject:

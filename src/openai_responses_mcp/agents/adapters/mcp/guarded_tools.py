@@ -48,6 +48,8 @@ async def guarded_mcp_tools(
 
     `kept` are the pins of a store that outlives the process, for servers that have no file of their own for them.
     """
+    if not agent.mcp_servers:
+        return []
     names = [server.name for server in agent.mcp_servers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -76,7 +78,7 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
         raise
     except (AgentsException, ValidationError) as exc:
         raise schema_error(
-            f"The tools of the MCP server {shown_name(server)} cannot be used ({type(exc).__name__}); update or remove it"
+            f"The tools of the MCP server {shown_name(server)} cannot be used; update or remove it"
         ) from exc
     except Exception as exc:  # servers and transports raise what they like
         message = f"The MCP server {shown_name(server)} does not list its tools ({cause_in(exc)}); is it running?"

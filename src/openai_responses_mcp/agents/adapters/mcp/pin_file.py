@@ -24,9 +24,7 @@ class PinFile(DefinitionPins):
         try:
             replace_private(self._path, json.dumps({**pins, tool: pin}, indent=0, sort_keys=True))
         except OSError as exc:
-            message = (
-                f"The pinned definitions cannot be written ({type(exc).__name__}), so nothing was run; check the folder"
-            )
+            message = f"The pinned definitions cannot be written ({exc.strerror}), so nothing was run; check the folder"
             raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
 
     def _read(self) -> dict[str, str]:

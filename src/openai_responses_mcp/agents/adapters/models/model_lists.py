@@ -28,8 +28,8 @@ async def live_models(settings: ProviderSettings) -> list[str]:
             status, body = await _fetch(client, f"{config.base_url}/models", headers)
     except (TimeoutError, httpx2.TimeoutException):
         raise ListUnavailable("timeout", f"no answer within {config.timeout_seconds:g} s") from None
-    except (httpx2.HTTPError, OSError) as exc:
-        raise ListUnavailable("network_error", type(exc).__name__) from None
+    except (httpx2.HTTPError, OSError):
+        raise ListUnavailable("network_error", "no connection") from None
     if status != 200:
         raise ListUnavailable("http_error", f"status {status}")
     return _models_in(body, spec.model_prefix)

@@ -20,7 +20,7 @@ SdkResult.register(RunResult)
 
 
 def outcome_of(
-    result: SdkResult | RunResultStreaming, takeover: Takeover, before: Usage, *, is_requested: bool
+    result: SdkResult | RunResultStreaming, takeover: Takeover, before: UsageStats, *, is_requested: bool
 ) -> EngineOutcome:
     """`before` is what the run had used up when it was saved."""
     saved = None
@@ -44,7 +44,7 @@ def outcome_of(
     )
 
 
-def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: Usage) -> EngineOutcome:
+def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: UsageStats) -> EngineOutcome:
     said = takeover.turn_inputs[id(pause.double)]
     usage = _usage_from(pause.context.usage, before)
     result = unfinished_result(said, pause.response, pause.context, pause.double)
@@ -78,7 +78,7 @@ def text_from(final_output: object) -> str:
     return str(dump() if callable(dump) else final_output)
 
 
-def _usage_from(usage: Usage, before: Usage) -> UsageStats:
+def _usage_from(usage: Usage, before: UsageStats) -> UsageStats:
     return UsageStats(
         usage.requests + before.requests,
         usage.input_tokens + before.input_tokens,

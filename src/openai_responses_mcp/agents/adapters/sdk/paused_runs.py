@@ -31,6 +31,7 @@ from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.gate.models import Turn
 from openai_responses_mcp.agents.json_values import OwnJson
+from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
 
 _OUTPUT = TypeAdapter(list[ResponseOutputItem])
@@ -99,7 +100,7 @@ class PausedAtHandoff(PausedRun):
         output = _OUTPUT.validate_python(saved["output"])
         calls = await session.takeover.planned(double, output, bare)
         session.start = double
-        session.usage_before = Usage(**saved["usage"])
+        session.usage_before = UsageStats(**saved["usage"])
         reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
         _repeat(session, reply)
         return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))

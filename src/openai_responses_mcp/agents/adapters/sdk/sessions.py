@@ -7,7 +7,7 @@ takeover leaves with a `HandoffPause`.
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agents import (
@@ -17,7 +17,6 @@ from agents import (
     RunResultStreaming,
     RunState,
     TResponseInputItem,
-    Usage,
 )
 
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
@@ -25,7 +24,10 @@ from openai_responses_mcp.agents.adapters.sdk.nested_runs import guarding_runner
 from openai_responses_mcp.agents.adapters.sdk.outcomes import event_from, handoff_outcome, outcome_of
 from openai_responses_mcp.agents.adapters.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import field_of
+from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+
+NO_USAGE = UsageStats()
 
 RunInput: TypeAlias = str | list[TResponseInputItem] | RunState[Any, Any]
 
@@ -38,7 +40,7 @@ class Session:
     start: Agent[Any]
     options: dict[str, Any]
     is_requested: bool = False
-    usage_before: Usage = field(default_factory=Usage)
+    usage_before: UsageStats = NO_USAGE
 
     async def run(self, input: RunInput) -> EngineOutcome:
         result: RunResult | None = None

@@ -154,7 +154,7 @@ def parsed(arguments: str | None) -> JsonObject:
     That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
     """
     try:
-        args = json.loads(arguments or "{}", object_pairs_hook=_once)
+        args = _DECODER.decode(arguments or "{}")
     except (ValueError, RecursionError):
         args = None
     return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
@@ -165,6 +165,9 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(read) < len(pairs):
         raise ValueError("a key is there twice")
     return read
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _is_deep(value: JsonValue) -> bool:

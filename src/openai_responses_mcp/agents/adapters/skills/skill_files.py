@@ -69,7 +69,7 @@ class SkillFiles(SkillFolder):
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as exc:
-            search.note(folder, f"cannot be opened ({type(exc).__name__})")
+            search.note(folder, f"cannot be opened ({exc.strerror or 'no reason given'})")
             return
         search.entries_left -= len(entries)
         if search.entries_left < 0:
@@ -133,7 +133,7 @@ def _text_of(path: Path, most_bytes: int) -> str:
     except OSError as exc:
         if path.is_symlink():
             raise _Unreadable("is a link") from exc
-        raise _Unreadable(f"cannot be opened ({type(exc).__name__})") from exc
+        raise _Unreadable(f"cannot be opened ({exc.strerror or 'no reason given'})") from exc
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise _Unreadable("is no regular file")

@@ -83,7 +83,9 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise StoreUnavailable(f"The head of the audit log cannot be written: {type(exc).__name__}") from exc
+        raise StoreUnavailable(
+            f"The head of the audit log cannot be written: {exc.strerror or 'no reason given'}"
+        ) from exc
 
 
 def _write(descriptor: int, head: Head) -> None:

@@ -217,5 +217,20 @@ def _translated() -> Iterator[None]:
 
 
 def _kind_of(error: Exception) -> str:
-    """The name alone: the driver's text may hold the address with its password, and values of the statement."""
-    return type(getattr(error, "orig", None) or error).__name__
+    """In words of our own: those of a driver may hold the address with its password, and values of the statement."""
+    cause = getattr(error, "orig", None) or error
+    if isinstance(cause, sqlite3.OperationalError):
+        return str(cause)  # SQLite has no address and no password to tell.
+    if isinstance(cause, OSError):
+        return cause.strerror or "the system does not say why"
+    return _WORDS.get(type(cause).__name__, "the database does not say why")
+
+
+_WORDS = {
+    "OperationalError": "no connection to the database",
+    "ProgrammingError": "the database lacks the tables, or the right to use them",
+    "DataError": "a value does not fit",
+    "IntegrityError": "it is there already",
+    "OverflowError": "a number is too large",
+    "UnicodeEncodeError": "a letter cannot be stored",
+}

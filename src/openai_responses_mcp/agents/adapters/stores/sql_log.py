@@ -6,12 +6,14 @@ told inside the transaction where the log will end, and after the commit that it
 
 import json
 import logging
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
@@ -27,9 +29,11 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 # Made once: putting a statement together takes longer than running it.
 _TAKE_TURN = update(log_turns).where(log_turns.c.id == 1).values(taken=log_turns.c.taken + 1)
 _LAST = select(logs.c.sequence, logs.c.hash).order_by(logs.c.sequence.desc()).limit(1)
+_LAST_ON_SQLITE = str(_LAST.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
 _HASH_AT = select(logs.c.hash).where(logs.c.sequence == bindparam("number"))
 _INSERT = insert(logs)
 _FIELDS = tuple(logs.c.keys())
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class SqlExecutionLogStore(ExecutionLogStore):
@@ -52,8 +56,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
             return []
         if not self._database.is_sqlite:
             connection.execute(_TAKE_TURN)
-        last = connection.execute(_LAST).first()
-        before = BEGINNING if last is None else Place(*last)
+        before = self._end(connection)
         records: list[ExecutionLog] = []
         for log in batch:
             records.append(linked(log, records[-1] if records else before))
@@ -64,6 +67,15 @@ class SqlExecutionLogStore(ExecutionLogStore):
         if self._head is not None:
             self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
         return records
+
+    def _end(self, connection: Connection) -> Place:
+        """On SQLite from the driver itself: what SQLAlchemy puts around a statement takes many times longer than this one."""
+        if self._database.is_sqlite:
+            driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+            last = driver.execute(_LAST_ON_SQLITE).fetchone()
+        else:
+            last = connection.execute(_LAST).first()
+        return BEGINNING if last is None else Place(*last)
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
         """The records are in the log for good, even where the head cannot be told so; it knows where they would end."""
@@ -102,7 +114,7 @@ def _log_from(row: Row[Any]) -> ExecutionLog:
 
 def arguments_text(arguments: JsonObject) -> str:
     """Not in ASCII: two halves of a surrogate pair would come back as one character."""
-    return json.dumps(dict(arguments), ensure_ascii=False)
+    return _ENCODER.encode(dict(arguments))
 
 
 def arguments_in(text: str) -> JsonObject:

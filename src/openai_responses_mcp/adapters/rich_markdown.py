@@ -1,0 +1,85 @@
+"""Markdown for a terminal, with rich. Marks become styles and links can be clicked, but every word stays.
+
+A Markdown renderer for pages drops more than marks: line ends, HTML, pictures, addresses behind their titles, definitions
+of links, the blank that opens a Japanese paragraph, what is too wide for a column. All of that is kept here.
+"""
+
+import re
+from collections.abc import Iterator
+from io import StringIO
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, TableElement
+
+# Blanks that the parser would strip at the ends of a line. They are replaced while it parses by letters that no text
+# has: Unicode promises never to assign them.
+_BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_STANDING_IN = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
+_BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
+_TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
+
+
+def rendered(text: str, width: int) -> str:
+    """Lines no wider than that, with escape sequences; the last one ends with a line end."""
+    file = StringIO()
+    console = Console(
+        file=file, force_terminal=True, width=width, legacy_windows=False, highlight=False, markup=False, emoji=False
+    )
+    console.print(_FaithfulMarkdown(text))
+    return _TRAILING_BLANKS.sub("", file.getvalue()).strip("\n") + "\n"
+
+
+class _LeftHeading(Heading):
+    LEVEL_ALIGN = {}  # noqa: RUF012 -- rich declares it so; what is not in it stands at the left
+
+
+class _FoldedTable(TableElement):
+    """A word that is wider than its column goes on in the next line; rich would cut it off."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = [self.header.row] if self.header and self.header.row else []
+        for row in [*rows, *(self.body.rows if self.body else [])]:
+            for cell in row.cells:
+                cell.content.overflow = "fold"
+        yield from super().__rich_console__(console, options)
+
+
+class _FaithfulMarkdown(Markdown):
+    elements = {**Markdown.elements, "heading_open": _LeftHeading, "table_open": _FoldedTable}  # noqa: RUF012 -- as above
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", code_theme="ansi_dark")
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        parser.disable(["image", "reference", "html_block", "html_inline"])
+        self.parsed = parser.parse(text.translate(_STANDING_IN))
+        _restore(self.parsed)
+
+
+def _restore(tokens: list[Token]) -> None:
+    """Bring back what stands for something else, and put the address of each link behind its last title."""
+    flat = [token for block in tokens for token in (block, *(block.children or []))]
+    for token in flat:
+        token.content = token.content.translate(_BACK)
+        token.type = "hardbreak" if token.type == "softbreak" else token.type
+    last = {_address(token): token for token in flat if token.type == "link_open"}
+    for token in tokens:
+        token.children = list(_with_addresses(token.children, last)) if token.children else token.children
+
+
+def _with_addresses(tokens: list[Token], last: dict[str, Token]) -> Iterator[Token]:
+    opened, title = Token("", "", 0), ""
+    for token in tokens:
+        title += token.content
+        yield token
+        if token.type == "link_open":
+            opened, title = token, ""
+        elif token.type == "link_close" and last[_address(opened)] is opened:
+            address = _address(opened)
+            if address.removeprefix("mailto:") != title:
+                yield Token("text", "", 0, content=f" ({address})")
+
+
+def _address(token: Token) -> str:
+    return str(token.attrs.get("href", "")).translate(_BACK)

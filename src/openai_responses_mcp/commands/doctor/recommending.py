@@ -1,0 +1,61 @@
+"""How to set a client up on this machine: with a command that is here, for a client that is here."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+from openai_responses_mcp.commands.doctor.client_setups import PLACEHOLDER, Client, CommandFinder
+
+_NAME = "openai-responses"
+_PUBLISHED = ("uvx", "openai-responses-mcp")
+_TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, env_vars = [{key}]}}"
+
+
+def own_command(executable: str = sys.executable, platform: str = sys.platform) -> tuple[str, ...]:
+    """What starts this very program again, wherever it is started from."""
+    folder = os.path.dirname(executable)
+    # What uvx runs lies in its cache, which is emptied now and then.
+    if {"uv", "archive-v0"} <= {*folder.replace("\\", "/").split("/")}:
+        return _PUBLISHED
+    script = os.path.join(folder, "openai-responses-mcp.exe" if platform == "win32" else "openai-responses-mcp")
+    return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
+
+
+def maybe_how_to_add(
+    client: Client, path: str, key_variable: str, command: Sequence[str], find_command: CommandFinder, home: str
+) -> str | None:
+    """The command to run, or what to put where; None when there is no sign of the client here.
+
+    A sign is its command, or the file or folder that it keeps its set-up in.
+    """
+    if client.program is not None and find_command(client.program) is not None:
+        return f"run: {_command_line(client, command)}".replace("OPENAI_API_KEY", key_variable)
+    folder = os.path.dirname(path)
+    if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
+        return f"put into {path}: {_entry(client, command, key_variable)}"
+    return None
+
+
+def _command_line(client: Client, command: Sequence[str]) -> str:
+    if client.how_to_add.endswith("'"):  # JSON in quotes, all of it.
+        return (
+            f"{client.how_to_add.partition(chr(39))[0]}{shlex.quote(json.dumps({'name': _NAME, **_fields(command)}))}"
+        )
+    return client.how_to_add.replace(" ".join(_PUBLISHED), shlex.join(command))
+
+
+def _entry(client: Client, command: Sequence[str], key_variable: str) -> str:
+    if client.section == "mcp_servers":
+        return _TOML_ENTRY.format(
+            name=_NAME,
+            command=json.dumps(command[0]),
+            arguments=json.dumps([*command[1:], "--stdio"]),
+            key=json.dumps(key_variable),
+        )
+    return json.dumps({client.section: {_NAME: _fields(command, key_variable)}})
+
+
+def _fields(command: Sequence[str], key_variable: str = "OPENAI_API_KEY") -> dict[str, object]:
+    return {"command": command[0], "args": [*command[1:], "--stdio"], "env": {key_variable: PLACEHOLDER}}

@@ -1,0 +1,62 @@
+"""`--init`: a configuration file to start from. It changes nothing until something in it is changed."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from openai_responses_mcp.config.loading import default_paths, expanded
+
+STARTER = """\
+# The configuration of openai-responses-mcp. What is commented out shows the default: remove "# " and change it.
+# What else there is: docs/reference/config-reference.md. What counts in the end: openai-responses-mcp --show-config
+# The API key never goes in here. It comes from the environment: set OPENAI_API_KEY.
+
+model_profiles:
+  answer:                          # the others take from it what they do not say themselves
+    model: gpt-5.2
+    # reasoning_effort: medium     # none, low, medium, high, xhigh, max
+    # verbosity: medium            # low, medium, high
+  # answer_detailed:
+  #   model: gpt-5.2
+  #   reasoning_effort: medium
+  # answer_quick:
+  #   model: gpt-5.2
+  #   reasoning_effort: medium
+
+# search:
+#   timezone: Asia/Tokyo           # where "today" is today, such as Europe/Berlin
+#   defaults:
+#     recency_days: 60             # how old sources may be
+#     max_results: 5               # 1 to 10
+#     domains: []                  # sites to prefer, such as [example.org]
+
+# policy:
+#   max_citations: 3               # 1 to 10 sources with an answer
+
+# request:
+#   timeout_ms: 300000             # for one attempt
+#   max_retries: 3                 # 0 to 10
+#   store: true                    # false: the API keeps nothing, and conversations cannot be continued
+
+# server:
+#   debug: false                   # log to stderr
+#   tools: [answer, answer_detailed, answer_quick]
+"""
+
+
+def init(path: str | None, environ: Mapping[str, str]) -> int:
+    """The exit code: 0 with the file written, 1 where that is not possible. A file that is there stays as it is."""
+    target = default_paths(environ)[0] if path is None else expanded(path, environ)
+    try:
+        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
+        with open(target, "x", encoding="utf-8") as file:
+            file.write(STARTER)
+    except (OSError, ValueError) as exc:
+        if isinstance(exc, FileExistsError) and os.path.lexists(target):
+            sys.stderr.write(f"openai-responses-mcp: {target} is there already and was left as it is\n")
+            return 1
+        reason = exc.strerror if isinstance(exc, OSError) else exc
+        sys.stderr.write(f"openai-responses-mcp: {target} cannot be written ({reason})\n")
+        return 1
+    sys.stdout.write(f"{target} written. Change what you like, then check it: openai-responses-mcp --doctor\n")
+    return 0

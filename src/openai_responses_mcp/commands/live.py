@@ -1,0 +1,153 @@
+"""What somebody sees while they wait: a line that moves, and below it the words of the answer as they come.
+
+Everything is drawn again and again in the same place, and wiped off at the end. So nothing here is the answer itself,
+which is written once, when it is whole. The view is never higher than the terminal and no line wider: else the terminal
+would wrap or scroll it, and it could not be wiped off.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TextIO
+
+from openai_responses_mcp.domain.columns import columns, cut
+from openai_responses_mcp.domain.models import Progress
+from openai_responses_mcp.domain.texts import one_line, visible
+
+FRAME_SECONDS = 0.1
+# What is searched for or read is told in an instant and over in the next; this long somebody needs to read it.
+HOLD_SECONDS = 1.5
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PLAIN_SPINNER = "|/-\\"
+_TO_END_OF_LINE = "\x1b[K"
+_TO_END_OF_SCREEN = "\x1b[J"
+# Rendering takes at most this part of the time: reading what the API sends comes first.
+_RENDERING_SHARE = 0.2
+
+Render = Callable[[str, int], str]
+
+
+def is_lively(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether there is somebody to see movement, colour and links, and a terminal that can show them."""
+    is_able = environ.get("TERM") not in ("dumb", "unknown") and not environ.get("NO_COLOR")
+    if os.name == "nt":
+        is_able = is_able and bool(environ.get("WT_SESSION") or environ.get("TERM"))
+    return stream.isatty() and is_able
+
+
+class LiveView:
+    """`render` makes lines for the terminal out of the words so far; without it only the line is shown."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        monotonic: Callable[[], float],
+        render: Render | None,
+        size: Callable[[], os.terminal_size] | None = None,
+    ) -> None:
+        self._stream = stream
+        self._monotonic = monotonic
+        self._render = render
+        self._size = size or (lambda: os.get_terminal_size(stream.fileno()))
+        self._started = monotonic()
+        self._message = self._next = "starting"
+        self._held_until = 0.0
+        self._words = ""
+        self._pieces = 0
+        self._begins_anew = True
+        self._frames = 0
+        self._lines: list[str] = []
+        self._rendered_for = (0, 0)
+        self._renders_at = 0.0
+        self._drawn: list[int] = []  # the columns of each line that is on the screen
+
+    def hear(self, progress: Progress) -> None:
+        """News without words come before a text begins: what was said until then is not the answer."""
+        self._next = progress.message
+        if _names_something(progress.message):
+            self._message, self._held_until = progress.message, self._monotonic() + HOLD_SECONDS
+        if progress.words and self._begins_anew:
+            self._words = ""
+        self._words += progress.words
+        self._pieces += bool(progress.words)
+        self._begins_anew = not progress.words
+
+    async def run(self) -> None:
+        while True:
+            self.draw()
+            await asyncio.sleep(FRAME_SECONDS)
+
+    def draw(self) -> None:
+        width, height = self._room()
+        lines = [self._line(width)]
+        if self._render and self._words and height > 1:
+            lines += self._rendered(self._render, width, height)[1 - height :]
+        self._write(self._back(width) + f"{_TO_END_OF_LINE}\n".join(lines) + _TO_END_OF_SCREEN)
+        # Rendered lines fill the width at most; what they hold besides letters is not counted.
+        self._drawn = [columns(lines[0]), *[width] * (len(lines) - 1)]
+
+    def _rendered(self, render: Render, width: int, height: int) -> list[str]:
+        """The end of the words, as lines; now and then, when there are new ones."""
+        now, key = self._monotonic(), (self._pieces, width)
+        if key != self._rendered_for and (now >= self._renders_at or width != self._rendered_for[1]):
+            self._lines = render(visible(_end_of(self._words, 2 * width * height)), width).splitlines()
+            self._rendered_for = key
+            self._renders_at = now + (self._monotonic() - now) / _RENDERING_SHARE
+        return self._lines
+
+    def wipe(self) -> None:
+        if self._drawn:
+            self._write(self._back(self._room()[0]) + _TO_END_OF_SCREEN)
+            self._drawn = []
+
+    def _line(self, width: int) -> str:
+        spinner = _SPINNER if _can_spell(self._stream, _SPINNER) else _PLAIN_SPINNER
+        self._frames += 1
+        now = self._monotonic()
+        if now >= self._held_until:
+            self._message = self._next
+        seconds = int(now - self._started)
+        text = f"{spinner[self._frames % len(spinner)]} {seconds} s · {one_line(self._message)}"
+        return _spelled(self._stream, cut(text, width))
+
+    def _back(self, width: int) -> str:
+        """To where the view begins. A terminal that was made narrower has wrapped its lines meanwhile."""
+        rows = sum(max(1, -(-used // width)) for used in self._drawn)
+        return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
+
+    def _room(self) -> tuple[int, int]:
+        """Columns and lines to use; the last column stays free, because some terminals wrap there."""
+        try:
+            size = self._size()
+        except OSError:
+            return 79, 23
+        return max(size.columns - 1, 8) if size.columns else 79, max(size.lines - 1, 1) if size.lines else 23
+
+    def _write(self, text: str) -> None:
+        # A terminal that is gone is no reason to lose the answer.
+        with suppress(OSError):
+            self._stream.write(_spelled(self._stream, text))
+            self._stream.flush()
+
+
+def _end_of(words: str, most_letters: int) -> str:
+    """More than a terminal shows at once, from the beginning of a line if there is one."""
+    if len(words) <= most_letters:
+        return words
+    end = words[-most_letters:]
+    return end.partition("\n")[2] or end
+
+
+def _names_something(message: str) -> bool:
+    """A query or an address."""
+    return '"' in message or "://" in message
+
+
+def _can_spell(stream: TextIO, text: str) -> bool:
+    return _spelled(stream, text) == text
+
+
+def _spelled(stream: TextIO, text: str) -> str:
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)

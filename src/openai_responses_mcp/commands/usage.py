@@ -1,0 +1,78 @@
+"""What can be written on the command line, in words: the help, and what shells complete."""
+
+from typing import NamedTuple
+
+from openai_responses_mcp import __version__
+
+PROGRAM = "openai-responses-mcp"
+
+
+class Option(NamedTuple):
+    """`value` is what follows the flag, in brackets where it may be left out; `choices` are all it can be."""
+
+    flag: str
+    value: str
+    words: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def spelled(self) -> str:
+        return f"{self.flag} {self.value}".strip()
+
+
+TOOLS = ("answer", "answer_detailed", "answer_quick")
+STYLES = ("summary", "bullets", "citations-only")
+SHELLS = ("bash", "zsh", "fish")
+
+COMMANDS = (
+    Option("--stdio", "", "serve an MCP client on stdin and stdout"),
+    Option("--ask", '"<question>"', "answer one question; - reads it from stdin"),
+    Option("--fetch", "<response id>", "show the answer of research that went on at the API"),
+    Option("--doctor", "", "check configuration, key, API and client set-up"),
+    Option("--show-config", "", "show the effective configuration (JSON, on stderr)"),
+    Option("--init", "", "write a configuration file to start from"),
+    Option("--completion", "<shell>", "print completions for bash, zsh or fish", SHELLS),
+)
+ASKING = (
+    Option("--tool", "<name>", "answer (default), answer_detailed or answer_quick", TOOLS),
+    Option("--detailed", "", "the same as --tool answer_detailed"),
+    Option("--quick", "", "the same as --tool answer_quick"),
+    Option("--continue", "[<id>]", "go on with the last answer, or with that of this id"),
+    Option("--domains", "<a,b>", "prefer these sites"),
+    Option("--recency", "<days>", "how many days old sources may be"),
+    Option("--style", "<style>", "summary, bullets or citations-only", STYLES),
+    Option("--json", "", "print the structured result (also with --fetch)"),
+)
+GENERAL = (
+    Option("--config", "<path>", "read this YAML file instead of the default one"),
+    Option("--model", "<id>", "use this model for the answer profile"),
+    Option("--debug", "[<path>]", "log what happens on stderr, and to this file"),
+    Option("--rehearse", "", "with --stdio, --ask: no key needed, a built-in stand-in answers"),
+    Option("--help", "", "show this help (-h)"),
+    Option("--version", "", "show the version (-v)"),
+)
+
+
+def _table(options: tuple[Option, ...], before: str = "  ", width: int = 26) -> str:
+    return "\n".join(f"{before}{option.spelled:<{width}}{option.words}" for option in options)
+
+
+HELP = f"""\
+{PROGRAM} {__version__}: answers questions for MCP clients, with sources, through the OpenAI Responses API.
+
+Usage: {PROGRAM} "<question>"     the same as --ask "<question>"
+       {PROGRAM} <command> [options]
+       {PROGRAM} agents ...       operate guarded agents (extra "agents"; see agents --help)
+
+Commands:
+{_table(COMMANDS)}
+
+With --ask (text from a pipe or file is material to the question):
+{_table(ASKING)}
+
+Options:
+{_table(GENERAL)}
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the answer is incomplete.
+Set OPENAI_API_KEY in the environment. Try it without a key: {PROGRAM} "What is HTTP 404?" --rehearse
+"""

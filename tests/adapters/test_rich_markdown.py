@@ -1,0 +1,59 @@
+import pytest
+
+from openai_responses_mcp.adapters.rich_markdown import rendered
+from tests.e2e.screens import Screen
+
+
+def shown(text: str, width: int = 40) -> tuple[list[str], list[str]]:
+    """The lines on a terminal, and the addresses behind them."""
+    screen = Screen(width)
+    screen.feed(rendered(text, width).replace("\n", "\r\n"))
+    return screen.lines[:-1], [link for link in screen.links if link]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("**bold**, *slanted*, `code`, ~~gone~~", ["bold, slanted, code, gone"]),
+        ("# 見出し\n本文", ["見出し", "", "本文"]),
+        ("一行目\n二行目", ["一行目", "二行目"]),
+        ("\u3000段落\n\u3000次\u3000", ["\u3000段落", "\u3000次\u3000"]),
+        ("10\u00a0km, 1\u202f000\u00a0", ["10\u00a0km, 1\u202f000\u00a0"]),
+        ("Use <b> and <!-- this -->", ["Use <b> and <!-- this -->"]),
+        ("<div>\nall of it\n</div>", ["<div>", "all of it", "</div>"]),
+        ("[1]: https://example.com", ["[1]: https://example.com"]),
+        ("![a picture](https://e.com/p)", ["!a picture (https://e.com/p)"]),
+        ("snake_case_name 2 * 3 * 4", ["snake_case_name 2 * 3 * 4"]),
+        ("- a\n- b\n  1. c", [" • a", " • b", "    1 c"]),
+        ("```\n a\n\n  b\n```", ["  a", "", "   b"]),
+        (":smile: [red]text[/red]", [":smile: [red]text[/red]"]),
+    ],
+)
+def test_every_word_stays(text: str, lines: list[str]) -> None:
+    assert shown(text)[0] == lines
+
+
+def test_nothing_is_wider_than_the_terminal() -> None:
+    lines, _ = shown("東京" * 30 + "\n\nhttps://example.com/" + "x" * 60, 40)
+    assert "".join(lines) == "東京" * 30 + "https://example.com/" + "x" * 60
+
+
+def test_what_is_too_wide_for_a_column_goes_on_in_the_next_line() -> None:
+    lines, _ = shown(f"| a | b |\n|---|---|\n| {'x' * 60} | {'y' * 60} |", 40)
+    assert "".join(lines).count("x") == 60
+    assert "".join(lines).count("y") == 60
+
+
+def test_a_link_can_be_clicked_and_its_address_be_read() -> None:
+    assert shown("[名前](https://e.com/a_b) here") == (["名前 (https://e.com/a_b) here"], ["https://e.com/a_b"])
+    assert shown("<https://e.com>") == (["https://e.com"], ["https://e.com"])
+
+
+def test_an_address_is_read_once_where_it_stands_last() -> None:
+    lines, links = shown("Yes ([e](https://e.com)).\n\nSources:\n- [E](https://e.com) (2026-11-16)", 60)
+    assert lines == ["Yes (e).", "", "Sources:", "", " • E (https://e.com) (2026-11-16)"]
+    assert links == ["https://e.com"] * 2
+
+
+def test_an_empty_text_is_an_empty_line() -> None:
+    assert rendered("", 40) == "\n"

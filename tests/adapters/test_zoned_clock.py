@@ -1,0 +1,36 @@
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.adapters.zoned_clock import ZonedClock, clock_in
+from tests.fakes import SLOW_SECONDS
+
+
+@pytest.mark.parametrize(("name", "hours"), [("America/Phoenix", -7), ("Asia/Kolkata", 5.5), ("UTC", 0)])
+def test_the_time_is_that_of_the_zone(name: str, hours: float) -> None:
+    clock = clock_in(name)
+    assert clock.now().utcoffset() == timedelta(hours=hours)
+    assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=SLOW_SECONDS)
+    assert clock.today() == clock.now().date()
+
+
+def test_summer_time_counts() -> None:
+    zone = ZonedClock("Europe/Berlin").now().tzinfo
+    offsets = {datetime(2026, month, 1, tzinfo=zone).utcoffset() for month in (1, 7)}
+    assert offsets == {timedelta(hours=1), timedelta(hours=2)}
+
+
+def test_tokyo_needs_no_database() -> None:
+    assert type(clock_in("Asia/Tokyo")) is TokyoClock
+
+
+def test_a_system_without_a_database_has_the_one_of_the_package() -> None:
+    program = (
+        "import zoneinfo; zoneinfo.reset_tzpath(())\n"
+        "from openai_responses_mcp.adapters.zoned_clock import clock_in; print(clock_in('America/Phoenix').now().tzname())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SLOW_SECONDS)
+    assert (done.stdout, done.stderr) == ("MST\n", "")

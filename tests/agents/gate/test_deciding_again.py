@@ -1,0 +1,195 @@
+"""The guard when a human's answer is more than yes: told, changed, and how far a yes to a budget reaches."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.errors import StoreUnavailable
+from openai_responses_mcp.agents.gate.budgets import Limit, SessionBudget
+from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
+from openai_responses_mcp.agents.gate.models import ChangedCall, GateDecision, Turn
+from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
+from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of
+from tests.agents.gate.guards import MASKING, audit_on
+
+SCHEMA = {"type": "object", "properties": {"amount": {"type": "integer"}}, "additionalProperties": False}
+PAY = ToolDescription("pay", "function", parameters=SCHEMA, definition_hash="d1")
+LOOK = ToolDescription("look", "function", definition_hash="d2")
+CALL = PlannedCall("c1", PAY, {"amount": 5})
+OTHER = PlannedCall("c2", LOOK, {"what": "here"})
+
+
+class Room:
+    """A judge who asks about payments, budgets, and guards of one run before and after its pauses."""
+
+    def __init__(self, *limits: Limit) -> None:
+        self.judge = FakeJudge()
+        self.judge.on("pay", ASK)
+        self.log = FakeExecutionLogStore()
+        self.budgets = FakeBudgetStore()
+        self.limits = limits
+        self.audit = audit_on(self.log)
+        self.guard = self.new_guard()
+
+    def new_guard(self) -> RunGuard:
+        budget = SessionBudget(self.budgets, FakeClock(), "r1", lambda: self.limits)
+        gate = SafetyGate(self.judge, FakePolicyStore())
+        return RunGuard("r1", gate, self.audit, MASKING, GateContext("fast"), "", budget)
+
+    async def judged(self, *calls: PlannedCall) -> None:
+        await self.guard.judge(None, calls, [PAY, LOOK])
+
+    async def answered(self, *answers: HumanAnswer, calls: tuple[PlannedCall, ...] = (CALL, OTHER)) -> None:
+        """The run is saved, read back with these answers, and goes on."""
+        saved = json.loads(json.dumps(self.guard.saved()))
+        await self.audit.settle("r1")
+        self.guard = self.new_guard()
+        self.guard.restore(saved, answers)
+        await self.guard.take_up([Turn(None, calls, (PAY, LOOK))])
+
+    async def events(self) -> list[str]:
+        await self.audit.settle("r1")
+        return [f"{log.tool_call_id} {log.event} {log.decision}" for log in await self.log.query()]
+
+
+def answer(call: PlannedCall = CALL, **said: Any) -> HumanAnswer:
+    return HumanAnswer(Permit.of(call), "ask somebody", **said)
+
+
+async def test_a_told_call_does_not_start_and_the_others_do() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    await room.answered(answer(told="no"))
+    assert room.guard.told("c1") == "no"
+    assert room.guard.told("c2") is None
+    assert room.guard.is_answered(CALL)
+    assert room.guard.is_waiting("c1")
+    await room.guard.judge(None, [CALL, OTHER], [PAY, LOOK])
+    await room.guard.starting("c2", LOOK, OTHER.args)
+    assert await code_of(room.guard.starting("c1", PAY, CALL.args)) == "AGENTS-E-GATE-DENIED"
+    assert await room.events() == [
+        "c1 decision needs_human",
+        "c2 decision allow",
+        "c1 told deny",
+        "c2 decision:2 allow",
+        "c2 started started",
+        "c1 refused deny",
+    ]
+
+
+async def test_a_changed_call_starts_as_it_was_changed_and_not_as_it_was_made() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    await room.answered(answer(changed={"amount": 3}, shown={"amount": 5}))
+    note = "A human changed the arguments of this call:\namount: 5 is now 3"
+    assert room.guard.changed("c1") == ChangedCall({"amount": 3}, note)
+    assert room.guard.as_changed(CALL) == PlannedCall("c1", PAY, {"amount": 3})
+    assert not room.guard.is_answered(CALL)
+    assert room.guard.is_answered(room.guard.as_changed(CALL))
+    await room.guard.starting("c1", PAY, {"amount": 3})
+    assert await code_of(room.guard.starting("c2", LOOK, {"what": "there"})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_changed_call_that_does_not_fit_is_not_decided() -> None:
+    room = Room()
+    await room.judged(CALL)
+    changed = answer(changed={"amount": "‹much›"})
+    assert await code_of(room.answered(changed, calls=(CALL,))) == "AGENTS-E-APPROVAL-INVALID"
+    assert room.guard.refusal is not None
+    assert room.guard.is_waiting("c1")
+
+
+async def test_until_the_answers_take_effect_nothing_starts() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    saved = room.guard.saved()
+    room.guard = room.new_guard()
+    room.guard.restore(saved, [answer(told="no")])
+    assert room.guard.is_answered(OTHER)
+    assert room.guard.is_waiting("c2")
+    assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_call_that_the_engine_forgot_is_not_let_through() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    await room.answered(answer(told="no"), calls=(CALL,))
+    assert room.guard.is_waiting("c2")
+    assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
+
+
+@pytest.mark.parametrize(("reason", "asks"), [("ask somebody", False), ("ask somebody; and again", True)])
+async def test_a_changed_call_asks_again_only_for_a_reason_that_nobody_was_given(reason: str, asks: bool) -> None:
+    room = Room()
+    await room.judged(CALL)
+    room.judge.on("pay", GateDecision("needs_human", 1, reason))
+    await room.answered(answer(changed={"amount": 3}, attempt=2), calls=(CALL,))
+    assert [waiting.attempt for waiting in room.guard.to_approve] == ([3] if asks else [])
+    assert room.guard.is_waiting("c1") == asks
+
+
+async def test_what_was_approved_as_it_is_stays_approved_whatever_the_judge_says_now() -> None:
+    room = Room()
+    more = PlannedCall("c3", PAY, {"amount": 7})
+    await room.judged(CALL, more)
+    room.judge.on("pay", GateDecision("needs_human", 1, "quite another reason"))
+    await room.answered(answer(), answer(more, told="no"), calls=(CALL, more))
+    assert room.guard.to_approve == []
+    assert room.guard.may_start(CALL)
+
+
+async def test_a_yes_to_a_budget_is_kept_and_a_no_is_not() -> None:
+    room = Room(Limit(1, "calls", "run"))
+    room.judge.on("pay", GateDecision("allow", 1, "fine"))
+    await room.judged(OTHER, CALL)
+    assert [waiting.decision.reason for waiting in room.guard.to_approve] == ["the budget of 1 call per run is used up"]
+    await room.answered(answer())
+    assert await room.budgets.read("calls per run r1") == (0, 2)
+    await room.guard.starting("c2", LOOK, OTHER.args)
+    await room.guard.starting("c1", PAY, CALL.args)
+    assert await room.budgets.read("calls per run r1") == (2, 2)
+    last = PlannedCall("c4", LOOK, {})
+    await room.judged(last)
+    await room.answered(answer(last, told="no"), calls=(last,))
+    assert await room.budgets.read("calls per run r1") == (2, 2)
+
+
+async def test_what_cannot_be_counted_does_not_go_on() -> None:
+    class Broken(FakeBudgetStore):
+        async def spend(self, window: str, amount: int) -> None:
+            raise StoreUnavailable("broken on purpose")
+
+    room = Room(Limit(5, "calls", "run"), Limit(5, "tokens", "run"))
+    room.budgets = Broken()
+    room.guard = room.new_guard()
+    await room.judged(OTHER)
+    assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
+    assert await code_of(room.guard.used_tokens(5)) == "AGENTS-E-LOG-STORE"
+    assert room.guard.refusal is not None
+
+
+async def test_a_guard_without_a_budget_counts_nothing() -> None:
+    room = Room()
+    guard = RunGuard("r1", SafetyGate(room.judge, FakePolicyStore()), room.audit, MASKING, GateContext("fast"))
+    await guard.used_tokens(5)
+    await guard.judge(None, [OTHER], [LOOK])
+    await guard.starting("c2", LOOK, OTHER.args)
+    await guard.take_up([])
+    assert guard.results == []
+
+
+async def test_a_table_of_an_earlier_version_is_read() -> None:
+    room = Room()
+    await room.judged(CALL, OTHER)
+    saved = json.loads(json.dumps(room.guard.saved()))
+    for call in saved["calls"]:
+        for name in ("attempt", "answer", "changed", "questions"):
+            del call[name]
+    room.guard = room.new_guard()
+    room.guard.restore(saved, [answer()])
+    assert room.guard.may_start(CALL)
+    assert room.guard.may_start(OTHER)

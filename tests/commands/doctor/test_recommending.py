@@ -1,0 +1,93 @@
+import json
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, examine_file
+from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
+
+KEY = "OPENAI_API_KEY"
+CLAUDE_CODE, CODEX, CLAUDE_DESKTOP, CURSOR, VS_CODE, GEMINI = CLIENTS
+OWN = ("/opt/my venv/bin/openai-responses-mcp",)
+
+
+def by_name(client: Client) -> str:
+    return client.name
+
+
+def nowhere(name: str) -> str | None:
+    return None
+
+
+def everywhere(name: str) -> str | None:
+    return name
+
+
+# What starts this program
+
+
+def test_an_installed_program_is_started_by_its_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "openai-responses-mcp").touch()
+    assert own_command(str(tmp_path / "python"), "linux") == (str(tmp_path / "openai-responses-mcp"),)
+    (tmp_path / "openai-responses-mcp.exe").touch()
+    assert own_command(str(tmp_path / "python.exe"), "win32") == (str(tmp_path / "openai-responses-mcp.exe"),)
+
+
+def test_without_a_script_python_starts_it(tmp_path: Path) -> None:
+    python = str(tmp_path / "python")
+    assert own_command(python) == (python, "-m", "openai_responses_mcp")
+
+
+def test_what_uvx_runs_is_started_with_uvx() -> None:
+    assert own_command("/home/u/.cache/uv/archive-v0/x1/bin/python") == ("uvx", "openai-responses-mcp")
+
+
+def test_what_is_recommended_here_exists() -> None:
+    assert Path(own_command()[0]).exists()
+    assert Path(own_command()[0]).parent == Path(sys.executable).parent
+
+
+# How to set a client up
+
+
+@pytest.mark.parametrize("client", [CLAUDE_CODE, CODEX, VS_CODE, GEMINI], ids=by_name)
+def test_a_client_with_a_command_is_set_up_with_it(client: Client) -> None:
+    how = maybe_how_to_add(client, "/nowhere/file", "MY_KEY", OWN, everywhere, "/home/u")
+    assert how is not None
+    program, *words = shlex.split(how.removeprefix("run: "))
+    assert program == client.program
+    assert "MY_KEY" in how
+    assert KEY not in how
+    assert "uvx" not in how
+    if client is VS_CODE:
+        assert json.loads(words[-1])["command"] == OWN[0]
+    else:
+        assert OWN[0] in words
+        assert words[-1] == "--stdio"
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_a_client_without_its_command_is_set_up_in_its_file(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / ".client" / "file"
+    path.parent.mkdir()
+    how = maybe_how_to_add(client, str(path), KEY, OWN, nowhere, str(tmp_path))
+    assert how is not None
+    snippet = how.removeprefix(f"put into {path}: ")
+    parsed = tomllib.loads(snippet) if client is CODEX else json.loads(snippet)
+    assert parsed[client.section]["openai-responses"]["command"] == OWN[0]
+    # All that is left to do is to put the key in.
+    told = examine_file(client, "FILE", snippet, KEY, everywhere)
+    assert [level for level, _ in told] == (["ok"] if client is CODEX else ["FAIL"])
+    assert client is CODEX or "env has no key yet" in told[0].text
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+def test_a_client_that_is_not_here_is_not_recommended(client: Client, tmp_path: Path) -> None:
+    assert maybe_how_to_add(client, str(tmp_path / "no" / "file"), KEY, OWN, nowhere, "/home/u") is None
+    # A file in the home folder itself is a sign, the home folder is none.
+    assert maybe_how_to_add(client, str(tmp_path / "file"), KEY, OWN, nowhere, str(tmp_path)) is None
+    (tmp_path / "file").touch()
+    assert maybe_how_to_add(client, str(tmp_path / "file"), KEY, OWN, nowhere, str(tmp_path)) is not None

@@ -1,0 +1,68 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.cli import main
+from openai_responses_mcp.commands.init import STARTER
+from openai_responses_mcp.config.loading import Flags, load
+from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings
+
+UNCOMMENTED = re.sub(r"(?m)^( *)# (?=[ ]*[a-z_]+:)", r"\1", STARTER)
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "APPDATA": str(tmp_path / ".config")}
+
+
+def test_the_file_is_written_where_it_is_looked_for(
+    environ: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--init"], environ) == 0
+    file = tmp_path / ".config/openai-responses-mcp/config.yaml"
+    assert capfd.readouterr().out.startswith(f"{file} written. ")
+    configuration = load(Flags(), environ)
+    assert configuration.sources.yaml == str(file)
+    assert configuration.settings == Settings()
+    assert configuration.warnings == ()
+
+
+def test_the_folder_for_configurations_counts(environ: dict[str, str], tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "elsewhere")}
+    assert main(["--init"], environ) == 0
+    assert load(Flags(), environ).sources.yaml == str(tmp_path / "elsewhere/openai-responses-mcp/config.yaml")
+
+
+def test_another_place_can_be_named(environ: dict[str, str], tmp_path: Path) -> None:
+    assert main(["--init", "--config", "~/new/my.yaml"], environ) == 0
+    assert (tmp_path / "new/my.yaml").read_text("utf-8") == STARTER
+
+
+def test_a_file_that_is_there_stays_as_it_is(
+    environ: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text("policy: {}\n")
+    assert main(["--init", f"--config={file}"], environ) == 1
+    assert capfd.readouterr().err == f"openai-responses-mcp: {file} is there already and was left as it is\n"
+    assert file.read_text() == "policy: {}\n"
+
+
+@pytest.mark.parametrize("name", ["file/config.yaml", "nul\x00byte"])
+def test_a_place_that_cannot_be_written_is_named(
+    environ: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["--init", f"--config={tmp_path / name}"], environ) == 1
+    assert "cannot be written (" in capfd.readouterr().err
+
+
+def test_what_is_commented_out_shows_the_defaults(environ: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(UNCOMMENTED, "utf-8")
+    settings = load(Flags(config=str(file)), environ).settings
+    profiles = ModelProfiles(Profile(), Profile(background=True), Profile())
+    assert settings == Settings()._replace(model_profiles=profiles)
+    assert UNCOMMENTED.count("\n  answer_detailed:") == 1
+    assert "\nsearch:\n  timezone: Asia/Tokyo" in UNCOMMENTED

@@ -1,0 +1,60 @@
+"""An answer on its way to a terminal: titles for its sources, and the footer. The rest: tests/e2e/test_terminal.py."""
+
+from dataclasses import replace
+
+import pytest
+
+from openai_responses_mcp.commands.showing import footer, with_titles
+from openai_responses_mcp.domain.models import Answer, Citation, Usage
+
+ANSWER = Answer("Because.", True, (), "gpt-5.2", "resp_1", Usage(700, 23, 723), 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_remembered", "told"),
+    [
+        (ANSWER, True, "1 search · 723 tokens · continue with --continue"),
+        (ANSWER, False, "1 search · 723 tokens · continue with --continue resp_1"),
+        (replace(ANSWER, search_count=0, usage=None), True, "0 searches · continue with --continue"),
+        (
+            replace(ANSWER, search_count=2, usage=Usage(1, 0, 12345), response_id=None),
+            False,
+            "2 searches · 12,345 tokens",
+        ),
+    ],
+)
+def test_the_footer_can_be_read(answer: Answer, is_remembered: bool, told: str) -> None:
+    assert footer(answer, is_remembered=is_remembered) == told
+
+
+def cited(*pairs: tuple[str, str | None]) -> list[Citation]:
+    return [Citation(url, "2026-11-16", title) for url, title in pairs]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("- https://a.org (2026-11-16)", "- [A\\, the \\*first\\*](<https://a.org>) (2026-11-16)"),
+        ("- <https://a.org> (2026-11-16)", "- [A\\, the \\*first\\*](<https://a.org>) (2026-11-16)"),
+        ("- https://a.org/b (2026-11-16)", "- [B](<https://a.org/b>) (2026-11-16)"),
+        ("- [mine](https://a.org) (2026-11-16)", "- [mine](https://a.org) (2026-11-16)"),
+        ("- https://a.org/longer (2026-11-16)", "- https://a.org/longer (2026-11-16)"),
+        ("- https://other.org (2026-11-16)", "- https://other.org (2026-11-16)"),
+        ("- oai-weather (2026-11-16)", "- oai-weather (2026-11-16)"),
+        ("- https://e.org/?q=<x> (2026-11-16)", "- [E](<https://e.org/?q=%3Cx%3E>) (2026-11-16)"),
+    ],
+)
+def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
+    citations = cited(
+        ("https://a.org", "A, the *first*"),
+        ("https://a.org/b", "B"),
+        ("oai-weather", "api"),
+        ("https://e.org/?q=<x>", "E"),
+        ("https://other.org", None),
+    )
+    assert with_titles(f"See https://a.org\n\nSources:\n{line}", citations) == f"See https://a.org\n\nSources:\n{shown}"
+
+
+def test_a_text_without_sources_stays_as_it_is() -> None:
+    text = "\u3000Only https://a.org here.\n"
+    assert with_titles(text, cited(("https://a.org", "A"))) == text
