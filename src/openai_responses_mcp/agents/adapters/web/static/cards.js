@@ -196,8 +196,8 @@ function token(made) {
 
 function copying(made) {
   const place = button(words.copy, "quiet", async () => {
-    await navigator.clipboard.writeText(made.token);
-    place.textContent = words.copied;
+    const isCopied = await navigator.clipboard.writeText(made.token).then(() => true, () => false);
+    place.textContent = isCopied ? words.copied : words.notCopied;
   });
   return place;
 }
