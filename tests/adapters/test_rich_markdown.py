@@ -26,11 +26,18 @@ def shown(text: str, width: int = 40) -> tuple[list[str], list[str]]:
         ("snake_case_name 2 * 3 * 4", ["snake_case_name 2 * 3 * 4"]),
         ("- a\n- b\n  1. c", [" • a", " • b", "    1 c"]),
         ("```\n a\n\n  b\n```", ["  a", "", "   b"]),
+        ("&amp; &#x202e;abc &#27;[2J", ["&amp; &#x202e;abc &#27;[2J"]),
+        ("a\u202eb `\x1b[2J`", ["a\\u202eb \\x1b[2J"]),
         (":smile: [red]text[/red]", [":smile: [red]text[/red]"]),
     ],
 )
 def test_every_word_stays(text: str, lines: list[str]) -> None:
     assert shown(text)[0] == lines
+
+
+def test_a_list_in_a_list_in_a_list_stays() -> None:
+    text = "\n".join(f"{'  ' * depth}- item {depth}" for depth in range(15))
+    assert [line.strip(" •") for line in shown(text, 80)[0]] == [f"item {depth}" for depth in range(15)]
 
 
 def test_nothing_is_wider_than_the_terminal() -> None:
@@ -47,6 +54,15 @@ def test_what_is_too_wide_for_a_column_goes_on_in_the_next_line() -> None:
 def test_a_link_can_be_clicked_and_its_address_be_read() -> None:
     assert shown("[名前](https://e.com/a_b) here") == (["名前 (https://e.com/a_b) here"], ["https://e.com/a_b"])
     assert shown("<https://e.com>") == (["https://e.com"], ["https://e.com"])
+
+
+@pytest.mark.parametrize(
+    "address", ["https://e.com/&#x202e;x", "https://e.com/\x1b]0;owned\x07", "javascript:alert(1)"]
+)
+def test_an_address_steers_nothing(address: str) -> None:
+    lines, links = shown(f"[x]({address})")
+    assert all(letter.isprintable() for letter in "".join(lines + links))
+    assert all(link.startswith("https://e.com/") for link in links)
 
 
 def test_an_address_is_read_once_where_it_stands_last() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,14 @@ def test_the_commands_of_the_page_exist(sqlite_url: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("AGENTS_STORE", sqlite_url)
     SqlDatabase(sqlite_url).work_now(lambda connection: None)
     commands = [
-        line.split()[2:]
+        shlex.split(line)[2:]
         for block in blocks("console")
         for line in block.splitlines()
         if "agents " in line and "mcp agents" in line
     ]
-    assert len(commands) == 7
+    assert len(commands) == 12
     for command in commands:
-        words = [word.strip('"') for word in command[1:]]
+        words = command[1:]
         # An intact log has no loss to accept.
         assert main(words) in ((2,) if "accept-loss" in words else (0, 1))
 

@@ -1,11 +1,13 @@
 """An answer on its way to a terminal: titles for its sources, and the footer. The rest: tests/e2e/test_terminal.py."""
 
+import io
 from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.commands.showing import footer, with_titles
+from openai_responses_mcp.commands.showing import MOST_RENDERED, Showing, footer, with_titles
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
+from openai_responses_mcp.server.tools import TOOLS
 
 ANSWER = Answer("Because.", True, (), "gpt-5.2", "resp_1", Usage(700, 23, 723), 1)
 
@@ -58,3 +60,23 @@ def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
 def test_a_text_without_sources_stays_as_it_is() -> None:
     text = "\u3000Only https://a.org here.\n"
     assert with_titles(text, cited(("https://a.org", "A"))) == text
+
+
+class FakeTerminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("length", "is_rendered"), [(100, True), (MOST_RENDERED, False)])
+def test_what_would_take_too_long_to_render_is_shown_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, length: int, is_rendered: bool
+) -> None:
+    terminal = FakeTerminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    text = f"**bold** {'x' * length}"
+    showing = Showing(TOOLS["answer"], {"TERM": "xterm"}, is_json=False, remember=lambda response_id: True)
+    assert showing.show(replace(ANSWER, text=text)) == 0
+    assert ("**bold**" not in terminal.getvalue()) is is_rendered
+    assert is_rendered or terminal.getvalue() == f"{text}\n"

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 CAST, PICTURE = "recording.cast", "recording.svg"
 COMMANDS = (
-    'openai-responses-mcp --ask "What is the latest version of Python?" --rehearse',
-    'openai-responses-mcp --ask "東京の今日の天気は?" --rehearse',
+    'openai-responses-mcp "What is the latest version of Python?" --rehearse',
+    'openai-responses-mcp --quick "東京の今日の天気は?" --rehearse',
 )
 COLUMNS = 96
 LONGEST_SECONDS = 30.0
@@ -43,7 +43,7 @@ def transcript(printed: Sequence[str]) -> str:
 
 
 def cast(printed: Sequence[str]) -> str:
-    head = {"version": 2, "width": COLUMNS, "height": len(_lines(printed)) + 1, "title": "openai-responses-mcp --ask"}
+    head = {"version": 2, "width": COLUMNS, "height": len(_lines(printed)) + 1, "title": "openai-responses-mcp"}
     rows = [[round(event.seconds, 2), "o", event.text.replace("\n", "\r\n")] for event in _events(printed)]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [head, *rows])
 

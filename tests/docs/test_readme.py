@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from openai_responses_mcp.commands.usage import HELP
 from tests.docs.markdown import Block, blocks, code_spans, headings, links, tables
 from tests.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
@@ -32,6 +33,13 @@ def test_the_registry_finds_the_name_of_the_server() -> None:
 
 def test_until_the_first_release_it_is_installed_from_the_repository() -> None:
     assert f'pip install "git+{REPOSITORY}"' in ENGLISH
+
+
+def test_every_option_of_the_command_line_is_in_it() -> None:
+    options = set(re.findall(r"--[a-z-]+", HELP))
+    assert len(options) > 10
+    named = set(re.findall(r"--[a-z-]+", " ".join(code_spans(ENGLISH))))
+    assert options - named == set()
 
 
 # The twin

@@ -4,6 +4,7 @@ import pytest
 
 from openai_responses_mcp.domain.texts import (
     harmless,
+    harmless_json,
     one_line,
     revealed,
     revealed_json,
@@ -82,3 +83,11 @@ def test_what_cannot_be_seen_is_shown_to_who_decides_as_an_escape(text: str, see
 def test_json_stays_readable_where_everything_can_be_seen() -> None:
     text = json.dumps({"東京": ["é\u202e", 1]}, ensure_ascii=False, indent=1)
     assert revealed_json(text) == text.replace("\u202e", "\\u202e")
+
+
+def test_harmless_json_means_the_same_and_steers_nothing() -> None:
+    value = "東京\u3000\u202e\x9b31m\x7f\x1b[2J\n👩\u200d💻"
+    written = harmless_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(written) == value
+    assert harmless(written) == written
+    assert "東京\u3000" in written

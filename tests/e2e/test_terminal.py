@@ -351,6 +351,21 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_that_the_api_says_steers_a_terminal_that_renders(
+    start: Callable[..., Screen], rehearsal: StandInThread, reply: Reply
+) -> None:
+    async def answer(request: RecordedRequest) -> Reply:
+        return reply
+
+    rehearsal.server.handler = answer
+    screen = start("--ask", "Why?", is_whole=True)
+    screen.finish()
+    shown = "".join(screen.seen().lines)
+    assert "owned" in shown
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_that_the_api_says_steers_the_terminal(
     ask: Callable[[str], Screen], rehearsal: StandInThread, reply: Reply
 ) -> None:
@@ -378,3 +393,10 @@ def test_whoever_waits_for_a_silent_pipe_is_told_so(start: Callable[..., Screen]
     code, answer = screen.finish()
     assert code == 0
     assert "材料" in answer
+
+
+def test_what_is_logged_is_not_drawn_over(start: Callable[..., Screen]) -> None:
+    screen = start("--ask", "Why?", "--debug")
+    assert screen.finish()[0] == 0
+    assert "request summary" in screen.shown
+    assert WIPED not in screen.shown

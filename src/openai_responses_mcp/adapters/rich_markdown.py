@@ -13,11 +13,14 @@ from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown, TableElement
 
+from openai_responses_mcp.domain.texts import visible
+
 # Blanks that the parser would strip at the ends of a line. They are replaced while it parses by letters that no text
 # has: Unicode promises never to assign them.
 _BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _STANDING_IN = {ord(blank): 0xFDD0 + place for place, blank in enumerate(_BLANKS)}
 _BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
+_DEEPEST = 100  # What lies deeper is lost; the parser's own limit is soon reached by a list in a list.
 _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -51,8 +54,8 @@ class _FaithfulMarkdown(Markdown):
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark")
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-        parser.disable(["image", "reference", "html_block", "html_inline"])
+        parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["strikethrough", "table"])
+        parser.disable(["entity", "html_block", "html_inline", "image", "reference"])
         self.parsed = parser.parse(text.translate(_STANDING_IN))
         _restore(self.parsed)
 
@@ -61,7 +64,8 @@ def _restore(tokens: list[Token]) -> None:
     """Bring back what stands for something else, and put the address of each link behind its last title."""
     flat = [token for block in tokens for token in (block, *(block.children or []))]
     for token in flat:
-        token.content = token.content.translate(_BACK)
+        # Not before: what steers a terminal could be spelled in a way that only the parser reads.
+        token.content = visible(token.content.translate(_BACK))
         token.type = "hardbreak" if token.type == "softbreak" else token.type
     last = {_address(token): token for token in flat if token.type == "link_open"}
     for token in tokens:

@@ -16,6 +16,8 @@ from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import Tool
 
 INCOMPLETE = 3
+# Beyond that rendering takes longer than anybody waits, and nobody reads that much in a terminal.
+MOST_RENDERED = 100_000
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[0m"
 _ADDRESS = re.compile(r"(?<!\]\()(?:<(?P<bracketed>https?://[^\s<>]+)>|(?P<plain>https?://\S+))", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -63,7 +65,7 @@ class Showing:
     def _text(self, answer: Answer) -> str:
         if self._is_json:
             return _json_of(tool_result(self._tool, answer)["structuredContent"])
-        if self.is_rendered:
+        if self.is_rendered and len(answer.text) <= MOST_RENDERED:
             return self.render(with_titles(visible(answer.text), answer.citations), _terminal_width())
         return (visible(answer.text) if sys.stdout.isatty() else harmless(answer.text)) + "\n"
 

@@ -57,7 +57,8 @@ async def _wait_for(
     _listen_for_interrupts()
     farewell = ""
     try:
-        async with _watched(showing) as on_progress:
+        # What is logged would stand in the middle of the view.
+        async with _watched(showing, is_quiet=not basis.logger.is_debugging) as on_progress:
             if rehearsed is not None:
                 basis = await basis.rehearsed(rehearsed)
             # In a thread, so that the view moves from the start.
@@ -78,9 +79,9 @@ async def _wait_for(
 
 
 @asynccontextmanager
-async def _watched(showing: Showing) -> AsyncIterator[ProgressListener | None]:
+async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[ProgressListener | None]:
     """Yields the listener of the live view, None when nobody would see it. Nothing of it is left in the end."""
-    if not is_lively(sys.stderr, showing.environ):
+    if not is_quiet or not is_lively(sys.stderr, showing.environ):
         yield None
         return
     view = LiveView(sys.stderr, time.monotonic, showing.render if showing.is_rendered else None)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from openai_responses_mcp.agents.audit.chain import linked
-from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog
+from openai_responses_mcp.agents.audit.chain import fingerprint, linked
+from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, LogVerification
 from openai_responses_mcp.agents.audit.story import contradictions, unfinished
 from openai_responses_mcp.agents.audit.verifying import facts_to_accept, verification
 
@@ -126,3 +126,30 @@ def test_records_that_were_changed_after_they_were_accepted_are_found() -> None:
         verification([*anew, gone[2]], None, "").findings[0]
         == "records were changed after record 3 accepted them as they were"
     )
+
+
+def test_what_a_check_tells_of_an_accepted_loss() -> None:
+    logs = story("started")
+    found = verification(logs, None, "")
+    facts = facts_to_accept(logs, found)
+    assert facts == {"records": 1, "fingerprint": fingerprint(logs), "findings": list(found.findings)}
+    told = ExecutionLog(
+        "log", "loss_1", LOSS_ACCEPTED, "accepted", "2026", reason="an old copy", comment="mari", arguments=facts
+    )
+    after = verification([*logs, linked(told, logs[-1])], None, "not covered")
+    assert after == LogVerification(
+        is_intact=True,
+        records=2,
+        first_bad=None,
+        problem="",
+        uncovered="not covered",
+        findings=(),
+        accepted=("an old copy; accepted in record 2: mari",),
+    )
+
+
+def test_an_acceptance_that_counts_itself_is_a_finding_and_hides_no_later_one() -> None:
+    logs = accepted(story("started"), records=2)
+    later = linked(ExecutionLog("r2", "c2", "started", "started", "2026"), logs[-1])
+    assert len(verification(logs, None, "").findings) == 1
+    assert len(verification([*logs, later], None, "").findings) == 2

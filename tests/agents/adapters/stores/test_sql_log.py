@@ -8,10 +8,13 @@ from sqlalchemy import Connection, Engine, event
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.audit.heads import misfit_of_log
+from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.audit.models import ExecutionLog
+from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.agents.testing import ScriptedCall
 from tests.agents.adapters.sdk.scenes import Scene
 from tests.agents.fake_stores import FakeHead
+from tests.agents.fakes import ODD_TEXTS, FakeClock
 
 
 def a_log(call: str) -> ExecutionLog:
@@ -66,3 +69,14 @@ async def test_a_call_takes_two_durable_writes_and_its_run_one(sqlite_url: str, 
         event.remove(Engine, "commit", note)
     assert len(scene.ran) == calls
     assert sum(committed) == 2 * calls + 1
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_a_denial_is_recorded_whatever_its_reason_says(clock: FakeClock, store_url: str, text: str) -> None:
+    database = SqlDatabase(store_url)
+    audit = AuditLog(SqlExecutionLogStore(database), clock, Masking({}), "required")
+    await audit.record(AuditEntry("r1", text, "decision", "deny", text, "mcp", 3, text, {text: text}, text))
+    await audit.record(AuditEntry("r1", "c2", "decision", "allow"))
+    assert [log.reason for log in await audit.query()] == [text, ""]
+    assert (await audit.verify()).is_intact
+    database.close()
