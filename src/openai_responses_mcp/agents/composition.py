@@ -274,7 +274,11 @@ class DeskParts:
 
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
-    stores, masking = open_stores(store, audit_head, must_exist=True), Masking()
+    return _desk_parts(open_stores(store, audit_head, must_exist=True))
+
+
+def _desk_parts(stores: Stores) -> DeskParts:
+    masking = Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
     approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
     return DeskParts(approvals, audit, standing_on(stores, audit, masking))
@@ -287,11 +291,8 @@ def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> t
 
 
 def desk_on(stores: Stores) -> Desk:
-    masking = Masking()
-    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
-    standing = standing_on(stores, audit, masking)
-    return Desk(approvals, stores.approvals, standing, stores.runs, audit, stores.clock)
+    parts = _desk_parts(stores)
+    return Desk(parts.approvals, stores.approvals, parts.standing, stores.runs, parts.audit, stores.clock)
 
 
 async def serve_desk(

@@ -1,10 +1,12 @@
 """The desk over HTTP: who gets in, what is answered, and what is refused."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx2
 import pytest
+from starlette.types import Message
 
 from openai_responses_mcp.agents.adapters.web.application import application
 from openai_responses_mcp.agents.adapters.web.static_files import FILES
@@ -257,6 +259,35 @@ async def test_every_reply_is_locked_down(desk: OpenedDesk) -> None:
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert reply.headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in reply.headers
+
+
+async def test_a_body_that_ends_in_the_middle_is_not_taken_for_whole(desk: OpenedDesk, stores: Stores) -> None:
+    await desk.sit_down()
+    approval_id = (await Asker(stores).ask()).approval_id
+    whole = json.dumps({"decisions": [{"approval_id": approval_id, "decision": "approve"}]}).encode()
+    parts: list[Message] = [{"type": "http.request", "body": whole, "more_body": True}, {"type": "http.disconnect"}]
+    sent: list[Message] = []
+    cookie = "; ".join(f"{name}={value}" for name, value in desk.client.cookies.items())
+    headers = {"host": f"127.0.0.1:{PORT}", "origin": ORIGIN, "x-page-token": desk.page_token, "cookie": cookie}
+
+    async def receive() -> Message:
+        return parts.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": f"{desk.room}/decisions", "headers": raw, "query_string": b""}
+    await desk.app(scope, receive, send)
+    assert sent[0]["status"] == 400
+    assert (await desk.look("/waiting")).json() == {"waiting": [approval_id]}
+
+
+async def test_anything_but_http_is_not_answered(desk: OpenedDesk) -> None:
+    async def never(*_: Message) -> Message:
+        raise AssertionError
+
+    await desk.app({"type": "websocket"}, never, never)  # type: ignore[arg-type]
 
 
 class BrokenStore(FakeApprovalStore):

@@ -10,6 +10,7 @@ import { change, look, Refusal } from "./server.js";
 import { moment, number, words } from "./words.js";
 
 const LONG_ARGUMENTS = 1500;
+const AT_ONCE = 20;
 
 export class Card {
   /** `onChanged` is told whenever the card is selected, decided or removed. */
@@ -133,9 +134,14 @@ export class Card {
   }
 }
 
-/** The same decision for each of the cards, in one request. `comment` is for those that have none of their own. */
+/** The same decision for each of the cards. `comment` is for those that have none of their own. */
 export async function decideAll(cards, decision, comment = "") {
   for (const card of cards) card.hold(true);
+  // Not all in one request: however many they are, an answer comes in time.
+  for (let at = 0; at < cards.length; at += AT_ONCE) await decideSome(cards.slice(at, at + AT_ONCE), decision, comment);
+}
+
+async function decideSome(cards, decision, comment) {
   try {
     const { decided } = await change("decisions", { decisions: cards.map((card) => card.choice(decision, comment)) });
     for (const result of decided) cards.find((card) => card.id === result.approval_id).settle(result);
@@ -190,8 +196,8 @@ function token(made) {
 
 function copying(made) {
   const place = button(words.copy, "quiet", async () => {
-    await navigator.clipboard.writeText(made.token);
-    place.textContent = words.copied;
+    const isCopied = await navigator.clipboard.writeText(made.token).then(() => true, () => false);
+    place.textContent = isCopied ? words.copied : words.notCopied;
   });
   return place;
 }
