@@ -126,3 +126,29 @@ def test_records_that_were_changed_after_they_were_accepted_are_found() -> None:
         verification([*anew, gone[2]], None, "").findings[0]
         == "records were changed after record 3 accepted them as they were"
     )
+
+
+STANDING = "a standing approval allows it always, with any arguments (sta_1)"
+
+
+def about_standing(event: str, call: str, reason: str = STANDING) -> ExecutionLog:
+    return ExecutionLog("r1", call, event, "allow", "2026", tool_name="pay", tool_kind="function", reason=reason)
+
+
+def test_a_standing_approval_that_somebody_made_may_be_used() -> None:
+    logs = [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1")]
+    assert list(contradictions([*logs, about_standing("standing_used:2", "c1")])) == []
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        [about_standing("standing_used", "c1")],
+        [about_standing("standing_made", "sta_2"), about_standing("standing_used", "c1")],
+        [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1", "(sta_1) or so")],
+        [about_standing("standing_used", "c1"), about_standing("standing_made", "sta_1")],
+    ],
+)
+def test_a_standing_approval_that_nobody_made_is_named(logs: list[ExecutionLog]) -> None:
+    (finding,) = contradictions(logs)
+    assert "call c1 of r1 (function pay) used a standing approval, and nobody is recorded to have made it" in finding

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from openai_responses_mcp.agents.approvals.models import StandingApproval
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.composition import open_desk_parts
+from openai_responses_mcp.agents.composition import open_desk_parts, open_stores
 from openai_responses_mcp.agents.errors import StoreUnavailable
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.secrets.masking import Masking
@@ -92,3 +93,14 @@ async def test_without_any_nothing_is_written(clock: FakeClock) -> None:
     standing = StandingApprovals(stores.standing, stores.approvals, audit, clock, Masking({}))
     await standing.end_session("r1")
     assert await audit.query() == []
+
+
+async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqlite_url: str) -> None:
+    scene = Scene(PAY, "done", store=sqlite_url)
+    pay = scene.pay.described
+    by_hand = StandingApproval("sta_0", "function", "pay", pay.definition_hash, "2026", "a", "r")
+    await open_stores(sqlite_url).standing.create(by_hand)
+    assert (await scene.go()).output_text == "done"
+    found = await scene.runner.verify_execution_logs()
+    assert not found.is_intact
+    assert "nobody is recorded to have made it" in found.problem
