@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.notices import OnRequested
+from openai_responses_mcp.agents.approvals.ports import StandingStore
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditMode
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
@@ -76,10 +77,16 @@ def fake_runner(
     on_approval_requested: OnRequested | None = None,
     sleep: Sleep = asyncio.sleep,
     rules: PolicyRules | None = None,
+    standing: StandingStore | None = None,
 ) -> AgentRunner:
     """With the URL of a store the stores are real; without, they are fakes too."""
     stores = fake_stores(FakeClock()) if store is None else open_stores(store)
-    stores = replace(stores, logs=log_store or stores.logs, clock=clock or stores.clock)
+    stores = replace(
+        stores,
+        logs=log_store or stores.logs,
+        clock=clock or stores.clock,
+        standing=standing or stores.standing,
+    )
     if log_store is not None:
         stores = replace(stores, head=None)
     lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)

@@ -159,3 +159,29 @@ def test_an_acceptance_that_counts_itself_is_a_finding_and_hides_no_later_one() 
     later = linked(ExecutionLog("r2", "c2", "started", "started", "2026"), logs[-1])
     assert len(verification(logs, None, "").findings) == 1
     assert len(verification([*logs, later], None, "").findings) == 2
+
+
+STANDING = "a standing approval allows it always, with any arguments (sta_1)"
+
+
+def about_standing(event: str, call: str, reason: str = STANDING) -> ExecutionLog:
+    return ExecutionLog("r1", call, event, "allow", "2026", tool_name="pay", tool_kind="function", reason=reason)
+
+
+def test_a_standing_approval_that_somebody_made_may_be_used() -> None:
+    logs = [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1")]
+    assert list(contradictions([*logs, about_standing("standing_used:2", "c1")])) == []
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        [about_standing("standing_used", "c1")],
+        [about_standing("standing_made", "sta_2"), about_standing("standing_used", "c1")],
+        [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1", "(sta_1) or so")],
+        [about_standing("standing_used", "c1"), about_standing("standing_made", "sta_1")],
+    ],
+)
+def test_a_standing_approval_that_nobody_made_is_named(logs: list[ExecutionLog]) -> None:
+    (finding,) = contradictions(logs)
+    assert "call c1 of r1 (function pay) used a standing approval, and nobody is recorded to have made it" in finding

@@ -147,6 +147,17 @@ async def streamed(scene: Scene, token: ResumeToken) -> list[RunEvent]:
     return await within(collected(scene.runner.run_stream(scene.agent, "", options)))
 
 
+async def test_what_a_human_said_to_a_resume_that_waits_again_is_told_later() -> None:
+    scene = Scene([LOOK, PAY], "done")
+    run = await scene.paused()
+    token = await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny", tell_model=True)
+    scene.judge.on("look", ASK)
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token, "急いで")))
+    again = await within(scene.runner.run(scene.agent, "", options))
+    await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
+    assert str(scene.engine.heard[-1]).count("急いで") == 1
+
+
 async def test_a_stream_goes_on_or_waits_again() -> None:
     scene = Scene([LOOK, PAY], "done")
     run = await scene.paused()

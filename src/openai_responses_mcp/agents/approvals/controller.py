@@ -25,15 +25,15 @@ from openai_responses_mcp.agents.approvals.models import (
 from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, DecisionBook
+from openai_responses_mcp.agents.approvals.records import entry_about
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
-from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
 from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text, require
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.json_values import JsonObject
-from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.masking import Masking
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
@@ -100,7 +100,9 @@ class ApprovalController:
         await self._store.create(pause.records)
         for record in pause.records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
-        await self._audit.record(*(_entry(record, "approval_requested", "pending", "") for record in pause.records))
+        await self._audit.record(
+            *(entry_about(record, "approval_requested", "pending", "") for record in pause.records)
+        )
         for record in pause.records:
             await tell(self._on_requested, record.request)
         return [record.request for record in pause.records]
@@ -199,8 +201,7 @@ class ApprovalController:
             tell_model=tell_model,
             changed_arguments=changed,
         )
-        entry = _entry(record, "approval", status, comment or "")
-        told = await self._audit.prepared(entry if changed is None else _with_change(entry, changed))
+        told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed))
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)
@@ -293,36 +294,15 @@ class ApprovalController:
         return renewed.approval_id
 
     async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:
-        await self._audit.record(_entry(record, event, decision, comment))
+        await self._audit.record(entry_about(record, event, decision, comment))
 
 
 def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
     return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
 
 
-def _with_change(entry: AuditEntry, changed: JsonObject) -> AuditEntry:
-    change = differences(entry.arguments, changed)
-    return replace(entry, reason=f"a human changed the arguments:\n{change}", arguments=changed)
-
-
 def _is_expired(record: ApprovalRecord, now: str) -> bool:
     return record.expires_at is not None and record.expires_at <= now
-
-
-def _entry(record: ApprovalRecord, event: str, decision: str, comment: str) -> AuditEntry:
-    request = record.request
-    return AuditEntry(
-        run_id=request.run_id,
-        tool_call_id=request.tool_call_id,
-        event=event if record.attempt == 1 else f"{event}:{record.attempt}",
-        decision=decision,
-        tool_name=request.tool_name,
-        tool_kind=request.tool_kind,
-        risk_level=request.risk_level,
-        reason=request.reason,
-        arguments=request.arguments,
-        comment=comment,
-    )
 
 
 def _prompt(call: PlannedCall, reason: str) -> str:

@@ -110,11 +110,12 @@ class StandingApprovals(StandingVoice):
 
         `attempt` counts how often the same call is decided.
         """
-        found = None
-        now = await self._now()
-        for one in await self._store.list_standing(call.tool.kind, call.tool.name):
-            if one.session_id not in (None, session_id):
-                continue
+        of_tool = await self._store.list_standing(call.tool.kind, call.tool.name)
+        here = [one for one in of_tool if one.session_id in (None, session_id)]
+        if not here:
+            return None
+        found, now = None, await self._now()
+        for one in here:
             if reason := _reason_to_end(one, call.tool.definition_hash, now):
                 await self._end(one, reason, now)
             elif found is None and one.arguments_hash in (None, arguments_hash(call.args)):
@@ -151,10 +152,9 @@ class StandingApprovals(StandingVoice):
 
     async def end_session(self, session_id: str) -> None:
         """The session is over: what was allowed for it ends."""
-        now = await self._now()
         for one in await self._store.list_standing():
             if one.session_id == session_id:
-                await self._end(one, SESSION_OVER, now)
+                await self._end(one, SESSION_OVER, await self._now())
 
     async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:
         """Ended first and recorded then: it must not hold for want of a record. False when somebody else was first."""

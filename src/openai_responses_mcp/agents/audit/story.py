@@ -1,20 +1,25 @@
 """Whether the records tell a story that can be true: nothing starts before it was let through.
 
-Whoever can write to the store can let a call through without asking anybody. The gate then finds nothing wrong, and the
-call leaves its own records; those that should come before them are missing.
+Whoever can write to the store can let a call through without asking anybody, or allow it from now on. The gate then finds
+nothing wrong, and the call leaves its own records; those that should come before them are missing.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from openai_responses_mcp.agents.audit.models import ExecutionLog, Finding
 
 _Call = tuple[str, str]
 
+# How a standing approval is named at the end of a reason.
+_STANDING = re.compile(r"\((sta_\w+)\)\Z", re.ASCII)
+
 
 def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
     decisions: dict[_Call, str] = {}
     approvals: dict[_Call, str] = {}
     started: set[_Call] = set()
+    made: set[str] = set()
     for log in logs:
         call = (log.run_id, log.tool_call_id)
         # A request that was opened again has its number behind the name of the event.
@@ -27,6 +32,10 @@ def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
             started.add(call)
             if reason := _reason_against(decisions.get(call), approvals.get(call)):
                 yield _finding(log, f"started, and {reason}")
+        elif event == "standing_made":
+            made.add(log.tool_call_id)
+        elif event == "standing_used" and not set(_STANDING.findall(log.reason)) & made:
+            yield _finding(log, "used a standing approval, and nobody is recorded to have made it")
         elif event == "outcome" and call not in started:
             yield _finding(log, "has an outcome, and never started")
 

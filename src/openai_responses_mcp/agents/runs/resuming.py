@@ -25,6 +25,8 @@ from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.hashing import digest
 
+_UNSAID = "unsaid"  # beside what the engine saved
+
 
 class ResumeRun:
     def __init__(
@@ -48,17 +50,19 @@ class ResumeRun:
                 yield event
 
     async def _carried_on(self, run: Run, paused: PausedRun, human_response: str | None) -> EngineOutcome:
+        said = _said(run, human_response)
         await run.guard.take_up(paused.turns)
-        return _waiting_again(run) or await paused.resume(human_response)
+        return _waiting_again(run, said) or await paused.resume(said)
 
     async def _steps(
         self, run: Run, paused: PausedRun, human_response: str | None
     ) -> AsyncGenerator[EngineEvent, None]:
+        said = _said(run, human_response)
         await run.guard.take_up(paused.turns)
-        if outcome := _waiting_again(run):
+        if outcome := _waiting_again(run, said):
             yield EngineEvent(outcome=outcome)
             return
-        async with aclosing(paused.stream(human_response)) as steps:
+        async with aclosing(paused.stream(said)) as steps:
             async for step in steps:
                 yield step
 
@@ -149,9 +153,16 @@ class ResumeRun:
         )
 
 
-def _waiting_again(run: Run) -> EngineOutcome | None:
+def _said(run: Run, human_response: str | None) -> str | None:
+    """What humans said for the model, also to a resume that had to wait again."""
+    return "\n".join(filter(None, [run.engine_state.get(_UNSAID), human_response])) or None
+
+
+def _waiting_again(run: Run, said: str | None) -> EngineOutcome | None:
     """The run as it was saved, where somebody has to be asked again."""
-    return EngineOutcome(None, last_agent=run.agent, saved=run.engine_state) if run.guard.to_approve else None
+    if not run.guard.to_approve:
+        return None
+    return EngineOutcome(None, last_agent=run.agent, saved={**run.engine_state, _UNSAID: said})
 
 
 def _check_unchanged(calls: Mapping[str, PlannedCall], permit: Permit) -> None:

@@ -1,0 +1,106 @@
+"""Standing approvals in runs: they answer for the human, and those for a session end with it."""
+
+from dataclasses import replace
+
+import pytest
+
+from openai_responses_mcp.agents.approvals.models import StandingApproval
+from openai_responses_mcp.agents.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.composition import open_desk_parts, open_stores
+from openai_responses_mcp.agents.errors import StoreUnavailable
+from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.secrets.masking import Masking
+from tests.agents.fake_engine import FakeCall
+from tests.agents.fake_stores import FakeStandingStore, fake_stores
+from tests.agents.fakes import ASK, DENY, FakeClock, code_of, within
+from tests.agents.scenes import PAY, Scene
+
+PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
+
+
+async def allowed(scene: Scene, url: str, terms: StandingTerms) -> str:
+    """The id of a run whose first payment was allowed from now on."""
+    run = await scene.paused()
+    desk = open_desk_parts(url)
+    await approve_from_now_on(desk.approvals, desk.standing, run.interruptions[0].approval_id, terms=terms)
+    return str(run.run_id)
+
+
+async def test_what_is_allowed_for_the_session_holds_in_its_run_and_ends_with_it(sqlite_url: str) -> None:
+    scene = Scene(PAY, PAY_MORE, "done", store=sqlite_url)
+    run_id = await allowed(scene, sqlite_url, StandingTerms(for_session=True))
+    assert (await within(scene.runner.resume_run(run_id))).output_text == "done"
+    assert scene.ran == ["pay 5", "pay 7"]
+    desk = open_desk_parts(sqlite_url)
+    assert await desk.standing.list() == []
+    ended = [(log.event, log.decision) for log in await desk.audit.query() if log.event.startswith("standing")]
+    assert ended == [("standing_made", "allow"), ("standing_used", "allow"), ("standing_ended", "session over")]
+    assert (await desk.audit.verify()).is_intact
+
+
+@pytest.mark.parametrize("end", ["refused by the gate", "denied by a human"])
+async def test_a_session_that_ends_badly_ends_too(sqlite_url: str, end: str) -> None:
+    scene = Scene(PAY, FakeCall("look", {"what": "x"}, "l-1"), "never said", store=sqlite_url)
+    run_id = await allowed(scene, sqlite_url, StandingTerms(for_session=True))
+    scene.judge.on("look", DENY if end == "refused by the gate" else ASK)
+    if end == "refused by the gate":
+        assert await code_of(scene.runner.resume_run(run_id)) == "AGENTS-E-GATE-DENIED"
+    else:
+        run = await within(scene.runner.resume_run(run_id))
+        assert await open_desk_parts(sqlite_url).standing.list() != []
+        denied = scene.runner.approve_and_resume(run_id, run.interruptions[0].approval_id, decision="deny")
+        assert await code_of(denied) == "AGENTS-E-GATE-DENIED"
+    assert await open_desk_parts(sqlite_url).standing.list() == []
+
+
+async def test_it_does_not_answer_for_the_caller(sqlite_url: str) -> None:
+    scene = Scene(PAY, "done", PAY_MORE, store=sqlite_url)
+    await within(scene.runner.resume_run(await allowed(scene, sqlite_url, StandingTerms(always=True))))
+    again = await scene.go(Extensions(require_human_approval=True))
+    assert [request.reason for request in again.interruptions] == [
+        "risk 3 needs a human under the profile balanced; the caller asks for approval"
+    ]
+
+
+async def test_another_definition_of_the_tool_asks_and_ends_it(sqlite_url: str) -> None:
+    scene = Scene(PAY, "done", PAY_MORE, store=sqlite_url)
+    await within(scene.runner.resume_run(await allowed(scene, sqlite_url, StandingTerms(always=True))))
+    scene.agent.tools[1] = replace(scene.pay, description="Pay anybody anything.")
+    assert (await scene.go()).interruptions
+    assert await open_desk_parts(sqlite_url).standing.list() == []
+
+
+async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(FakeStandingStore):
+        async def list_standing(self, *tool: object) -> list[object]:  # type: ignore[override]
+            if not tool:
+                raise StoreUnavailable("broken on purpose")
+            return []
+
+    scene = Scene(PAY, "done", standing=Broken())
+    run = await scene.paused()
+    result = await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
+    assert result.output_text == "done"
+    assert "are not ended" in caplog.text
+
+
+async def test_without_any_nothing_is_written(clock: FakeClock) -> None:
+    stores = fake_stores(clock)
+    audit = AuditLog(stores.logs, clock, Masking({}))
+    standing = StandingApprovals(stores.standing, stores.approvals, audit, clock, Masking({}))
+    await standing.end_session("r1")
+    assert await audit.query() == []
+
+
+async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqlite_url: str) -> None:
+    scene = Scene(PAY, "done", store=sqlite_url)
+    pay = scene.pay.described
+    by_hand = StandingApproval("sta_0", "function", "pay", pay.definition_hash, "2026", "a", "r")
+    await open_stores(sqlite_url).standing.create(by_hand)
+    assert (await scene.go()).output_text == "done"
+    found = await scene.runner.verify_execution_logs()
+    assert not found.is_intact
+    assert "nobody is recorded to have made it" in found.problem
