@@ -102,3 +102,15 @@ async def test_the_first_message_that_is_sent_is_told_once() -> None:
         transport.send(b"2")
         await transport.flush()
     assert (told, inner.sent) == ([1], [b"1", b"2"])
+
+
+async def test_waiting_for_the_end_of_it_begins_nothing() -> None:
+    loader = Loader()
+    warm_up = WarmUp(loader)
+    waiting = asyncio.create_task(warm_up.settled())
+    await asyncio.sleep(0)
+    assert loader.threads == []
+    loader.may_load.set()
+    warm_up.start()
+    async with asyncio.timeout(WAIT_SECONDS):
+        await waiting

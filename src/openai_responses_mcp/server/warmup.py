@@ -40,6 +40,10 @@ class WarmUp(Generic[T]):
             raise RuntimeError("what a call needs could not be loaded") from outcome.cause
         return outcome
 
+    async def settled(self) -> None:
+        """Until it is loaded, or could not be; begins nothing."""
+        await asyncio.shield(asyncio.wrap_future(self._outcome))
+
     def _run(self) -> None:
         try:
             self._outcome.set_result(self._load())

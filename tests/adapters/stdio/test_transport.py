@@ -62,6 +62,26 @@ async def test_a_client_that_closes_only_one_half_of_its_socket_is_still_there(c
     assert await client.read_lines(1) == [b"[]"]
 
 
+async def send_for_ever(transport: StdioTransport) -> None:
+    while True:
+        transport.send(b"x" * MEGABYTE)
+        await asyncio.wait_for(transport.flush(), WAIT_SECONDS)
+
+
+async def test_a_side_that_takes_nothing_any_more_can_still_be_read_to_its_end(connect: Connect) -> None:
+    client = connect()
+    transport = client.transport(reads_to_end=True)
+    receiving = asyncio.ensure_future(transport.receive())
+    await asyncio.sleep(0)
+    client.close()
+    with pytest.raises(TransportClosed):
+        await send_for_ever(transport)
+    client.write(b"{}\n")
+    client.end()
+    assert await asyncio.wait_for(receiving, WAIT_SECONDS) == b"{}"
+    assert await receive(transport) is None
+
+
 async def test_a_client_that_leaves_in_the_middle_of_a_message_is_noticed(connect: Connect) -> None:
     client = connect()
     transport = client.transport()

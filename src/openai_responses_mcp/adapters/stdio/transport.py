@@ -51,7 +51,10 @@ def claim_wire() -> tuple[int, int]:
 
 
 class StdioTransport(Transport):
-    """Made inside the running event loop; starts to read at once."""
+    """Made inside the running event loop; starts to read at once.
+
+    With `reads_to_end` what the other side has written is read even when it takes nothing any more.
+    """
 
     def __init__(
         self,
@@ -60,12 +63,15 @@ class StdioTransport(Transport):
         framer: StdioFramer,
         logger: Logger,
         on_closed: Callable[[], object] = lambda: None,
+        *,
+        reads_to_end: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._in, self._out = wire_in, wire_out
         self._framer = framer
         self._logger = logger
         self._on_closed = on_closed
+        self._reads_to_end = reads_to_end
         self._arrived: deque[bytes] = deque()
         self._may_read = threading.Semaphore(CHUNKS_AHEAD)
         self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -84,13 +90,14 @@ class StdioTransport(Transport):
         while True:
             if self._unread_bytes > MOST_UNREAD_BYTES:
                 await self._until_unread(MOST_UNREAD_BYTES)
-            self._require_open()
+            self._require_readable()
             message = self._framer.next_message()
             if message is not None:
                 return message
             if self._has_ended:
                 return None
             while not self._arrived:
+                self._require_readable()
                 await self._change()
             self._feed(self._arrived.popleft())
 
@@ -131,15 +138,18 @@ class StdioTransport(Transport):
         # only for those who wait.
         self._waiting_for_writer += 1
         try:
-            while self._unread_bytes > at_most:
+            while self._unread_bytes > at_most and not self._is_closed:
                 await self._change()
         finally:
             self._waiting_for_writer -= 1
 
     async def _change(self) -> None:
-        self._require_open()
         self._something_changed.clear()
         await self._something_changed.wait()
+
+    def _require_readable(self) -> None:
+        if not self._reads_to_end:
+            self._require_open()
 
     def _require_open(self) -> None:
         if self._is_closed:
