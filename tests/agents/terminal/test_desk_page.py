@@ -92,6 +92,7 @@ def test_wrong_usage_is_exit_two(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AGENTS_STORE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
     assert main(["approvals", "serve", *arguments]) == 2
     assert words in capsys.readouterr().err
 

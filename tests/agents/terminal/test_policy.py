@@ -146,6 +146,7 @@ def test_on_a_terminal_there_is_a_table(file: Path, log: str) -> None:
 
 def test_what_cannot_be_used_is_exit_two(file: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGENTS_STORE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
     assert main(["policy", "check", str(file)]) == 2
     assert f"{file}: cannot be read" in capsys.readouterr().err
     file.write_text("version: 2\n")

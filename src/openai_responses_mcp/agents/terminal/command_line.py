@@ -11,7 +11,7 @@
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
     agents policy check|test FILE
 
-The store is named by `--store` or AGENTS_STORE. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
+The store is named by `--store` or AGENTS_STORE, else it is the guard's own. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
 """
 
@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict
 
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.audit.story import unfinished
@@ -33,6 +34,7 @@ from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
 from openai_responses_mcp.agents.terminal.desk import Desk, as_text
 from openai_responses_mcp.agents.terminal.said import json_arguments
+from openai_responses_mcp.agents.terminal.short_ids import full_id
 from openai_responses_mcp.agents.terminal.tables import sheet
 from openai_responses_mcp.domain.texts import visible
 
@@ -47,16 +49,22 @@ def main(argv: Sequence[str]) -> int:
     if list(argv[:2]) == ["approvals", "serve"]:
         return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
-    store = arguments.store or os.environ.get("AGENTS_STORE")
+    store = store_from(arguments.store, os.environ)
     if not store:
         return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db", 2)
     try:
         desk = _desk(store, arguments)
-        return asyncio.run(_COMMANDS[arguments.command](desk, arguments))
+        return asyncio.run(_run(desk, arguments))
     except AgentsError as exc:
         return _complain(str(exc), 2 if exc.code in _USAGE_CODES else 1)
     except ModuleNotFoundError as exc:
         return _complain(f'{exc}; this needs the extra: pip install "openai-responses-mcp[agents]"', 2)
+
+
+async def _run(desk: Desk, arguments: argparse.Namespace) -> int:
+    if hasattr(arguments, "approval_id"):
+        arguments.approval_id = await full_id(desk.approvals, arguments.approval_id)
+    return await _COMMANDS[arguments.command](desk, arguments)
 
 
 def _complain(message: str, code: int) -> int:
@@ -74,7 +82,9 @@ def _desk(store: str, arguments: argparse.Namespace) -> Desk:
 def _shared(default: str | None = None) -> argparse.ArgumentParser:
     """What every command takes. A verb behind another one has no defaults: they would take the place of what was said."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=default)
-    shared.add_argument("--store", metavar="URL", help="the store of the runs (else AGENTS_STORE)")
+    shared.add_argument(
+        "--store", metavar="URL", help="the store of the runs (else AGENTS_STORE, else the guard's own)"
+    )
     shared.add_argument(
         "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
     )

@@ -14,6 +14,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Sequence
 
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from
 from openai_responses_mcp.agents.composition import serve_desk
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.terminal.output import json_of
@@ -24,7 +25,7 @@ _INTERRUPTED = 130
 
 def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser.open) -> int:
     arguments = _parser().parse_args(list(argv))
-    store = arguments.store or os.environ.get("AGENTS_STORE")
+    store = store_from(arguments.store, os.environ)
     if not store:
         return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db")
     is_json = arguments.json or not sys.stdout.isatty()
@@ -56,7 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "openai-responses-mcp agents approvals serve", description="Decide on a page in the browser, on this machine."
     )
-    parser.add_argument("--store", metavar="URL", help="the store of the runs (else AGENTS_STORE)")
+    parser.add_argument(
+        "--store", metavar="URL", help="the store of the runs (else AGENTS_STORE, else the guard's own)"
+    )
     parser.add_argument(
         "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
     )

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from
 from openai_responses_mcp.agents.composition import check_policy, replay_policy
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.replaying import Replay, Replayed
@@ -47,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="command", required=True, metavar="check|test")
     check = verbs.add_parser("check", help="problems, and rules that can never apply")
     test = verbs.add_parser("test", help="calls in the log that the file would decide otherwise")
-    test.add_argument("--store", metavar="URL", help="the store with the log (else AGENTS_STORE)")
+    test.add_argument("--store", metavar="URL", help="the store with the log (else AGENTS_STORE, else the guard's own)")
     for verb in (check, test):
         verb.add_argument("file", metavar="FILE")
         verb.add_argument("--json", action="store_true", help="JSON instead of lines or a table")
@@ -74,7 +75,7 @@ def _lines(file: str, found: PolicyFindings) -> str:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    store = arguments.store or os.environ.get("AGENTS_STORE")
+    store = store_from(arguments.store, os.environ)
     if not store:
         return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db")
     found = asyncio.run(replay_policy(arguments.file, store))

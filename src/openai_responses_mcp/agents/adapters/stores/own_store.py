@@ -1,0 +1,32 @@
+"""The store of a user who has named none: a SQLite file in the folder where programs keep their state.
+
+The guard makes it. Whoever decides in a terminal finds it without naming it.
+"""
+
+import os
+from collections.abc import Mapping
+
+_FOLDER, _FILE = "openai-responses-mcp", "guard.db"
+
+
+def own_store(environ: Mapping[str, str]) -> str:
+    """Its URL. The folder is made where it is missing, for its owner alone."""
+    path = _path(environ)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    return f"sqlite:///{path}"
+
+
+def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
+    """The store that was named, else the environment's, else the user's own where there is one."""
+    path = _path(environ)
+    return given or environ.get("AGENTS_STORE") or (f"sqlite:///{path}" if os.path.exists(path) else None)
+
+
+def _path(environ: Mapping[str, str]) -> str:
+    windows = environ.get("LOCALAPPDATA", "")
+    if os.name == "nt" and windows:
+        return os.path.join(windows, _FOLDER, _FILE)
+    state = environ.get("XDG_STATE_HOME", "")
+    # One that is not absolute is to be ignored, says the specification of these variables.
+    folder = state if os.path.isabs(state) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(folder, _FOLDER, _FILE)
