@@ -161,6 +161,8 @@ def _given(options: Options, names: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
     try:
+        if arguments[:2] == ["agents", "guard"]:
+            return _guard(arguments[2:], environ)
         if arguments[:1] == ["agents"]:
             return _operate_agents(arguments[1:])
         return _run(parse(arguments), environ)
@@ -172,6 +174,13 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def _guard(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    # Not through the other commands of agents: a client waits, and they take long to load.
+    from openai_responses_mcp.agents.terminal.guard import main as guard
+
+    return guard(list(arguments), environ)
 
 
 def _operate_agents(arguments: Sequence[str]) -> int:

@@ -33,6 +33,15 @@ def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
     assert shown == "[]"
 
 
+def test_the_guard_passes_initialize_on_before_anything_heavy_is_loaded() -> None:
+    heavy = (*HEAVY, "pydantic", "openai", "ruamel", "argparse", "structlog")
+    code = (
+        "import sys, openai_responses_mcp.cli, openai_responses_mcp.agents.terminal.guard;"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
 def test_the_terminal_does_not_need_the_sdk() -> None:
     code = (
         "import sys; from openai_responses_mcp.agents.composition import open_desk; open_desk('sqlite://');"

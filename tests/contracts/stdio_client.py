@@ -32,9 +32,9 @@ class StdioClient:
         self._line_mode = line_mode
         self._logger = logger or FakeLogger()
 
-    def transport(self) -> StdioTransport:
+    def transport(self, *, reads_to_end: bool = False) -> StdioTransport:
         framer = StdioFramer(MAX_MESSAGE_BYTES, line_mode=self._line_mode)
-        return StdioTransport(self.wire_in, self.wire_out, framer, self._logger)
+        return StdioTransport(self.wire_in, self.wire_out, framer, self._logger, reads_to_end=reads_to_end)
 
     def write(self, data: bytes) -> None:
         os.write(self._to_server, data)

@@ -21,6 +21,7 @@ from openai_responses_mcp.agents.approvals.models import (
     HumanApprovalRequest,
     HumanDecision,
     ResumeToken,
+    Undecided,
 )
 from openai_responses_mcp.agents.approvals.notices import OnRequested, tell
 from openai_responses_mcp.agents.approvals.pauses import Pause
@@ -205,6 +206,22 @@ class ApprovalController:
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)
+
+    async def close_undecided(self, approval_id: str, status: Undecided, comment: str = "") -> bool:
+        """Nobody has to decide on the request any more. It stays visible; False when somebody has decided after all."""
+        record, now = await self.get(approval_id), await self._now()
+        choice = ApprovalChoice(
+            approval_id=approval_id,
+            status=status,
+            comment=self._masking.text(comment),
+            decided_at=now,
+            # Of a token that nobody has ever seen.
+            token_hash=token_hash(secrets.token_urlsafe(32)),
+            binding="",
+            expires_at=now,
+        )
+        told = await self._audit.prepared(entry_about(record, "approval", status, comment))
+        return await self._decisions.decide(choice, told)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Resuming

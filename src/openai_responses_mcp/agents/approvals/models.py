@@ -7,7 +7,9 @@ from openai_responses_mcp.agents.calls import ToolKind
 from openai_responses_mcp.agents.json_values import JsonObject
 
 HumanDecision = Literal["approve", "deny"]
-ApprovalStatus = Literal["pending", "approved", "denied"]
+# Nobody decided in time: expired. Whoever asked does not need it any more: withdrawn.
+Undecided = Literal["expired", "withdrawn"]
+ApprovalStatus = Literal["pending", "approved", "denied", "expired", "withdrawn"]
 TokenStatus = Literal["active", "used", "expired"]
 
 

@@ -10,6 +10,8 @@ from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.schemas.differences import differences
 from openai_responses_mcp.agents.secrets.hashing import canonical, digest
 
+CHANGED = "what the server says about the tool has changed since it was approved"
+
 
 def pin_of(entry: JsonObject) -> str:
     return f"{digest('mcp-tool', entry)} {canonical(entry)}"

@@ -33,7 +33,7 @@ from openai_responses_mcp.agents.adapters.sdk.takeover import handed_over
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
-from openai_responses_mcp.agents.mcp.definitions import change_between, is_same
+from openai_responses_mcp.agents.mcp.definitions import CHANGED, change_between, is_same
 from openai_responses_mcp.agents.mcp.gateway import MemoryPins
 from openai_responses_mcp.agents.mcp.models import McpCapability, McpRules, schema_error
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
@@ -120,8 +120,6 @@ def _function_tool(
     return _checking(made, shown_name(server), capability)
 
 
-_CHANGED = "what the server says about the tool has changed since it was approved"
-
 _pins_of_plain: WeakKeyDictionary[MCPServer, DefinitionPins] = WeakKeyDictionary()
 
 
@@ -148,7 +146,7 @@ def _pinned(
     before = known.get(key)
     if before is not None and not is_same(before, pin):
         change = change_between(before, pin)
-        traits = replace(traits, require_approval=True, approval_reason=_CHANGED, definition_change=change)
+        traits = replace(traits, require_approval=True, approval_reason=CHANGED, definition_change=change)
     invoke = made.on_invoke_tool
 
     async def invoke_and_pin(context: ToolContext[Any], arguments: str) -> object:

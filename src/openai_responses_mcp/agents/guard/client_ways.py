@@ -1,0 +1,63 @@
+"""How a client can be asked something: that depends on its era and on what it declares.
+
+Up to 2025-11-25 a client says once, with `initialize`, what it can do, and is asked by a request of its own. From 2026-07-28
+on every request says it, and the question is the reply: `input_required`.
+"""
+
+from typing import Literal
+
+from openai_responses_mcp.agents.guard.messages import JsonObject, JsonValue, Request
+
+Way = Literal["elicitation", "input_required", "desk"]
+
+FIRST_WITH_ELICITATION = "2025-06-18"
+FIRST_WITH_ENVELOPE = "2026-07-28"
+
+_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+
+
+def has_envelope(params: JsonObject) -> bool:
+    """Whether the request says its own revision, and that is one without a handshake."""
+    revision = _meta(params).get(_REVISION_KEY)
+    return isinstance(revision, str) and revision >= FIRST_WITH_ENVELOPE
+
+
+def envelope_of(params: JsonObject) -> JsonObject:
+    """The part of a request's `_meta` that a request of the guard's own needs too."""
+    kept = {key: value for key, value in _meta(params).items() if key.startswith("io.modelcontextprotocol/")}
+    return {"_meta": kept} if has_envelope(params) else {}
+
+
+def progress_token_of(params: JsonObject) -> JsonValue:
+    return _meta(params).get("progressToken")
+
+
+class ClientWays:
+    def __init__(self) -> None:
+        self._declared: JsonValue = None
+        self._revision = ""
+
+    def note_initialize(self, request: Request, result: JsonValue) -> None:
+        """The handshake, with what the server answered."""
+        self._declared = request.params.get("capabilities")
+        revision = result.get("protocolVersion") if isinstance(result, dict) else None
+        self._revision = revision if isinstance(revision, str) else ""
+
+    def way_for(self, params: JsonObject) -> Way:
+        if has_envelope(params):
+            takes_forms = _takes_forms(_meta(params).get(_CAPABILITIES_KEY))
+            return "input_required" if takes_forms else "desk"
+        is_known = FIRST_WITH_ELICITATION <= self._revision < FIRST_WITH_ENVELOPE
+        return "elicitation" if is_known and _takes_forms(self._declared) else "desk"
+
+
+def _takes_forms(capabilities: JsonValue) -> bool:
+    declared = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    # Empty is the older way to say that forms are taken; a client that only opens links says so.
+    return isinstance(declared, dict) and ("form" in declared or "url" not in declared)
+
+
+def _meta(params: JsonObject) -> JsonObject:
+    meta = params.get("_meta")
+    return meta if isinstance(meta, dict) else {}

@@ -1,0 +1,108 @@
+"""What the gate says about one call, with the budgets that hold, and the records that tell of it."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+
+from openai_responses_mcp.agents.audit.log import AuditEntry
+from openai_responses_mcp.agents.calls import PlannedCall
+from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.gate.budgets import SessionBudget
+from openai_responses_mcp.agents.gate.models import BudgetQuestion, Decision, GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.gate.ports import Judge
+from openai_responses_mcp.agents.gate.run_records import RunRecords
+from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.secrets.fields import secret_texts
+from openai_responses_mcp.agents.secrets.masking import Masking
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSession:
+    """One guard in front of one server; `run_id` is what its records are found by."""
+
+    server_name: str
+    run_id: str
+    profile: str | None = None
+    is_observing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`entry` is the record of it. Who approves the call answers the questions about budgets too."""
+
+    decision: GateDecision
+    entry: AuditEntry
+    questions: tuple[BudgetQuestion, ...] = ()
+
+    @property
+    def says(self) -> Decision:
+        return self.decision.decision
+
+
+class NoJudge(Judge):
+    """The guard asks no model: rules, profile, budgets and people decide."""
+
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        return GateDecision("allow", 1, "")
+
+
+class Gatekeeper:
+    def __init__(self, session: GuardSession, gate: SafetyGate, budget: SessionBudget, masking: Masking) -> None:
+        self._session = session
+        self._gate = gate
+        self._budget = budget
+        self._masking = masking
+        self._one_at_a_time = asyncio.Lock()
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Where there is a budget, calls are decided and started one after the other, so that none is used twice."""
+        return self._one_at_a_time if self._gate.budget else nullcontext()
+
+    async def judged(self, call: PlannedCall, attempt: int = 1) -> Judgement:
+        """Fails closed: a voice that cannot be heard is a refusal."""
+        request = self._request_for(call, attempt)
+        questions: list[BudgetQuestion] = []
+        try:
+            questions = (await self._budget.questions())[0]
+            over = "; ".join(question.reason for question in questions)
+            context = GateContext(self._session.profile, over_budget=over)
+            decision = await self._gate.evaluate(None, request, context)
+        except AgentsError as exc:
+            decision = GateDecision("deny", call.tool.own_risk, str(exc))
+        return Judgement(decision, self._records(call).decision(request, decision), tuple(questions))
+
+    def refused(self, call: PlannedCall, reason: str) -> Judgement:
+        """For a call that the gate cannot even be asked about."""
+        decision = GateDecision("deny", call.tool.own_risk, reason)
+        return Judgement(decision, self._records(call).decision(self._request_for(call), decision))
+
+    def let_pass(self, call: PlannedCall, risk_level: int) -> AuditEntry:
+        """The record of a call that passes because nothing is guarded."""
+        decision = GateDecision("allow", risk_level, "only observed")
+        return self._records(call).decision(self._request_for(call), decision)
+
+    async def go_on(self, questions: tuple[BudgetQuestion, ...]) -> None:
+        await self._budget.go_on(questions)
+
+    async def spend(self) -> None:
+        await self._budget.spend(calls=1)
+
+    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
+        return self._records(call).about(call, event, decision, reason)
+
+    def _records(self, call: PlannedCall) -> RunRecords:
+        records = RunRecords(self._session.run_id, self._masking)
+        records.secret_texts += secret_texts(call.tool.parameters, call.args)
+        return records
+
+    def _request_for(self, call: PlannedCall, attempt: int = 1) -> ToolCallRequest:
+        return ToolCallRequest(
+            tool_name=call.tool.name,
+            tool_kind=call.tool.kind,
+            args=call.args,
+            target_tool=call.tool,
+            run_id=self._session.run_id,
+            tool_call_id=call.call_id,
+            attempt=attempt,
+        )

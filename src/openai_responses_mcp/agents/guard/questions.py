@@ -1,0 +1,90 @@
+"""What a person is asked in the client, and what counts as an answer. Anything that is no clear yes is a no."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.checks import LONGEST_TEXT
+from openai_responses_mcp.agents.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.domain.texts import revealed, revealed_json
+
+Choice = Literal["allow_once", "allow_tool_for_session", "allow_call_for_good", "deny"]
+
+_TITLES: Mapping[Choice, str] = {
+    "allow_once": "Allow once",
+    "allow_tool_for_session": "Allow this tool for this session",
+    "allow_call_for_good": "Allow exactly this call for good",
+    "deny": "Deny",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    choice: Choice
+    comment: str = ""
+
+    @property
+    def is_yes(self) -> bool:
+        return self.choice != "deny"
+
+
+def form_for(request: HumanApprovalRequest, server_name: str) -> JsonObject:
+    """The params of `elicitation/create`."""
+    choices = list(get_args(Choice))
+    return {
+        "message": _message(request, server_name),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "enum": choices,
+                    "enumNames": [_TITLES[choice] for choice in choices],
+                },
+                "comment": {
+                    "type": "string",
+                    "title": "Comment",
+                    "description": "Told to the model when you deny",
+                    "maxLength": LONGEST_TEXT,
+                },
+            },
+            "required": ["decision"],
+        },
+    }
+
+
+def answer_in(result: JsonValue) -> Answer:
+    """Declined, cancelled, incomplete, not understood: denied."""
+    content = result.get("content") if isinstance(result, dict) and result.get("action") == "accept" else None
+    if not isinstance(content, dict):
+        said = result.get("action") if isinstance(result, dict) else None
+        return Answer("deny", "" if said in ("decline", "cancel") else "the client gave no answer")
+    comment = content.get("comment")
+    told = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
+    decision = content.get("decision")
+    is_known = isinstance(decision, str) and decision in _TITLES
+    return Answer(cast(Choice, decision) if is_known else "deny", told)
+
+
+def _message(request: HumanApprovalRequest, server_name: str) -> str:
+    """Nothing in it is invisible, and nothing that the model or the server wrote can look like a line of ours."""
+    tool = request.tool_name.removeprefix(f"{server_name}/")
+    lines = [
+        f"The server {_quoted(server_name)} is asked to run {_quoted(tool)}.",
+        f"Why you are asked: {_on_one_line(request.reason)}",
+    ]
+    if request.definition_change:
+        lines += ["What changed:", *(f"  {_on_one_line(line)}" for line in request.definition_change.splitlines())]
+    written = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2)
+    return "\n".join([*lines, "Arguments, as they will be sent:", revealed_json(written)])
+
+
+def _quoted(name: str) -> str:
+    return revealed_json(json.dumps(name, ensure_ascii=False))
+
+
+def _on_one_line(text: str) -> str:
+    return revealed(text).replace("\n", "\\n")

@@ -1,0 +1,225 @@
+"""The relay between a client and the guarded server.
+
+Messages pass as they are, byte for byte. Two methods are looked at: a `tools/call` goes to the keeper of calls, which
+passes it on or refuses it, and what a `tools/list` reply says is remembered. What is not a message passes nowhere, and a
+reply passes only where it answers an open request. The keeper is loaded behind the first messages.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from openai_responses_mcp.agents.guard import messages
+from openai_responses_mcp.agents.guard.client_ways import ClientWays
+from openai_responses_mcp.agents.guard.listings import Listings
+from openai_responses_mcp.agents.guard.messages import Notification, Reply, Request, Unfit
+from openai_responses_mcp.agents.guard.peers import Opened, Peer
+from openai_responses_mcp.agents.guard.ports import Notices
+from openai_responses_mcp.agents.guard.replying import with_note
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.ports import FramingFault, Transport
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.agents.guard.calls import CallKeeper
+
+MOST_OPEN_AT_SERVER = 20_000
+MOST_OPEN_AT_CLIENT = 1_000
+CONNECTION_CLOSED = -32000
+
+_CANCELLED = "notifications/cancelled"
+_LIST_CHANGED = "notifications/tools/list_changed"
+_MOST_COMPLAINTS = 20
+_SECONDS_BETWEEN_LOOKS = 0.05
+
+
+class Relay:
+    def __init__(
+        self,
+        client: Transport,
+        server: Transport,
+        load_keeper: Callable[["Relay"], Awaitable["CallKeeper"]],
+        notices: Notices,
+    ) -> None:
+        self.client = Peer(client, MOST_OPEN_AT_CLIENT)
+        self.server = Peer(server, MOST_OPEN_AT_SERVER)
+        self.listings = Listings()
+        self.ways = ClientWays()
+        self._load_keeper = load_keeper
+        self._keeper: CallKeeper | None = None
+        self._notices = notices
+        self._complaints = 0
+        self._tasks: dict[Opened, asyncio.Task[None]] = {}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # From the client
+
+    async def read_client(self) -> None:
+        """Until its input ends or it is gone."""
+        with suppress(TransportClosed):
+            while (arrived := await self.client.transport.receive()) is not None:
+                self._from_client(_read(arrived))
+                await _drained(self.server)
+
+    def _from_client(self, message: Request | Notification | Reply | Unfit) -> None:
+        if isinstance(message, Request):
+            self._request_from_client(message)
+        elif isinstance(message, Notification):
+            self._notification_from_client(message)
+        elif isinstance(message, Reply):
+            if not self.client.is_answer_to_guard(message) and self.client.answered(message.id):
+                self.server.send(message.wire)
+        elif (reply := _as_reply(message, "client")) is not None:
+            self._from_client(reply)
+        else:
+            self.client.send(messages.error_reply(message.id, message.code, message.reason))
+
+    def _request_from_client(self, request: Request) -> None:
+        problem = self.server.problem_with(request)
+        if problem:
+            self.client.send(messages.error_reply(request.id, messages.INVALID_REQUEST, problem))
+        elif request.method == messages.CALL:
+            held = self.server.hold(request)
+            task = self._tasks[held] = asyncio.create_task(self._keep(held))
+            task.add_done_callback(lambda _: self._tasks.pop(held, None))
+        else:
+            self.server.pass_on(request)
+
+    def _notification_from_client(self, message: Notification) -> None:
+        cancelled = messages.cancelled_id(message) if message.method == _CANCELLED else None
+        opened = self.server.get(cancelled)
+        if opened is None:
+            self.server.send(message.wire)
+            return
+        self.server.close(opened.request.id)
+        if opened.is_held:
+            # The server has never heard of this call.
+            if task := self._tasks.get(opened):
+                task.cancel()
+        else:
+            self.server.send(message.wire)
+            self._give_up(opened, "cancelled by the client")
+
+    async def _keep(self, held: Opened) -> None:
+        try:
+            keeper = self._keeper = await self._load_keeper(self)
+            await keeper.keep(held)
+        except Exception as exc:  # A call that cannot be decided must not pass, and must be answered.
+            self._notices.tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
+            if held.is_held and self.server.close(held.request.id):
+                text = "The guard could not decide on this call; its stderr says why"
+                self.client.send(messages.error_reply(held.request.id, messages.INTERNAL_ERROR, text))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # From the server
+
+    async def read_server(self) -> None:
+        """Until its output ends."""
+        with suppress(TransportClosed):
+            while (arrived := await self.server.transport.receive()) is not None:
+                self._from_server(_read(arrived))
+                await _drained(self.client)
+
+    def _from_server(self, message: Request | Notification | Reply | Unfit) -> None:
+        if isinstance(message, Request):
+            self._request_from_server(message)
+        elif isinstance(message, Notification):
+            self._notification_from_server(message)
+        elif isinstance(message, Reply):
+            self._reply_from_server(message)
+        elif (reply := _as_reply(message, "guarded server")) is not None:
+            self._from_server(reply)
+        else:
+            self._complain(f"the server sent something that is no message ({message.reason})")
+            if message.id is not None:
+                self.server.send(messages.error_reply(message.id, message.code, message.reason))
+
+    def _request_from_server(self, request: Request) -> None:
+        problem = self.client.problem_with(request)
+        if problem:
+            self.server.send(messages.error_reply(request.id, messages.INVALID_REQUEST, problem))
+        else:
+            self.client.pass_on(request)
+
+    def _notification_from_server(self, message: Notification) -> None:
+        if message.method == _LIST_CHANGED:
+            self.listings.note_change()
+        cancelled = messages.cancelled_id(message) if message.method == _CANCELLED else None
+        if cancelled is not None and self.client.close(cancelled) is None:
+            listening = self.server.get(cancelled)
+            if listening is not None and listening.request.method == "subscriptions/listen":
+                self.server.close(cancelled)
+        self.client.send(message.wire)
+
+    def _reply_from_server(self, reply: Reply) -> None:
+        if self.server.is_answer_to_guard(reply):
+            return
+        opened = self.server.answered(reply.id)
+        if opened is None:
+            self._complain("the server answered something that nobody asked, or twice")
+            return
+        if opened.request.method == messages.LIST:
+            self.listings.note(opened.request.params, reply.result)
+        elif opened.request.method == "initialize":
+            self.ways.note_initialize(opened.request, reply.result)
+        self.client.send(with_note(reply, opened.note))
+        if opened.request.method == messages.CALL and self._keeper is not None:
+            self._keeper.answered(opened, reply)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The end
+
+    async def decided(self, within_seconds: float) -> None:
+        """Until calls that need nobody's answer are decided, for as long as that."""
+        deadline = asyncio.get_running_loop().time() + within_seconds
+        while undecided := [task for opened, task in self._tasks.items() if not opened.waits_for_human]:
+            await asyncio.wait(undecided, timeout=_SECONDS_BETWEEN_LOOKS)
+            if asyncio.get_running_loop().time() > deadline:
+                return
+
+    async def finish(self, reason: str) -> None:
+        """Nothing more comes from the server: whatever the client still waits for is answered with an error."""
+        tasks = list(self._tasks.values())
+        for opened in self.server.close_all():
+            if not opened.is_held:
+                self._give_up(opened, reason)
+            self.client.send(messages.error_reply(opened.request.id, CONNECTION_CLOSED, reason))
+        self.client.close_all()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+        if self._keeper is not None:
+            await self._keeper.settle()
+
+    def _give_up(self, opened: Opened, reason: str) -> None:
+        if opened.request.method == messages.CALL and self._keeper is not None:
+            self._keeper.given_up(opened, reason)
+
+    def _complain(self, problem: str) -> None:
+        """A server that floods must not fill the log."""
+        self._complaints += 1
+        if self._complaints <= _MOST_COMPLAINTS:
+            last = "; no more of this is told" if self._complaints == _MOST_COMPLAINTS else ""
+            self._notices.tell(f"{problem}; it was dropped{last}")
+
+
+def _read(arrived: bytes | FramingFault) -> Request | Notification | Reply | Unfit:
+    if isinstance(arrived, FramingFault):
+        return Unfit(messages.INVALID_REQUEST, f"Invalid request: {arrived.reason}")
+    return messages.read(arrived)
+
+
+def _as_reply(unfit: Unfit, sender: str) -> Reply | None:
+    """A reply that cannot be passed on still ends the wait for it."""
+    if not unfit.is_reply or unfit.id is None:
+        return None
+    code, text = messages.INTERNAL_ERROR, f"The reply of the {sender} was unfit to pass"
+    wire = messages.error_reply(unfit.id, code, text)
+    return Reply(unfit.id, None, {"code": code, "message": text}, wire)
+
+
+async def _drained(peer: Peer) -> None:
+    """What one side does not read is not kept here for ever: the other side has to wait."""
+    with suppress(TransportClosed):
+        await peer.transport.flush()

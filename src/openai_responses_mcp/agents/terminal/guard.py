@@ -1,0 +1,145 @@
+"""`openai-responses-mcp agents guard … -- COMMAND`: a server starts behind the guard, and the client talks to both.
+
+Parsed without argparse, which takes as long to import as everything else before the first message. Exit code: that of the
+server, 128 and the number of a signal that ended it, 127 where it cannot be started, 2 for wrong usage.
+"""
+
+import asyncio
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from openai_responses_mcp.adapters.stdio.transport import claim_wire
+from openai_responses_mcp.agents.adapters.guard.stderr_lines import StderrLines
+from openai_responses_mcp.agents.guarding import UNUSABLE, GuardOptions, guard, name_of
+from openai_responses_mcp.domain.texts import one_line
+
+PROGRAM = "openai-responses-mcp agents guard"
+
+HELP = f"""\
+Usage: {PROGRAM} [options] -- COMMAND [ARG...]
+
+Stands in front of an MCP server on stdin and stdout: no tool of that server runs unchecked.
+
+Options:
+  --name NAME         what the server is called in rules and in the log (default: the command's name)
+  --policy FILE       rules: which tools run alone, which ask a human, which are refused
+  --profile NAME      strict, balanced or fast, for tools without a rule (default: the file's, else balanced)
+  --store URL         where requests and the log are kept (default: a SQLite file of your own)
+  --wait SECONDS      how long a call waits for a human (default: the file's, else 300)
+  --observe           everything passes, nobody is asked; what would have been decided is recorded
+"""
+
+_VALUES = ("--name", "--policy", "--profile", "--store", "--wait")
+_PROFILES = ("strict", "balanced", "fast")
+_LONGEST_NAME = 64
+_LONGEST_WAIT = 7 * 24 * 3600
+_SIGNALS = ("SIGHUP", "SIGINT", "SIGTERM")
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text says why, on one line."""
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+    if not argv or argv[0] in ("-h", "--help"):
+        sys.stdout.write(HELP)
+        return 0
+    try:
+        options = parse(argv, environ)
+    except UsageError as exc:
+        sys.stderr.write(f"{PROGRAM}: {one_line(str(exc))} (see {PROGRAM} --help)\n")
+        return UNUSABLE
+    if importlib.util.find_spec("sqlalchemy") is None:
+        sys.stderr.write(f'{PROGRAM}: this needs the extra: pip install "openai-responses-mcp[agents]"\n')
+        return UNUSABLE
+    wire, lines = claim_wire(), StderrLines(PROGRAM)
+    # Not asyncio.run: it would wait for threads, and the process is about to end anyway.
+    loop = asyncio.new_event_loop()
+    code = loop.run_until_complete(_guard(options, wire, environ, lines))
+    lines.close()
+    return code
+
+
+async def _guard(options: GuardOptions, wire: tuple[int, int], environ: Mapping[str, str], lines: StderrLines) -> int:
+    return await guard(options, wire, environ, _signals(asyncio.get_running_loop()), lines)
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
+    """Raises `UsageError`. Takes `--name value` and `--name=value`; the last one given counts.
+
+    The command begins behind `--`, or with the first word that is no option: some clients drop the `--`.
+    """
+    given: dict[str, str] = {}
+    is_observing, rest = False, list(argv)
+    while rest and rest[0] != "--" and rest[0].startswith("-"):
+        name, has_value, value = rest.pop(0).partition("=")
+        if name == "--observe" and not has_value:
+            is_observing = True
+        elif name not in _VALUES:
+            raise UsageError(f"unknown option {name}; the server's command goes behind --")
+        elif has_value:
+            given[name] = value
+        elif rest and rest[0] != "--":
+            given[name] = rest.pop(0)
+        else:
+            raise UsageError(f"{name} needs a value")
+    command = tuple(rest[1:] if rest[:1] == ["--"] else rest)
+    if not command:
+        raise UsageError("name the server behind --, such as: -- npx @modelcontextprotocol/server-filesystem ~/notes")
+    return GuardOptions(
+        command=command,
+        name=_name(given.get("--name") or name_of(command)),
+        policy=given.get("--policy"),
+        profile=_profile(given.get("--profile")),
+        store=given.get("--store") or environ.get("AGENTS_STORE") or None,
+        wait_seconds=_seconds(given.get("--wait")),
+        observe=is_observing,
+    )
+
+
+def _name(name: str) -> str:
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
+        raise UsageError(f"--name has 1 to {_LONGEST_NAME} printable characters without /")
+    return name
+
+
+def _profile(name: str | None) -> str | None:
+    if name is not None and name not in _PROFILES:
+        raise UsageError(f"--profile is one of {', '.join(_PROFILES)}")
+    return name
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text) if text.isascii() else -1.0
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_WAIT:
+        raise UsageError(f"--wait is a number of seconds above 0, up to {_LONGEST_WAIT}")
+    return seconds
+
+
+def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":
+    """Done, with the exit code, when a signal asks us to stop."""
+    stopped: asyncio.Future[int] = loop.create_future()
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is None:
+            continue
+        react = partial(_stop, stopped, 128 + number)
+        if sys.platform == "win32":
+            signal.signal(number, lambda *_, react=react: loop.call_soon_threadsafe(react))
+        else:
+            loop.add_signal_handler(number, react)
+    return stopped
+
+
+def _stop(stopped: "asyncio.Future[int]", code: int) -> None:
+    if not stopped.done():
+        stopped.set_result(code)

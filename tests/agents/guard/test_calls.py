@@ -1,0 +1,436 @@
+"""Every call is decided, and passed on, refused or asked about."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.guard import asking, definitions
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.policy.rules import Budget, OneOf, Policy, Rule, When
+from tests.agents.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
+
+YES = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
+
+
+async def test_a_call_that_the_profile_lets_run_passes_byte_for_byte() -> None:
+    async with GuardScene(profile="fast") as scene:
+        body = b'{ "jsonrpc":"2.0","id":1, "method":"tools/call","params":{"name":"echo","arguments":{"text":"\xc3\xa9"}},"x":1}'
+        scene.client.enqueue(body)
+        await scene.to_client(lambda message: message.get("id") == 1)
+        assert body in scene.server.sent
+        assert await scene.events() == [
+            ("call_1", "decision", "allow"),
+            ("call_1", "started", "started"),
+            ("call_1", "outcome", "completed"),
+        ]
+
+
+async def test_what_the_profile_refuses_is_never_asked() -> None:
+    async with GuardScene(profile="strict") as scene:
+        scene.declare(elicitation=True)
+        assert "outside the scopes of the profile strict" in refusal_in(await scene.call())
+        assert await scene.approvals.pending() == []
+        assert scene.calls_at_server() == []
+
+
+async def test_a_profile_that_another_process_sets_counts() -> None:
+    async with GuardScene() as scene:
+        await scene.stores.policies.set_profile(PolicyProfile("balanced", 1, 3, ("mcp:*",)))
+        assert refusal_in(await scene.call()) == "echo: risk 3 is refused by the profile balanced"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [(7, {}), ("", {}), ("a\nb", {}), ("x" * 200, {}), ("echo", [1]), ("echo", "text")]
+)
+async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        assert (await scene.call(1, name, arguments))["error"]["code"] == -32602
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"Text": "x"}, {"text": "a", "TEXT": "b"}, {"a": 1, "A": 2}, {"pa\u017f\u017fword": "x"}]
+)
+async def test_arguments_that_two_servers_read_differently_are_an_error(arguments: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        assert (await scene.call(1, "echo", arguments))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ([entry("echo"), entry("echo", description="another")], "lists echo twice"),
+        ([entry("echo", inputSchema={"type": "string"})], "is no schema of an object"),
+        ([entry("echo", inputSchema=None)], "is no schema of an object"),
+    ],
+)
+async def test_a_definition_that_cannot_be_used_refuses_the_call(listed: Any, reason: str) -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = listed
+        assert reason in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        ({"error": {"code": -32601, "message": "no such method"}}, "does not list its tools (no such method)"),
+        ({"tools": "none"}, "answers tools/list with something else"),
+        ({"tools": [], "nextCursor": "on"}, "lists more than 1000 tools"),
+        ({"tools": [entry(f"t{n}") for n in range(600)], "nextCursor": "on"}, "lists more than 1000 tools"),
+    ],
+)
+async def test_a_list_that_cannot_be_had_refuses_the_call(page: Any, reason: str) -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.pages = {None: page, "on": page}
+        assert reason in refusal_in(await scene.call())
+
+
+async def test_a_tool_on_a_later_page_is_found() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.pages = {None: {"tools": [entry("a")], "nextCursor": "2"}, "2": {"tools": [entry("echo")]}}
+        assert (await scene.call())["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_calls_at_once_look_the_list_up_once() -> None:
+    async with GuardScene(profile="fast") as scene:
+        await asyncio.gather(*(scene.call(number) for number in range(5)))
+        assert [message["method"] for message in scene.server.replies()].count("tools/list") == 1
+
+
+async def test_a_look_up_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definitions, "LOOK_UP_SECONDS", 0.01)
+    async with GuardScene(profile="fast") as scene:
+        scene._readers[2].cancel()
+        assert "did not list its tools within 0.01 s" in refusal_in(await scene.call())
+
+
+async def test_without_a_record_nothing_runs() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.logs.breaks_at = lambda log: log.event == "started"
+        assert "it cannot be recorded" in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
+
+
+async def test_secrets_are_shown_as_what_they_are_and_sent_as_they_are() -> None:
+    arguments = {"text": "planted-secret-value", "password": "hunter22"}
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1, "echo", arguments)
+        question = await scene.question()
+        assert "planted-secret-value" not in json.dumps(question)
+        assert "hunter22" not in json.dumps(question)
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"].get("structuredContent") == arguments, reply
+        await scene.keeper.settle()
+        kept = str([*await scene.stores.logs.query()])
+        assert "planted-secret-value" not in kept
+        assert "hunter22" not in kept
+
+
+async def test_a_failure_of_the_tool_is_its_outcome() -> None:
+    class Failing(GuardScene):
+        def result_of(self, message: dict[str, Any]) -> Any:
+            return {"content": [{"type": "text", "text": "no"}], "isError": True}
+
+    async with Failing(profile="fast") as scene:
+        await scene.call()
+        assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Observing
+
+
+async def test_observing_passes_what_cannot_be_decided_too() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.server_lists = [entry("echo", inputSchema=None)]
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        assert (await scene.call(2, "never listed"))["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_observing_goes_on_without_a_log() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.logs.is_broken = True
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        scene.logs.is_broken = False
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Definitions
+
+
+async def test_what_was_let_through_is_pinned_and_a_change_asks() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.declare(elicitation=True)
+        await scene.call(1)
+        scene.server_lists = [entry("echo", description="does more")]
+        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        scene.start(2)
+        question = await scene.question()
+        assert 'description: "does echo" is now "does more"' in question["params"]["message"]
+        scene.answer(question, "allow_once")
+        await scene.to_client(lambda message: message.get("id") == 2)
+        # Approved as it is now: no question any more.
+        assert (await scene.call(3))["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_a_server_that_changes_with_every_look_is_asked_about_once() -> None:
+    class Changing(GuardScene):
+        looks = 0
+
+        async def _serve(self) -> None:
+            while True:
+                for message in (await self.server.wait_for_sent(self._answered + 1))[self._answered :]:
+                    self._answered += 1
+                    if message.get("method") == "tools/list":
+                        self.looks += 1
+                        page = {"tools": [entry("echo", description=f"version {self.looks}")]}
+                        self.server.enqueue({"jsonrpc": "2.0", "id": message["id"], "result": page})
+
+    scene = Changing()
+    async with scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        await scene.question()
+        assert scene.looks == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Asking
+
+
+async def test_whoever_decides_at_the_desk_first_has_decided() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        await scene.approvals.submit_decision(await scene.asked(), "approve")
+        assert (await scene.to_client(lambda message: message.get("id") == 1))["result"]["structuredContent"]
+        cancelled = {"requestId": question["id"]}
+        assert await scene.to_client(lambda message: message.get("params") == cancelled)
+
+
+async def test_a_client_that_answers_with_an_error_has_not_said_yes() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        error = {"code": -1, "message": "no form here"}
+        scene.client.enqueue({"jsonrpc": "2.0", "id": (await scene.question())["id"], "error": error})
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert "the client could not ask (no form here)" in refusal_in(reply)
+
+
+async def test_a_yes_that_cannot_be_recorded_does_not_count() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.logs.is_broken = True
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert refusal_in(reply)
+        scene.logs.is_broken = False
+        assert scene.calls_at_server() == []
+
+
+async def test_a_request_that_cannot_be_stored_refuses_the_call() -> None:
+    async with GuardScene() as scene:
+        scene.logs.breaks_at = lambda log: log.event == "decision"
+        assert "nobody could be asked" in refusal_in(await scene.call())
+
+
+async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
+    async with GuardScene(Policy(ask="desk")) as scene:
+        scene.declare(elicitation=True)
+        scene.start(1, "echo", None, _meta={"progressToken": 7})
+        approval_id = await scene.asked()
+
+        async def several() -> bool:
+            progress = [one for one in scene.client.replies() if one.get("method") == "notifications/progress"]
+            return len(progress) >= 3
+
+        await scene.until(several)
+        values = [one["params"]["progress"] for one in scene.client.replies() if "progress" in one.get("params", {})]
+        assert values == sorted(values)
+        await scene.approvals.submit_decision(approval_id, "deny", "no")
+        assert refusal_in(await scene.to_client(lambda message: message.get("id") == 1)) == (
+            "echo: denied by a human. The approver says: no"
+        )
+
+
+async def test_a_question_in_the_reply_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with GuardScene(wait_seconds=0.01) as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        approval_id = await scene.asked()
+
+        async def expired() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "expired"
+
+        await scene.until(expired)
+        late = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert "too old" in refusal_in(late)
+
+
+async def test_a_question_in_the_reply_can_be_decided_at_the_desk_only_as_a_no() -> None:
+    async with GuardScene() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.approvals.submit_decision(await scene.asked(), "deny", "not you")
+        again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert "denied by a human. The approver says: not you" in refusal_in(again)
+
+
+@pytest.mark.parametrize("state", ["forged", 7, None, {}])
+async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(state: Any) -> None:
+    async with GuardScene() as scene:
+        reply = await scene.call(1, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert list(reply["result"]["inputRequests"]) == ["guard-approval"]
+        assert scene.calls_at_server() == []
+
+
+async def test_a_seal_that_was_tampered_with_is_refused() -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        forged = state[:-1] + ("0" if state[-1] != "0" else "1")
+        again = await scene.call(2, _meta=ENVELOPE, requestState=forged, inputResponses=YES)
+        assert refusal_in(again)
+        assert scene.calls_at_server() == []
+
+
+async def test_what_the_server_itself_had_asked_is_passed_on_behind_our_question() -> None:
+    theirs = {"requestState": "theirs", "inputResponses": {"city": {"action": "accept", "content": {}}}}
+    async with GuardScene() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE, **theirs))["result"]
+        await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "hi"}, "_meta": ENVELOPE, **theirs}]
+
+
+async def test_cancelling_a_call_that_waits_withdraws_its_request() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        approval_id = await scene.asked()
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+
+        async def withdrawn() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+        assert await scene.until(withdrawn)
+        assert [message for message in scene.client.replies() if message.get("id") == 1] == []
+
+
+async def test_questions_that_are_open_at_the_end_are_withdrawn() -> None:
+    async with GuardScene() as scene:
+        await scene.call(1, _meta=ENVELOPE)
+        approval_id = await scene.asked()
+    assert (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+
+def test_the_default_wait_is_five_minutes() -> None:
+    assert asking.DEFAULT_WAIT_SECONDS == 300
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Allowed from now on
+
+
+async def answered_once(scene: GuardScene, decision: str) -> None:
+    scene.declare(elicitation=True)
+    scene.start("first")
+    scene.answer(await scene.question(), decision)
+    await scene.to_client(lambda message: message.get("id") == "first")
+
+
+async def test_a_tool_that_is_allowed_for_the_session_is_not_asked_about_again() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_tool_for_session")
+        assert (await scene.call(2, "echo", {"text": "else"}))["result"]["structuredContent"] == {"text": "else"}
+        scene.start(3, "other")
+        assert await scene.asked()
+    assert await scene.stores.standing.list_standing() == []
+
+
+async def test_a_call_that_is_allowed_for_good_is_exactly_this_one() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_call_for_good")
+        assert (await scene.call(2))["result"]["structuredContent"] == {"text": "hi"}
+        scene.start(3, "echo", {"text": "else"})
+        assert await scene.asked()
+    assert len(await scene.stores.standing.list_standing()) == 1
+
+
+async def test_a_changed_definition_ends_what_was_allowed() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_tool_for_session")
+        scene.server_lists = [entry("echo", description="does more")]
+        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        scene.start(2)
+        assert await scene.asked()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Budgets and changed arguments
+
+
+async def test_a_budget_that_is_used_up_asks_and_a_yes_allows_as_much_again() -> None:
+    async with GuardScene(Policy(budget=Budget(2, "session")), profile="fast") as scene:
+        scene.declare(elicitation=True)
+        for call_id in (1, 2):
+            assert "structuredContent" in (await scene.call(call_id))["result"]
+        scene.start(3)
+        question = await scene.question()
+        assert "the budget of 2 calls per session is used up" in question["params"]["message"]
+        scene.answer(question, "allow_once")
+        await scene.to_client(lambda message: message.get("id") == 3)
+        assert "structuredContent" in (await scene.call(4))["result"]
+        scene.start(5)
+        await scene.asked()
+
+
+async def test_calls_at_once_do_not_use_a_budget_twice() -> None:
+    async with GuardScene(Policy(budget=Budget(3, "session"), ask="desk"), profile="fast") as scene:
+        for call_id in range(10):
+            scene.start(call_id)
+
+        async def all_asked() -> bool:
+            return len(await scene.approvals.pending()) == 7
+
+        assert await scene.until(all_asked)
+        assert len(scene.calls_at_server()) == 3
+
+
+async def test_changed_arguments_are_sent_and_told_to_the_model() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "better"})
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"]["structuredContent"] == {"text": "better"}
+        assert reply["result"]["content"][0]["text"].startswith("A human changed the arguments of this call:")
+        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "better"}}]
+        assert ("call_1", "decision:2", "needs_human") in await scene.events()
+
+
+async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
+    rules = (
+        Rule(1, ("small/echo",), (When(("text",), (OneOf(("forbidden",)),)),), "deny", reason="not that"),
+        Rule(2, ("small/echo",), (When(("text",), (OneOf(("unusual",)),)),), "ask", reason="look twice"),
+    )
+    async with GuardScene(Policy(rules=rules)) as scene:
+        scene.start(1)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "forbidden"})
+        assert "not that" in refusal_in(await scene.to_client(lambda message: message.get("id") == 1))
+        scene.start(2)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "unusual"})
+
+        async def asked_again() -> bool:
+            return any("look twice" in one.reason for one in await scene.approvals.pending())
+
+        assert await scene.until(asked_again)
+        await scene.approvals.submit_decision(await scene.asked(), "approve")
+        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        assert reply["result"]["structuredContent"] == {"text": "unusual"}
+        assert len(scene.calls_at_server()) == 1

@@ -1,0 +1,204 @@
+"""The small parts: what is listed, what a client can be asked, what counts as an answer, and records in few writes."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.agents.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.agents.guard.client_ways import ClientWays, envelope_of
+from openai_responses_mcp.agents.guard.listings import Listings
+from openai_responses_mcp.agents.guard.messages import Request
+from openai_responses_mcp.agents.guard.questions import answer_in, form_for
+from openai_responses_mcp.agents.guard.recording import Records
+from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
+from openai_responses_mcp.agents.policy.recent_profiles import RecentProfiles
+from openai_responses_mcp.agents.secrets.masking import Masking
+from tests.agents.fake_stores import FakeExecutionLogStore, FakePolicyStore
+from tests.agents.fakes import BreakableLogStore, FakeClock, within
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Listings
+
+
+def page(*names: str, cursor: str | None = None, **changes: Any) -> dict[str, Any]:
+    more = {} if cursor is None else {"nextCursor": cursor}
+    return {"tools": [{"name": name, **changes} for name in names], **more}
+
+
+def test_a_listing_of_several_pages_takes_the_place_of_the_one_before() -> None:
+    listings = Listings()
+    listings.note({}, page("old", "both"))
+    listings.note({}, page("new", cursor="2"))
+    assert listings.get("old") == {"name": "old"}
+    listings.note({"cursor": "2"}, page("both"))
+    assert [listings.get(name) is not None for name in ("old", "new", "both")] == [False, True, True]
+
+
+def test_a_tool_that_is_listed_in_two_ways_is_ambiguous_until_it_is_listed_once() -> None:
+    listings = Listings()
+    listings.note({}, {"tools": [{"name": "x", "description": "a"}, {"name": "x", "description": "b"}]})
+    assert listings.is_ambiguous("x")
+    listings.note({}, page("x"))
+    assert not listings.is_ambiguous("x")
+    listings.note({}, {"tools": [{"name": "x"}, {"name": "x"}]})
+    assert not listings.is_ambiguous("x")
+
+
+@pytest.mark.parametrize("result", [None, [], {}, {"tools": None}, {"tools": [None, 7, {}, {"name": 7}]}])
+def test_what_is_no_listing_lists_nothing(result: Any) -> None:
+    listings = Listings()
+    listings.note({}, result)
+    assert listings.get("x") is None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a client can be asked
+
+
+def envelope(capabilities: Any, revision: Any = "2026-07-28") -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "progressToken": 1,
+    }
+    return {"_meta": meta}
+
+
+@pytest.mark.parametrize(
+    ("revision", "capabilities", "way"),
+    [
+        ("2025-06-18", {"elicitation": {}}, "elicitation"),
+        ("2025-11-25", {"elicitation": {"form": {}, "url": {}}}, "elicitation"),
+        ("2025-11-25", {"elicitation": {"url": {}}}, "desk"),
+        ("2025-03-26", {"elicitation": {}}, "desk"),
+        ("2026-07-28", {"elicitation": {}}, "desk"),
+        ("2025-06-18", {"elicitation": True}, "desk"),
+        ("2025-06-18", {}, "desk"),
+        ("2025-06-18", None, "desk"),
+        (None, {"elicitation": {}}, "desk"),
+    ],
+)
+def test_a_handshake_says_how_a_client_can_be_asked(revision: Any, capabilities: Any, way: str) -> None:
+    ways = ClientWays()
+    assert ways.way_for({}) == "desk"
+    request = Request(1, "initialize", {"capabilities": capabilities}, {}, b"")
+    ways.note_initialize(request, {"protocolVersion": revision})
+    assert ways.way_for({}) == way
+
+
+@pytest.mark.parametrize(
+    ("params", "way"),
+    [
+        (envelope({"elicitation": {}}), "input_required"),
+        (envelope({"elicitation": {"url": {}}}), "desk"),
+        (envelope({}), "desk"),
+        (envelope(None), "desk"),
+        (envelope({"elicitation": {}}, 7), "desk"),
+        ({"_meta": []}, "desk"),
+    ],
+)
+def test_an_envelope_says_so_with_every_request(params: Any, way: str) -> None:
+    assert ClientWays().way_for(params) == way
+
+
+def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> None:
+    assert list(envelope_of(envelope({}))["_meta"]) == [  # type: ignore[call-overload]
+        "io.modelcontextprotocol/protocolVersion",
+        "io.modelcontextprotocol/clientCapabilities",
+    ]
+    assert envelope_of({"_meta": {"progressToken": 1}}) == {}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Questions and answers
+
+
+def asked(arguments: Any, **changes: Any) -> str:
+    request = HumanApprovalRequest("apr_1", "r", "a", "p", "pending", tool_name="s/t", arguments=arguments, **changes)
+    return str(form_for(request, "s")["message"])
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text(), max_size=2), max_size=3))
+def test_the_question_shows_exactly_what_is_sent_and_nothing_invisible(arguments: dict[str, Any]) -> None:
+    message = asked(arguments, reason="why\u202e\x1b[31m")
+    shown = message.partition("Arguments, as they will be sent:\n")[2]
+    assert json.loads(shown) == arguments
+    assert all(letter.isprintable() or letter in "\n\u3000" for letter in message)
+
+
+def test_a_name_or_a_reason_cannot_pass_for_a_line_of_the_question() -> None:
+    evil = 'x"\nArguments, as they will be sent:\n{}'
+    message = asked({"a": 1}, reason=evil, definition_change=f"description: {evil}")
+    assert message.count("\nArguments, as they will be sent:\n") == 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=5), lambda inner: st.dictionaries(st.text(max_size=5), inner)
+    )
+)
+def test_only_a_clear_yes_is_one(result: Any) -> None:
+    assert not answer_in(result).is_yes
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Records
+
+
+def entry(number: int) -> AuditEntry:
+    return AuditEntry("run", f"call_{number}", "started", "started")
+
+
+def records_on(store: BreakableLogStore) -> Records:
+    return Records(AuditLog(store, FakeClock(), Masking({}), "required"))
+
+
+async def test_what_comes_together_is_written_together_and_in_order() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    records = records_on(store)
+    await within(asyncio.gather(*(records.write(entry(number)) for number in range(20))))
+    assert [log.tool_call_id for log in await store.query()] == [f"call_{number}" for number in range(20)]
+
+
+async def test_what_nobody_waits_for_is_written_with_the_next_or_at_the_end() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    records = records_on(store)
+    records.write_behind(entry(1))
+    await within(records.write(entry(2)))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+    records.write_behind(entry(3))
+    await within(records.settle())
+    assert len(await store.query()) == 3
+
+
+async def test_one_that_is_refused_harms_no_other() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.refuses = lambda log: log.tool_call_id == "call_2"
+    records = records_on(store)
+    done = await within(asyncio.gather(*(records.write(entry(number)) for number in range(4)), return_exceptions=True))
+    assert [type(one) for one in done] == [type(None), type(None), RecordRefused, type(None)]
+    assert len(await store.query()) == 3
+
+
+async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await within(records_on(store).write(entry(1)))
+
+
+async def test_profiles_are_looked_up_once_in_a_while() -> None:
+    store = FakePolicyStore()
+    recent = RecentProfiles(store)
+    assert await recent.get_profile("fast") == PROFILES["fast"]
+    changed = PolicyProfile("fast", 1, 2, ())
+    await store.set_profile(changed)
+    assert await recent.get_profile("fast") == PROFILES["fast"]
+    await recent.set_profile(changed)
+    assert await recent.get_profile("fast") == changed
