@@ -47,9 +47,10 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports --no-logo
 
-clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server with real clients: the Python SDK, the TypeScript SDKs, the Inspector; needs npm
-	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS)
+clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the guard with real clients and servers: the Python SDK, the TypeScript SDKs, the Inspector; needs npm
+	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/guarded_conformance.py
 	@cd $(CLIENTS) && npm test
+	@cd $(CLIENTS) && BEHIND_GUARD=1 npm test
 
 browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real browser, which npm brings along; ARGS="--test-name-pattern=word" for some
 	@cd $(BROWSER) && npm test -- $(ARGS)
@@ -79,9 +80,10 @@ validate: $(DIST)/node_modules/.made $(VALIDATING)/.made $(VENV)/.dev ## Hold ma
 fuzz: $(FUZZING)/.made ## Fuzz framer, JSON-RPC and reply parsing, guided by coverage; SECONDS=600 for each, ARGS=framer for one
 	@PYTHONPATH=src $(FUZZING)/bin/python -m tests.reliability.fuzz --seconds $(or $(SECONDS),60) --folder $(FUZZING)/found $(ARGS)
 
-load: $(VENV)/.dev ## Call 1,000 and 10,000 times at once, race 100,000 cancellations, start and end 1,000 times
+load: $(VENV)/.dev ## Call 1,000 and 10,000 times at once, race 100,000 cancellations, start and end 1,000 times; 10,000 calls through the guard
 	@$(RUN) -m tests.reliability.load $(ARGS)
 	@$(RUN) -m tests.reliability.starts $(if $(STARTS),--starts $(STARTS))
+	@$(RUN) -m tests.reliability.guard_load
 
 soak: $(VENV)/.dev ## Make 100,000 calls of which some fail and some are cancelled, and see that nothing grows; CALLS=5000 for fewer
 	@$(RUN) -m tests.reliability.soak $(if $(CALLS),--calls $(CALLS))

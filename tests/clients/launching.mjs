@@ -9,7 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const here = import.meta.dirname;
 const python = process.env.SERVER_PYTHON ?? path.join(here, "..", "..", ".venv", "bin", "python");
-const server = ["-m", "openai_responses_mcp", "--stdio", "--rehearse"];
+const plain = ["-m", "openai_responses_mcp", "--stdio", "--rehearse"];
+// BEHIND_GUARD=1: the same trials with the guard in between, which lets every call run.
+const guard = ["-m", "openai_responses_mcp", "agents", "guard", "--policy", path.join(here, "allow_all.yaml"), "--", python];
+const server = process.env.BEHIND_GUARD ? [...guard, ...plain] : plain;
 
 const LONGEST_EXIT_MS = 5_000;
 export const TOOLS = ["answer", "answer_detailed", "answer_quick"];

@@ -1,0 +1,133 @@
+"""A call through the guard beside the same call without it: what the gate, the log and the store add.
+
+    python -m tests.bench.guard [--calls N]
+
+One client calls one tool of one small server, one call after the other: bare, behind the guard with a store in memory, with
+a SQLite file, and with that file in WAL mode, which is what a newer SQLite than this machine's may use. The ways take turns,
+so that what else runs on the machine slows down all of them. Memory is what belongs to the guard's process alone.
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.agents.guard.conftest import ALLOW_ALL, SMALL_SERVER, policy_file
+from tests.bench.figures import summary
+
+BARE, MEMORY, FILE, WAL = (
+    "bare server",
+    "guarded, in memory",
+    "guarded, SQLite file",
+    "guarded, SQLite file in WAL mode",
+)
+MOST_MS, MOST_MB = 3.0, 40.0
+
+_WARM_UP = 50
+_SERVER = (sys.executable, str(SMALL_SERVER))
+_IN_WAL = (
+    "import sys; from openai_responses_mcp.agents.adapters.stores import sql_database;"
+    "sql_database.SAFE_WAL_VERSION = (0,);"
+    "from openai_responses_mcp.agents.terminal.guard import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+class Talk:
+    """One process and one call at a time."""
+
+    def __init__(self, command: Sequence[str], home: Path) -> None:
+        environ = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)}
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+        self._number = 0
+
+    def __enter__(self) -> "Talk":
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        self._ask("initialize", params)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+    def call_ms(self) -> float:
+        began = time.perf_counter()
+        reply = self._ask("tools/call", {"name": "echo", "arguments": {"text": "a short text"}})
+        took = time.perf_counter() - began
+        if reply["result"]["isError"]:
+            raise SystemExit(f"a call failed: {reply}")
+        return took * 1000
+
+    def own_memory_mb(self) -> float:
+        """What would be free if the process ended."""
+        lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+    def _ask(self, method: str, params: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._number += 1
+        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+def ways(folder: Path) -> dict[str, list[str]]:
+    guard = [sys.executable, "-m", "openai_responses_mcp", "agents", "guard"]
+    rules, behind = ["--policy", policy_file(folder, ALLOW_ALL)], ["--", *_SERVER]
+    return {
+        BARE: [*_SERVER],
+        MEMORY: [*guard, *rules, "--store", "sqlite://", *behind],
+        FILE: [*guard, *rules, "--store", f"sqlite:///{folder}/plain.db", *behind],
+        WAL: [sys.executable, "-c", _IN_WAL, *rules, "--store", f"sqlite:///{folder}/wal.db", *behind],
+    }
+
+
+def measured(calls: int, folder: Path) -> tuple[dict[str, list[float]], dict[str, float]]:
+    talks = {name: Talk(command, folder).__enter__() for name, command in ways(folder).items()}
+    times: dict[str, list[float]] = {name: [] for name in talks}
+    for number in range(_WARM_UP + calls):
+        for name, talk in talks.items():
+            took = talk.call_ms()
+            if number >= _WARM_UP:
+                times[name].append(took)
+    memory = {name: talk.own_memory_mb() for name, talk in talks.items()}
+    for talk in talks.values():
+        talk.__exit__(None, None, None)
+    return times, memory
+
+
+def as_text(times: dict[str, list[float]], memory: dict[str, float]) -> str:
+    bare = summary(times[BARE]).median
+    calls, load = len(times[BARE]), os.getloadavg()[0]
+    head = f"Medians of {calls} calls of each, SQLite {sqlite3.sqlite_version}, load {load:.1f}:"
+    rows = ["| | a call | more than bare | between quartiles | memory of its own |", "| --- " * 5 + "|"]
+    for name, samples in times.items():
+        found = summary(samples)
+        more = "" if name == BARE else f"{found.median - bare:.1f} ms"
+        rows.append(f"| {name} | {found.median:.2f} ms | {more} | {found.spread:.2f} ms | {memory[name]:.0f} MB |")
+    wanted = f"Wanted: at most {MOST_MS:g} ms more in the median, and {MOST_MB:g} MB."
+    return "\n".join([head, "", *rows, "", wanted])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.guard", description="A call through the guard.")
+    parser.add_argument("--calls", type=int, default=500)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sys.stdout.write(as_text(*measured(options.calls, Path(folder))) + "\n")
+
+
+if __name__ == "__main__":
+    main()
