@@ -16,6 +16,7 @@ from openai_responses_mcp.adapters.openai.checks import counted_body
 from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
 from openai_responses_mcp.adapters.openai.farewells import Farewells
 from openai_responses_mcp.adapters.openai.streams import StreamEnded
+from openai_responses_mcp.adapters.openai.turns import Turns
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
@@ -63,6 +64,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
         self._places = asyncio.Semaphore(max_concurrency)
+        self._turns = Turns()
         self._omit = tuple(omit)
         self._extra = extra
         self._clock = clock
@@ -80,6 +82,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         body = request_body(request, self._omit, self._extra)
         async with self._places:
+            await self._turns.next()
             if "background" in body and self._knows_background:
                 try:
                     run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress, on_started)
