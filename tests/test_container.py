@@ -53,6 +53,7 @@ def given(**changes: Any) -> dict[str, Any]:
         "mask": str,
         "logger": FakeLogger(),
         "telemetry_choice": TelemetryChoice(traces=("console",)),
+        "skips_words": True,
     }
     return usual | changes
 

@@ -28,8 +28,13 @@ class Basis(NamedTuple):
     logger: StructlogLogger
     environ: Mapping[str, str]
 
-    def load_container(self, *, owns_process: bool = True, is_observed: bool = False) -> "Container":
-        """Imports everything that is slow to import. Who owns the process also takes over what libraries log."""
+    def load_container(
+        self, *, owns_process: bool = True, is_observed: bool = False, skips_words: bool = True
+    ) -> "Container":
+        """Imports everything that is slow to import. Who owns the process also takes over what libraries log.
+
+        `skips_words`: nobody here reads the words of an answer as they come.
+        """
         from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
         from openai_responses_mcp.container import Container
 
@@ -45,6 +50,7 @@ class Basis(NamedTuple):
             mask=self.mask,
             logger=self.logger,
             telemetry_choice=choice,
+            skips_words=skips_words,
         )
 
     async def rehearsed(self, known: Mapping[str, str] | None = None) -> "Basis":

@@ -103,11 +103,11 @@ def ask(start: Callable[..., Screen]) -> Callable[[str], Screen]:
 
 
 @pytest.fixture
-def research(start: Callable[..., Screen], tmp_path: Path) -> Callable[[str], Screen]:
+def research(start: Callable[..., Screen], tmp_path: Path) -> Callable[..., Screen]:
     """Asks in the background."""
     config = tmp_path / "background.yaml"
     config.write_text("model_profiles: {answer: {background: true}}", encoding="utf-8")
-    return lambda question: start("--ask", question, "--config", str(config))
+    return lambda question, **how: start("--ask", question, "--config", str(config), **how)
 
 
 QUESTION = "本日の東京の天気は？とても長い質問なので端末の一行には収まりきらないはずです。くわしく教えてください。"
@@ -146,19 +146,29 @@ MARKDOWN = (
 )
 
 
-def test_words_appear_below_the_line_as_they_come(start: Callable[..., Screen], tmp_path: Path) -> None:
-    config = tmp_path / "background.yaml"
-    config.write_text("model_profiles: {answer: {background: true}}", encoding="utf-8")
-    question = f"なぜ？ [rehearse: hang_after=12; text={MARKDOWN}]"
-    screen = start("--ask", question, "--config", str(config), is_whole=True)
+def test_words_appear_below_the_line_as_they_come(start: Callable[..., Screen]) -> None:
+    screen = start("--ask", f"なぜ？ [rehearse: slow_stream=0.3; text={MARKDOWN}]", is_whole=True)
     screen.wait_for("今日は")
+    assert_words_are_shown(screen)
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish()[0] == 130
+    assert screen.seen().lines == [""]
+
+
+def test_words_of_research_appear_too(research: Callable[..., Screen]) -> None:
+    screen = research(f"なぜ？ [rehearse: hang_after=12; text={MARKDOWN}]", is_whole=True)
+    screen.wait_for("今日は")
+    assert_words_are_shown(screen)
+    screen.process.send_signal(signal.SIGINT)
+    assert screen.finish()[0] == 130
+    assert screen.seen().lines[0].startswith("interrupted; ")
+
+
+def assert_words_are_shown(screen: Screen) -> None:
     line, *words = screen.seen().lines
     assert line.endswith(" s · writing the answer")
     assert words[:2] == ["東京", ""]
     assert words[2].startswith("　今日は")
-    screen.process.send_signal(signal.SIGINT)
-    assert screen.finish()[0] == 130
-    assert screen.seen().lines[0].startswith("interrupted; ")
 
 
 def test_the_answer_is_rendered_in_the_place_of_the_view(start: Callable[..., Screen]) -> None:

@@ -42,7 +42,10 @@ LONGEST_REASON = 150
 
 
 class OpenAIResponsesGateway(LLMGateway):
-    """`make_client` is called once, with the first question or in `prepare`."""
+    """`make_client` is called once, with the first question or in `prepare`.
+
+    `skips_words`: listeners do not read the words of an answer as they come, so they are not decoded.
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class OpenAIResponsesGateway(LLMGateway):
         logger: Logger,
         mask: Callable[[str], str] = str,
         extra: Mapping[str, object] | None = None,
+        skips_words: bool = False,
     ) -> None:
         self._api = ResponsesApi(make_client, clock.now, mask)
         self._farewells = Farewells(self._api, clock)
@@ -67,6 +71,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._turns = Turns()
         self._omit = tuple(omit)
         self._extra = extra
+        self._skips_words = skips_words
         self._clock = clock
         self._logger = logger
         self._mask = mask
@@ -146,7 +151,7 @@ class OpenAIResponsesGateway(LLMGateway):
             if progress is not None and on_progress is not None:
                 on_progress(progress)
 
-        async with self._attempt() as deadline, self._api.asked(body, skips_words=True) as stream:
+        async with self._attempt() as deadline, self._api.asked(body, skips_words=self._skips_words) as stream:
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
