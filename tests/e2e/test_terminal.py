@@ -256,16 +256,29 @@ def test_an_interrupt_ends_the_waiting_without_a_traceback(
     rehearsal.wait_for_abort(1)
 
 
-def test_an_interrupt_cancels_research_at_the_api_and_says_so(
-    research: Callable[[str], Screen], rehearsal: StandInThread
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_cancels_research_at_the_api_and_says_so(
+    research: Callable[[str], Screen], rehearsal: StandInThread, number: signal.Signals, code: int
 ) -> None:
     screen = research("Why? [rehearse: hang_after=4]")
     screen.wait_for("thinking")
     (response_id,) = rehearsal.server.api.background.running
-    screen.process.send_signal(signal.SIGINT)
-    assert screen.finish() == (130, "")
+    screen.process.send_signal(number)
+    assert screen.finish() == (code, "")
     assert screen.shown.endswith(f"{WIPED}interrupted; {response_id} was cancelled at the API\n")
     assert rehearsal.server.api.background.running == []
+
+
+def test_research_under_nohup_survives_the_end_of_its_terminal(rehearsal: StandInThread, tmp_path: Path) -> None:
+    command = ["nohup", *COMMAND, "--detailed", "--ask", "Why? [rehearse: text=Because.; slow_stream=0.02]"]
+    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
+    )
+    rehearsal.wait_for_requests(1)
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=WAIT_SECONDS)
+    assert (process.returncode, out, err) == (0, b"Because.\n", b"")
 
 
 def test_an_interrupt_says_when_the_api_does_not_cancel(research: Callable[[str], Screen]) -> None:

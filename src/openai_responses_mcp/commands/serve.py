@@ -2,18 +2,15 @@
 
 import asyncio
 import gc
-import signal
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.adapters.system_limits import shortfalls
+from openai_responses_mcp.commands.signals import listen
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of, connect
-
-_EXIT_CODES = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
 
 
 def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
@@ -33,7 +30,8 @@ def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, reh
 
 
 async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, rehearses: bool) -> int:
-    stopped = _signals(asyncio.get_running_loop())
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    listen(partial(_stop, stopped))
     if rehearses:
         basis = await basis.rehearsed()
     connection = connect(
@@ -60,23 +58,7 @@ def _collect_garbage() -> None:
     gc.enable()
 
 
-def _signals(loop: asyncio.AbstractEventLoop) -> "asyncio.Future[int]":
-    """Done, with the exit code, when a signal asks us to stop."""
-    stopped: asyncio.Future[int] = loop.create_future()
-    for name, code in _EXIT_CODES.items():
-        number = getattr(signal, name, None)
-        if number is not None:
-            _listen(loop, number, partial(_stop, stopped, code))
-    return stopped
-
-
 def _stop(stopped: "asyncio.Future[int]", code: int) -> None:
+    """The first reason to end is the one that counts."""
     if not stopped.done():
         stopped.set_result(code)
-
-
-def _listen(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:
-    if sys.platform == "win32":
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(react))
-    else:
-        loop.add_signal_handler(number, react)

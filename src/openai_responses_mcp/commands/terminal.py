@@ -5,11 +5,12 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from openai_responses_mcp.commands.live import LiveView, is_lively
 from openai_responses_mcp.commands.showing import Showing
+from openai_responses_mcp.commands.signals import EXIT_CODES, listen
 from openai_responses_mcp.domain.errors import AnsweringError
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener
 from openai_responses_mcp.domain.texts import one_line
@@ -30,14 +31,15 @@ def show_answer(
     started: Sequence[str],
     rehearsed: Mapping[str, str] | None = None,
 ) -> int:
-    """The exit code. `started` has the id of the background response that an interrupt cancels, once there is one.
+    """The exit code. `started` has the id of the background response that a signal cancels, once there is one.
 
     `rehearsed` has what a rehearsal knows of earlier questions; without it the API itself is asked.
     """
+    codes: list[int] = []
     try:
-        answer = asyncio.run(_wait_for(get_answer, basis, showing, rehearsed=rehearsed, started=started))
+        answer = asyncio.run(_wait_for(get_answer, basis, showing, codes.append, rehearsed=rehearsed, started=started))
     except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        return codes[0]
     except AnsweringError as exc:
         sys.stderr.write(f"answer failed: {one_line(basis.mask(str(exc)))}\n")
         return 1
@@ -50,12 +52,13 @@ async def _wait_for(
     get_answer: GetAnswer,
     basis: Basis,
     showing: Showing,
+    on_signal: Callable[[int], None],
     *,
     rehearsed: Mapping[str, str] | None,
     started: Sequence[str],
 ) -> Answer:
-    _listen_for_interrupts()
-    farewell = ""
+    _listen_for_signals(on_signal)
+    farewell, is_interrupted = "", False
     try:
         # What is logged would stand in the middle of the view.
         async with _watched(showing, is_quiet=not basis.logger.is_debugging) as on_progress:
@@ -68,14 +71,16 @@ async def _wait_for(
             try:
                 return await get_answer(container, on_progress)
             except asyncio.CancelledError:
-                is_settled = await container.openai_gateway().settle()
-                farewell = _farewell(started, is_settled=is_settled)
+                is_interrupted = True
                 raise
             finally:
-                await container.openai_gateway().close()
+                is_settled = await container.openai_gateway().close()
+                if is_interrupted:
+                    farewell = _farewell(started, is_settled=is_settled)
     finally:
-        sys.stderr.write(farewell)
-        sys.stderr.flush()
+        with suppress(OSError):  # The terminal may be gone.
+            sys.stderr.write(farewell)
+            sys.stderr.flush()
 
 
 @asynccontextmanager
@@ -113,8 +118,18 @@ def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
     return "interrupted before the API said the id of the response, so it may go on there, and be billed\n"
 
 
-def _listen_for_interrupts() -> None:
-    """On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network."""
+def _listen_for_signals(react: Callable[[int], None]) -> None:
+    """What ends the command cancels its question first; on Windows an interrupt does so, by way of asyncio.run.
+
+    On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network.
+    """
     task = asyncio.current_task()
-    if sys.platform != "win32" and task is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    if sys.platform == "win32" or task is None:
+        return
+
+    def stop(code: int) -> None:
+        react(code)
+        task.cancel()
+
+    # What is ignored stays so: `nohup` asks for that.
+    listen(stop, [name for name in EXIT_CODES if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN])

@@ -148,6 +148,16 @@ async def test_an_api_that_refuses_to_cancel_is_left_alone(api: Cancelling) -> N
     assert api.cancellations() == 1
 
 
+async def test_closing_says_whether_everything_is_cancelled_at_the_api(api: Cancelling) -> None:
+    for keys, is_settled in (("hang_after=4", True), ("hang_after=4; cancel_status=403", False)):
+        api.has_started.clear()
+        call = api.call(keys)
+        await until(api.has_started)
+        await api.cancel(call)
+        assert await api.gateway.close() is is_settled
+    assert await api.gateway.close() is None
+
+
 async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
     call = api.call("text=Well.; slow_stream=0.02")
     await until(api.has_started)

@@ -140,10 +140,11 @@ class OpenAIResponsesGateway(LLMGateway):
         """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is; None for nothing."""
         return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
 
-    async def close(self) -> None:
-        """Close the connections; a later question opens new ones."""
-        await self.settle()
+    async def close(self) -> bool | None:
+        """Settle, and close the connections; a later question opens new ones."""
+        is_settled = await self.settle()
         await self._api.close()
+        return is_settled
 
     async def _ask(self, body: JsonObject, on_progress: ProgressListener | None) -> object:
         def tell(event: JsonObject) -> None:
