@@ -1,12 +1,14 @@
 """`--completion`: a real bash completes with it; the other shells get the same options."""
 
+import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from openai_responses_mcp.commands.completion import SCRIPTS
-from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL, SHELLS
+from openai_responses_mcp.commands.usage import AGENTS, ASKING, COMMANDS, GENERAL, GUARDING, SHELLS
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 
 
@@ -47,6 +49,14 @@ def completed(script: Path, *words: str) -> list[str]:
         (("--completion", "z"), ["zsh"]),
         (("--config", "comp"), ["completion.bash"]),
         (("--nonsense",), []),
+        (("agents", ""), list(AGENTS)),
+        (("agents", "approvals", "s"), ["show", "standing", "serve"]),
+        (("agents", "policy", ""), ["check", "test"]),
+        (("agents", "policy", "check", "comp"), ["completion.bash"]),
+        (("agents", "guard", "--p"), ["--policy", "--profile"]),
+        (("agents", "guard", "--profile", "b"), ["balanced"]),
+        (("agents", "guard", "--policy", "comp"), ["completion.bash"]),
+        (("agents", "guard", "--name", "x", "--", "comp"), ["completion.bash"]),
     ],
 )
 def test_bash_completes(script: Path, words: tuple[str, ...], offered: list[str]) -> None:
@@ -56,6 +66,19 @@ def test_bash_completes(script: Path, words: tuple[str, ...], offered: list[str]
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_gets_every_option(shell: str) -> None:
     text = SCRIPTS[shell]()
-    for option in (*COMMANDS, *ASKING, *GENERAL):
+    for option in (*COMMANDS, *ASKING, *GENERAL, *GUARDING):
         assert option.flag in text or f"-l {option.flag[2:]} " in text
         assert all(choice in text for choice in option.choices)
+    assert all(word in text for area, verbs in AGENTS.items() for word in (area, *verbs))
+
+
+def test_what_is_offered_behind_agents_is_what_there_is() -> None:
+    help_of: dict[tuple[str, ...], Iterable[str]] = {
+        (): AGENTS,
+        **{(area,): verbs for area, verbs in AGENTS.items() if verbs},
+    }
+    for words, offered in help_of.items():
+        done = subprocess.run(
+            [*COMMAND, "agents", *words, "--help"], capture_output=True, text=True, timeout=WAIT_SECONDS, check=True
+        )
+        assert re.findall(r"^    (\S+)", done.stdout, re.MULTILINE) == list(offered)

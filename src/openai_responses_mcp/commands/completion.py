@@ -1,29 +1,57 @@
-"""`--completion`: what shells need to complete our command line. Made from the table of options."""
+"""`--completion`: what shells need to complete our command line. Made from the tables of options."""
 
-from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL, PROGRAM, Option
+from collections.abc import Iterable
+
+from openai_responses_mcp.commands.usage import AGENTS, ASKING, COMMANDS, GENERAL, GUARDING, PROGRAM, Option
 
 _OPTIONS = (*COMMANDS, *ASKING, *GENERAL)
-_FILES = ("--config", "--debug")
+_FILES = ("--config", "--debug", "--policy")
+_VERBS = {area: verbs for area, verbs in AGENTS.items() if verbs}
+
+
+# bash
 
 
 def _bash() -> str:
-    choices = "\n".join(
-        f'    {option.flag}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return ;;'
-        for option in _OPTIONS
-        if option.choices
-    )
     return f"""\
 # Completions of {PROGRAM} for bash: source <({PROGRAM} --completion bash)
 _openai_responses_mcp() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+  if [[ $COMP_CWORD -gt 1 && ${{COMP_WORDS[1]}} == agents ]]; then
+    case "$COMP_CWORD:${{COMP_WORDS[2]}}" in
+      2:*) COMPREPLY=($(compgen -W "{" ".join(AGENTS)}" -- "$word")); return ;;
+{_lines(f'      3:{area}) COMPREPLY=($(compgen -W "{" ".join(verbs)}" -- "$word")); return ;;' for area, verbs in _VERBS.items())}
+      *:guard) [[ " ${{COMP_WORDS[*]:0:COMP_CWORD}} " == *" -- "* ]] || {{ _openai_responses_mcp_guard; return; }} ;;
+    esac
+    COMPREPLY=($(compgen -f -- "$word")); return
+  fi
   case "$before" in
-{choices}
-    {"|".join(_FILES)}) COMPREPLY=($(compgen -f -- "$word")); return ;;
+{_bash_values(_OPTIONS)}
   esac
-  COMPREPLY=($(compgen -W "{" ".join(["agents", *(option.flag for option in _OPTIONS)])}" -- "$word"))
+  COMPREPLY=($(compgen -W "{_flags(_OPTIONS)} agents" -- "$word"))
+}}
+_openai_responses_mcp_guard() {{
+  case "$before" in
+{_bash_values(GUARDING)}
+  esac
+  COMPREPLY=($(compgen -W "{_flags(GUARDING)} --" -- "$word"))
 }}
 complete -o filenames -F _openai_responses_mcp {PROGRAM}
 """
+
+
+def _bash_values(options: tuple[Option, ...]) -> str:
+    """A case for each option whose value can be completed."""
+    words = [
+        f'    {option.flag}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return ;;'
+        for option in options
+        if option.choices
+    ]
+    files = "|".join(option.flag for option in options if option.flag in _FILES)
+    return "\n".join([*words, f'    {files}) COMPREPLY=($(compgen -f -- "$word")); return ;;'])
+
+
+# zsh
 
 
 def _zsh() -> str:
@@ -31,8 +59,16 @@ def _zsh() -> str:
 #compdef {PROGRAM}
 # Completions of {PROGRAM} for zsh: source <({PROGRAM} --completion zsh)
 _openai_responses_mcp() {{
-  _arguments \\
-{"".join(f"    {_zsh_option(option)} {chr(92)}{chr(10)}" for option in _OPTIONS)}    '1:question or agents:(agents)'
+  if (( CURRENT > 2 )) && [[ $words[2] == agents ]]; then
+    case "$CURRENT:$words[3]" in
+      3:*) compadd -- {" ".join(AGENTS)} ;;
+{_lines(f"      4:{area}) compadd -- {' '.join(verbs)} ;;" for area, verbs in _VERBS.items())}
+      *:guard) shift 2 words; (( CURRENT -= 2 )); _arguments {_zsh_options(GUARDING)} '*:server:_files' ;;
+      *) _files ;;
+    esac
+    return
+  fi
+  _arguments {_zsh_options(_OPTIONS)} '1:question or agents:(agents)'
 }}
 # As a file of $fpath it is the function itself, else it is sourced.
 if [ "${{funcstack[1]}}" = "_openai_responses_mcp" ]; then
@@ -43,29 +79,58 @@ fi
 """
 
 
+def _zsh_options(options: tuple[Option, ...]) -> str:
+    return "".join(f"\\\n    {_zsh_option(option)} " for option in options)
+
+
 def _zsh_option(option: Option) -> str:
     value = ""
     if option.value:
         action = f"({' '.join(option.choices)})" if option.choices else "_files" if option.flag in _FILES else " "
         value = f"{'::' if option.value.startswith('[') else ':'}{option.flag.strip('-')}:{action}"
-    return f"'{option.flag}[{option.words}]{value}'"
+    return f"'{option.flag}[{_quoted(option.words)}]{value}'"
+
+
+# fish
 
 
 def _fish() -> str:
-    lines = [f"complete -c {PROGRAM} -f", f"complete -c {PROGRAM} -n __fish_use_subcommand -a agents"]
-    lines += [_fish_option(option) for option in _OPTIONS]
-    return f"# Completions of {PROGRAM} for fish: {PROGRAM} --completion fish | source\n" + "\n".join(lines) + "\n"
+    begin = f"complete -c {PROGRAM}"
+    within, inside = "__fish_seen_subcommand_from", f"__fish_seen_subcommand_from {' '.join(AGENTS)}"
+    return f"""\
+# Completions of {PROGRAM} for fish: {PROGRAM} --completion fish | source
+{begin} -f
+{begin} -n "not {within} agents" -a agents
+{begin} -n "{within} agents; and not {inside}" -a "{" ".join(AGENTS)}"
+{_lines(f'{begin} -n "{within} {area}; and not {within} {" ".join(verbs)}" -a "{" ".join(verbs)}"' for area, verbs in _VERBS.items())}
+{begin} -n "{within} check test" -F
+{_lines(f'{begin} -n "{within} guard" {_fish_option(option)}' for option in GUARDING)}
+{_lines(f'{begin} -n "not {within} agents" {_fish_option(option)}' for option in _OPTIONS)}
+"""
 
 
 def _fish_option(option: Option) -> str:
-    parts = [f"complete -c {PROGRAM} -l {option.flag.strip('-')}", f"-d '{option.words}'"]
+    parts = [f"-l {option.flag.strip('-')}", f"-d '{_quoted(option.words)}'"]
     if option.choices:
         parts.append(f"-xa '{' '.join(option.choices)}'")
     elif option.flag in _FILES:
-        parts.append("-F")
+        parts.append("-rF" if not option.value.startswith("[") else "-F")
     elif option.value and not option.value.startswith("["):
         parts.append("-x")
     return " ".join(parts)
+
+
+def _flags(options: tuple[Option, ...]) -> str:
+    return " ".join(option.flag for option in options)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(lines)
+
+
+def _quoted(words: str) -> str:
+    """Inside single quotes, which zsh and fish end in ways of their own; a typographic one needs no ending."""
+    return words.replace("'", "’")
 
 
 SCRIPTS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -1,5 +1,6 @@
 """What can be written on the command line, in words: the help, and what shells complete."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from openai_responses_mcp import __version__
@@ -23,6 +24,7 @@ class Option(NamedTuple):
 TOOLS = ("answer", "answer_detailed", "answer_quick")
 STYLES = ("summary", "bullets", "citations-only")
 SHELLS = ("bash", "zsh", "fish")
+PROFILES = ("strict", "balanced", "fast")
 
 COMMANDS = (
     Option("--stdio", "", "serve an MCP client on stdin and stdout"),
@@ -47,32 +49,59 @@ GENERAL = (
     Option("--config", "<path>", "read this YAML file instead of the default one"),
     Option("--model", "<id>", "use this model for the answer profile"),
     Option("--debug", "[<path>]", "log what happens on stderr, and to this file"),
-    Option("--rehearse", "", "with --stdio, --ask: no key needed, a built-in stand-in answers"),
+    Option("--rehearse", "", "no key: a stand-in answers (with --stdio, --ask)"),
     Option("--help", "", "show this help (-h)"),
     Option("--version", "", "show the version (-v)"),
 )
 
+# What `agents` can be followed by, and what that can be followed by.
+AGENTS: Mapping[str, tuple[str, ...]] = {
+    "guard": (),
+    "approvals": ("list", "show", "approve", "deny", "allow", "standing", "revoke", "serve"),
+    "log": ("accept-loss",),
+    "policy": ("check", "test"),
+    "doctor": (),
+}
+GUARD = ("agents", "guard")
+GUARDING = (
+    Option("--name", "NAME", "what the server is called in rules and in the log (default: the command's name)"),
+    Option("--policy", "FILE", "rules: which tools run alone, which ask a human, which are refused"),
+    Option(
+        "--profile",
+        "NAME",
+        "strict, balanced or fast, for tools without a rule (default: the file's, else balanced)",
+        PROFILES,
+    ),
+    Option("--store", "URL", "where requests and the log are kept (default: a SQLite file of your own)"),
+    Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
+    Option("--observe", "", "everything passes, nobody is asked; what would have been decided is recorded"),
+)
 
-def _table(options: tuple[Option, ...], before: str = "  ", width: int = 26) -> str:
-    return "\n".join(f"{before}{option.spelled:<{width}}{option.words}" for option in options)
+
+def table(options: tuple[Option, ...], width: int = 26) -> str:
+    return "\n".join(f"  {option.spelled:<{width}}{option.words}" for option in options)
 
 
 HELP = f"""\
-{PROGRAM} {__version__}: answers questions for MCP clients, with sources, through the OpenAI Responses API.
+{PROGRAM} {__version__}: answers questions for MCP clients, with sources,
+through the OpenAI Responses API; and guards any other MCP server.
 
 Usage: {PROGRAM} "<question>"     the same as --ask "<question>"
        {PROGRAM} <command> [options]
-       {PROGRAM} agents ...       operate guarded agents (extra "agents"; see agents --help)
+       {PROGRAM} agents guard ... stand in front of an MCP server
+       {PROGRAM} agents ...       decide what waits, read the log
 
 Commands:
-{_table(COMMANDS)}
+{table(COMMANDS)}
 
 With --ask (text from a pipe or file is material to the question):
-{_table(ASKING)}
+{table(ASKING)}
 
 Options:
-{_table(GENERAL)}
+{table(GENERAL)}
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the answer is incomplete.
-Set OPENAI_API_KEY in the environment. Try it without a key: {PROGRAM} "What is HTTP 404?" --rehearse
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 incomplete.
+More on agents (the extra "agents"): {PROGRAM} agents --help
+Set OPENAI_API_KEY in the environment. Try it without a key:
+  {PROGRAM} "What is HTTP 404?" --rehearse
 """

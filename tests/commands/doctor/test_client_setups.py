@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +272,74 @@ def test_an_option_that_we_do_not_know_is_named(option: str) -> None:
             f"there is no option {option.partition('=')[0]}: take it out of args (see openai-responses-mcp --help)",
         )
     ]
+
+
+# The guard
+
+
+def started(how: str, *words: str) -> dict[str, Any]:
+    """An entry whose guard is started in this way."""
+    command, *arguments = how.split()
+    return {"command": command, "args": [*arguments, "agents", "guard", *words]}
+
+
+def guarded(*words: str) -> dict[str, Any]:
+    return started("openai-responses-mcp", *words)
+
+
+FILES = ("npx", "-y", "@modelcontextprotocol/server-filesystem", "~/notes")
+OWN_SERVER = ("uvx", "openai-responses-mcp", "--stdio")
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        guarded("--name", "files", "--", *FILES),
+        guarded("--policy=~/guard.yaml", "--wait", "60", "--observe", *FILES),
+        started("uvx --from openai-responses-mcp[agents] openai-responses-mcp", "--", *FILES),
+        started("python -m openai_responses_mcp", "--", *FILES),
+    ],
+    ids=str,
+)
+def test_a_server_behind_the_guard_is_fine_and_needs_no_key(client: Client, entry: dict[str, Any]) -> None:
+    assert examined(client, entry, find=find_all) == [("ok", "")]
+
+
+def test_the_guard_in_the_documentation_is_fine() -> None:
+    pages = (ROOT / "README.md", ROOT / "docs" / "guard.md")
+    commands = [re.findall(r"claude mcp add files -- ((?:.*\\\n)*.*)", page.read_text("utf-8")) for page in pages]
+    for (command,) in commands:
+        program, *words = shlex.split(command.replace("\\\n", " "))
+        assert examined(CLAUDE_CODE, {"command": program, "args": words}, find=find_all) == [("ok", "")]
+
+
+def test_our_own_server_behind_the_guard_is_checked_like_any_other() -> None:
+    assert examined(CODEX, guarded("--", *OWN_SERVER) | {"env_vars": [KEY]}, find=find_all) == [("ok", "")]
+    assert examined(CODEX, guarded("--", *OWN_SERVER, "--rehearse"), find=find_all) == [
+        ("FAIL", "it still rehearses, and no answer is real: take --rehearse out of args")
+    ]
+    ((level, words),) = examined(CODEX, guarded("--", *OWN_SERVER), find=find_all)
+    assert (level, words.startswith(f"Codex does not hand {KEY} on by itself")) == ("FAIL", True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (
+            ("--nam", "x", "--", "uvx", "x"),
+            "the guard has no option --nam: see openai-responses-mcp agents guard --help",
+        ),
+        (("--name", "x"), 'there is no server behind the guard: add "--" and the command of the server to args'),
+        (("--name",), 'there is no server behind the guard: add "--" and the command of the server to args'),
+        (("--", "gone", "x"), "the command behind the guard, 'gone', cannot be found: install it"),
+    ],
+)
+def test_what_is_wrong_with_a_guard_is_named(words: tuple[str, ...], problem: str) -> None:
+    assert ("FAIL", problem) in examined(CLAUDE_CODE, started("uvx openai-responses-mcp", *words))
+
+
+# Keys
 
 
 @pytest.mark.parametrize("client", [CLAUDE_CODE, CURSOR, VS_CODE, GEMINI], ids=by_name)

@@ -10,6 +10,7 @@
     agents log accept-loss --reason TEXT
     agents doctor [--mcp SERVER]... [--skills FOLDER]...
     agents policy check|test FILE
+    agents guard … -- COMMAND                                             (`guard`, which is not started from here)
 
 The store is named by `--store` or AGENTS_STORE, else it is the guard's own. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
@@ -36,6 +37,7 @@ from openai_responses_mcp.agents.terminal.desk import Desk, as_text
 from openai_responses_mcp.agents.terminal.said import json_arguments
 from openai_responses_mcp.agents.terminal.short_ids import full_id
 from openai_responses_mcp.agents.terminal.tables import sheet
+from openai_responses_mcp.commands.usage import AGENTS
 from openai_responses_mcp.domain.texts import visible
 
 _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
@@ -94,14 +96,15 @@ def _shared(default: str | None = None) -> argparse.ArgumentParser:
 
 def _parser() -> argparse.ArgumentParser:
     shared = _shared()
-    parser = argparse.ArgumentParser("openai-responses-mcp agents", description="Approvals and the audit log.")
-    areas = parser.add_subparsers(dest="area", required=True, metavar="approvals|log|doctor|policy")
+    parser = argparse.ArgumentParser(
+        "openai-responses-mcp agents", description="The guard, approvals and the audit log."
+    )
+    areas = parser.add_subparsers(dest="area", required=True, metavar="|".join(AGENTS))
+    areas.add_parser("guard", help="stand in front of an MCP server: no tool of it runs unchecked")
     approvals = areas.add_parser(
         "approvals", help="list, show, approve, deny, and allow from now on, here or on a page"
     )
-    verbs = approvals.add_subparsers(
-        dest="command", required=True, metavar="list|show|approve|deny|allow|standing|revoke|serve"
-    )
+    verbs = approvals.add_subparsers(dest="command", required=True, metavar="|".join(AGENTS["approvals"]))
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a human")
     listing.add_argument("--run", metavar="RUN")
     verbs.add_parser("show", parents=[shared], help="one request, with its arguments").add_argument("approval_id")
@@ -119,8 +122,6 @@ def _parser() -> argparse.ArgumentParser:
             deciding.add_argument("--tell-model", action="store_true", help="the model is told, and the run goes on")
     standing.add_to(verbs, shared)
     verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
-    areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
-    areas.add_parser("policy", help="check a policy file, or try it on the log")
     log = areas.add_parser("log", parents=[shared], help="the audit log")
     log.add_argument("--run", metavar="RUN")
     log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")
@@ -133,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="why; kept in the log")
     accepting.set_defaults(command="accept-loss")
+    areas.add_parser("policy", help="check a policy file, or try it on the log")
+    areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
     return parser
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.agents.adapters.guard.stderr_lines import StderrLines
 from openai_responses_mcp.agents.guarding import UNUSABLE, GuardOptions, guard, name_of
+from openai_responses_mcp.commands.usage import GUARDING, PROFILES, table
 from openai_responses_mcp.domain.texts import one_line
 
 PROGRAM = "openai-responses-mcp agents guard"
@@ -25,16 +26,10 @@ Usage: {PROGRAM} [options] -- COMMAND [ARG...]
 Stands in front of an MCP server on stdin and stdout: no tool of that server runs unchecked.
 
 Options:
-  --name NAME         what the server is called in rules and in the log (default: the command's name)
-  --policy FILE       rules: which tools run alone, which ask a human, which are refused
-  --profile NAME      strict, balanced or fast, for tools without a rule (default: the file's, else balanced)
-  --store URL         where requests and the log are kept (default: a SQLite file of your own)
-  --wait SECONDS      how long a call waits for a human (default: the file's, else 300)
-  --observe           everything passes, nobody is asked; what would have been decided is recorded
+{table(GUARDING, 20)}
 """
 
-_VALUES = ("--name", "--policy", "--profile", "--store", "--wait")
-_PROFILES = ("strict", "balanced", "fast")
+_VALUES = [option.flag for option in GUARDING if option.value]
 _LONGEST_NAME = 64
 _LONGEST_WAIT = 7 * 24 * 3600
 _SIGNALS = ("SIGHUP", "SIGINT", "SIGTERM")
@@ -108,8 +103,8 @@ def _name(name: str) -> str:
 
 
 def _profile(name: str | None) -> str | None:
-    if name is not None and name not in _PROFILES:
-        raise UsageError(f"--profile is one of {', '.join(_PROFILES)}")
+    if name is not None and name not in PROFILES:
+        raise UsageError(f"--profile is one of {', '.join(PROFILES)}")
     return name
 
 

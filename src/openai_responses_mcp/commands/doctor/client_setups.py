@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from openai_responses_mcp.commands.doctor.guard_words import GuardWords, maybe_guard_words
 from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL
 
 PLACEHOLDER = "YOUR_KEY"
@@ -255,6 +256,34 @@ def _problems(
             f"the command {entry.command!r} cannot be found: install it, or write its whole path under command"
             " and its arguments under args",
         )
+    guard = _maybe_guard(entry)
+    if guard is None:
+        yield from _server_problems(client, entry, key_variable, is_key_set=is_key_set)
+        return
+    yield from _guard_problems(guard, find_command)
+    guarded = entry._replace(command="".join(guard.server[:1]), arguments=guard.server[1:])
+    if _starts_this_program(guarded):
+        yield from _server_problems(client, guarded, key_variable, is_key_set=is_key_set)
+
+
+def _maybe_guard(entry: Entry) -> GuardWords | None:
+    words = (entry.command, *entry.arguments)
+    starts = (words[place + 1 :] for place, word in enumerate(words) if _PROGRAM.fullmatch(ntpath.basename(word)))
+    return next(filter(None, map(maybe_guard_words, starts)), None)
+
+
+def _guard_problems(guard: GuardWords, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
+    for option in guard.unknown_options:
+        yield "FAIL", f"the guard has no option {option}: see openai-responses-mcp agents guard --help"
+    if not guard.server:
+        yield "FAIL", 'there is no server behind the guard: add "--" and the command of the server to args'
+    elif "${" not in guard.server[0] and find_command(guard.server[0]) is None:
+        yield "FAIL", f"the command behind the guard, {guard.server[0]!r}, cannot be found: install it"
+
+
+def _server_problems(
+    client: Client, entry: Entry, key_variable: str, *, is_key_set: bool
+) -> Iterator[tuple[Level, str]]:
     if "--stdio" not in entry.arguments:
         yield "FAIL", 'add "--stdio" to args, which is a list'
     if any(ntpath.splitext(ntpath.basename(word))[0] == "npx" for word in (entry.command, *entry.arguments)):
