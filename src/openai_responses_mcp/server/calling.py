@@ -1,7 +1,7 @@
 """One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -79,12 +79,7 @@ class ToolCaller(Caller):
 
     async def _result(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
         arguments = self._arguments(tool, request)
-        async with AsyncExitStack() as stack:
-            token, on_progress = progress_token_of(request.params), None
-            if token is not None:
-                begins_at_once = not self._becomes_a_task(tool, client)
-                reported = reporting(token, send, self._clock, begins_at_once=begins_at_once)
-                on_progress = await stack.enter_async_context(reported)
+        async with self._reporting(tool, request, client, send) as on_progress:
             if tool.name == RESULT_TOOL:
                 outcome = await self._fetched(tool, arguments, client, on_progress)
             else:
@@ -92,6 +87,14 @@ class ToolCaller(Caller):
         if isinstance(outcome, Answer):
             return tool_result(tool, outcome, shows_response_id=self._rules.shows_response_id)
         return outcome
+
+    def _reporting(
+        self, tool: Tool, request: Request, client: Client, send: Send
+    ) -> AbstractAsyncContextManager[ProgressListener | None]:
+        token = progress_token_of(request.params)
+        if token is None:
+            return nullcontext()
+        return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
 
     def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
         """Most likely: the API may refuse to run it in the background."""
