@@ -131,6 +131,12 @@ def test_words_that_nobody_reads_are_told_once_for_all_that_came_together() -> N
     assert list(reader.receive(WORD % 4)) == [WORDS]
 
 
+@pytest.mark.parametrize("kind", ["output_text.delta", "output_text.done", "content_part.added", "content_part.done"])
+def test_the_parts_of_an_answer_are_words_too(kind: str) -> None:
+    part = b'data: {"type":"response.%b","text":"word "}\n\n' % kind.encode()
+    assert list(ReplyReader(EVENTS, skips_words=True).receive(part)) == [WORDS]
+
+
 def test_words_are_read_where_somebody_wants_them() -> None:
     events = list(ReplyReader(EVENTS).receive(WORD % 1 + WORD % 2))
     assert [event["sequence_number"] for event in events] == [1, 2]

@@ -26,7 +26,8 @@ MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 
 _WORDS: dict[str, Any] = {"type": "response.output_text.delta"}
-_IS_WORDS = re.compile(rb'\{\s*"type"\s*:\s*"response\.output_text\.delta"')
+# Those that bring a word, and those that say the same words again at the end of a part.
+_IS_WORDS = re.compile(rb'\{\s*"type"\s*:\s*"response\.(?:output_text|content_part)\.')
 _FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
 
 
