@@ -262,11 +262,19 @@ async def test_a_response_that_takes_too_long_goes_on_and_can_be_fetched(api: Ap
     assert api.requested() == ["POST /responses", f"GET /responses/{response_id}"]
 
 
-async def test_trouble_without_end_ends_with_the_time(api: Api) -> None:
+async def test_trouble_without_end_ends_with_the_time_and_is_told(api: Api) -> None:
     api.use(timeout_seconds=0.3)
-    with pytest.raises(StillRunning):
+    with pytest.raises(StillRunning, match=r"within 0\.3 s\. The API is in trouble \(HTTP 503\)") as caught:
         await api.ask(f"cuts=after 2; get_status={', '.join(['503'] * 5000)}")
+    assert caught.value.status == 503
     assert api.questions() == 1
+
+
+async def test_trouble_that_has_passed_is_not_told(api: Api) -> None:
+    api.use(timeout_seconds=0.3)
+    with pytest.raises(StillRunning) as caught:
+        await api.ask("cuts=after 2; get_status=503; hang_after=4")
+    assert caught.value.reason == "No complete answer within 0.3 s."
 
 
 async def test_an_api_that_does_not_know_the_parameter_is_asked_without_it_from_then_on(api: Api) -> None:
@@ -362,6 +370,16 @@ async def test_following_for_too_long_says_that_it_goes_on(api: Api) -> None:
         await api.ask("hang_after=4")
     with pytest.raises(StillRunning, match=f"--fetch {api.started[0]}"):
         await api.follow(api.started[0])
+
+
+async def test_following_says_when_the_api_could_not_be_reached(api: Api) -> None:
+    api.use(timeout_seconds=0.3)
+    await api.server.close()
+    with pytest.raises(StillRunning, match="No connection to the API could be opened") as caught:
+        await api.follow("resp_1")
+    assert caught.value.reason.endswith("…")
+    assert str(caught.value).endswith("--fetch resp_1")
+    assert api.heard[0].endswith("s to go on (no connection)")
 
 
 @pytest.mark.parametrize("response_id", ["resp_unknown", "../models", "", "resp_1?stream=true", "resp_1/cancel", "ä"])

@@ -36,7 +36,10 @@ Step = Callable[[], Awaitable[object]]
 
 
 class BackgroundRun:
-    """One response; `response_id` is None until the API has said it."""
+    """One response; `response_id` is None until the API has said it.
+
+    `trouble` is what went wrong last, None once something has come again.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class BackgroundRun:
         self.response_id: str | None = None
         self.is_known = asyncio.Event()
         self.has_answer = False
+        self.trouble: GatewayError | None = None
 
     async def ask(self, body: JsonObject) -> object:
         """The finished response object to a question."""
@@ -107,6 +111,7 @@ class BackgroundRun:
 
     async def _look(self) -> object:
         response = await self._api.retrieve(self._id)
+        self.trouble = None
         self._tell(progress_of_state(response, self._mask))
         if not self._is_streamed:
             self._waits = growing_waits()
@@ -124,6 +129,7 @@ class BackgroundRun:
         return response
 
     def _hear(self, event: JsonObject) -> None:
+        self.trouble = None
         number = event.get("sequence_number")
         if isinstance(number, int):
             self._last_number = number
@@ -146,12 +152,14 @@ class BackgroundRun:
             self._on_progress(progress)
 
     async def _pause(self, trouble: GatewayError) -> None:
+        self.trouble = trouble
         seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
         self._log(str(trouble), trouble)
         if seconds > LONGEST_RETRY_AFTER_SECONDS:
             trouble.args = (f"Ask again in {seconds:.0f} s, as the API demands. {trouble}",)
             raise trouble
-        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({trouble.status or 'the connection broke'})"))
+        reason = trouble.status or ("no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke")
+        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({reason})"))
         await self._clock.sleep(seconds)
 
     def _log(self, message: str, trouble: GatewayError | None = None) -> None:

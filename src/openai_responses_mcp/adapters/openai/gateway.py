@@ -105,7 +105,7 @@ class OpenAIResponsesGateway(LLMGateway):
                 async with asyncio.timeout(self._timeout_seconds):
                     return read_reply(await run.fetch(response_id))
             except TimeoutError as exc:
-                raise self._still_running(response_id) from exc
+                raise self._late(run) from exc
 
     async def look_up(self, response_id: str) -> ResponseState:
         self._refuse_unusable_key()
@@ -175,7 +175,7 @@ class OpenAIResponsesGateway(LLMGateway):
             return await self._outcome(run, reading)
         # What nobody can fetch for want of an id need not go on.
         self._farewells.say(run, reading, cancels=run.response_id is None)
-        raise self._timeout() if run.response_id is None else self._still_running(run.response_id)
+        raise self._late(run)
 
     async def _outcome(self, run: BackgroundRun, reading: "asyncio.Future[object]") -> object:
         """What was read; where that failed, the failure says how to get the answer all the same."""
@@ -186,8 +186,7 @@ class OpenAIResponsesGateway(LLMGateway):
         except GatewayError as exc:
             if run.response_id is None:
                 raise
-            reason = self._mask(str(exc))[:LONGEST_REASON]
-            raise StillRunning(reason, response_id=run.response_id, cause=exc) from exc
+            raise self._still_running(str(exc), run.response_id, exc) from exc
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
@@ -204,8 +203,20 @@ class OpenAIResponsesGateway(LLMGateway):
             " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
         )
 
-    def _still_running(self, response_id: str) -> StillRunning:
-        return StillRunning(f"No complete answer within {self._timeout_seconds:g} s.", response_id=response_id)
+    def _late(self, run: BackgroundRun) -> GatewayError:
+        """With what kept the answer from being read, if that has not passed."""
+        if run.response_id is None:
+            return self._timeout()
+        reason = f"No complete answer within {self._timeout_seconds:g} s."
+        if run.trouble is not None:
+            reason += f" {run.trouble}"
+        return self._still_running(reason, run.response_id, run.trouble)
+
+    def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
+        reason = self._mask(reason)
+        if len(reason) > LONGEST_REASON:
+            reason = f"{reason[:LONGEST_REASON]}…"
+        return StillRunning(reason, response_id=response_id, cause=cause)
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:
