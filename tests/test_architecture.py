@@ -54,7 +54,7 @@ from openai_responses_mcp.config.loading import Flags, load
 from openai_responses_mcp.start import _load_caller, basis_of
 environ = {"HOME": sys.argv[1], "OPENAI_API_KEY": "sk-made-up-0123456789"}
 gc.disable()
-_load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), gc.enable, lambda farewell: None)
+_load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), gc.enable, lambda step: None)
 assert gc.isenabled()
 """
 

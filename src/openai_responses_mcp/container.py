@@ -1,4 +1,4 @@
-"""The second composition root: everything that is loaded behind the first reply. Adapters first, use cases after.
+"""The second composition root: everything that is loaded after the first reply. Adapters first, use cases after.
 
 What stands before the first reply (`start`) is handed in. Singletons are shared by all; a factory makes one for each
 connection, which gives it its own `is_ending`.

@@ -1,4 +1,4 @@
-"""The first composition root: what stands before the first reply. What is slow to load comes behind it, in `container`."""
+"""The first composition root: what stands before the first reply. What is slow to load comes after it, in `container`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -94,11 +94,11 @@ def connect(
 
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
     logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    farewells: list[Callable[[], Awaitable[object]]] = []
-    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded, farewells.append))
+    last_steps: list[Callable[[], Awaitable[object]]] = []
+    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded, last_steps.append))
 
     async def settle() -> None:
-        await asyncio.gather(*(farewell() for farewell in farewells))
+        await asyncio.gather(*(step() for step in last_steps))
 
     framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
     loop = asyncio.get_running_loop()
@@ -121,14 +121,14 @@ def _load_caller(
     basis: Basis,
     is_ending: asyncio.Event,
     on_loaded: Callable[[], object],
-    add_farewell: Callable[[Callable[[], Awaitable[object]]], None],
+    add_last_step: Callable[[Callable[[], Awaitable[object]]], None],
 ) -> "Caller":
     try:
         # While all is well: once descriptors or memory run out, nothing more can be imported.
         basis.logger.prepare()
         container = basis.load_container(is_observed=True)
         container.openai_gateway().prepare()
-        add_farewell(container.openai_gateway().settle)
+        add_last_step(container.openai_gateway().settle)
         gateway = container.gateway(is_ending=is_ending)
         fetching = container.fetch_answer(gateway=gateway)
         caller = container.tool_caller(
@@ -142,7 +142,7 @@ def _load_caller(
             return caller
         from openai_responses_mcp.server.observing import ObservedCaller
 
-        add_farewell(telemetry.flush)
+        add_last_step(telemetry.flush)
         return ObservedCaller(caller, telemetry)
     finally:
         on_loaded()

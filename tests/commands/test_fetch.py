@@ -28,7 +28,7 @@ def test_the_answer_of_a_running_response_is_all_that_is_written(
 @pytest.mark.parametrize(
     ("keys", "reason"),
     [
-        ("outcome=failed; message=No luck", "The API could not finish the response: No luck"),
+        ("outcome=failed; message=No luck", "The API could not finish the response: ask again. The API says: No luck"),
         ("outcome=refusal", "The model refused to answer"),
         ("cancelled_after=3", "The response was cancelled at the API"),
         ("expires=0", "The API does not have the response resp_"),

@@ -228,7 +228,7 @@ async def test_an_answer_cut_short_says_so_first() -> None:
     [
         (
             ModelReply(text="half", refusal="I cannot help with that."),
-            "The model refused to answer: I cannot help with that. Ask in another way.",
+            "The model refused to answer: ask in another way. It says: I cannot help with that.",
         ),
         (ModelReply(text=" \n"), "The model returned no text. Ask again, or ask in another way."),
         (

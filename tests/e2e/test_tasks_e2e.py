@@ -116,7 +116,7 @@ def test_a_research_of_another_process_can_be_fetched_and_failures_are_clear(sta
     second = start(config="server: {tools: [answer_result]}")
     assert [tool["name"] for tool in second.result_of("tools/list")["tools"]] == ["answer_result"]
     for number, (wanted, words) in enumerate(
-        [(response_id, "Because."), ("resp_unknown", "resp_unknown"), ("../models", "That is no id of a response")]
+        [(response_id, "Because."), ("resp_unknown", "resp_unknown"), ("../models", "That is not the id of a response")]
     ):
         second.send(
             request(f"f{number}", "tools/call", {"name": "answer_result", "arguments": {"response_id": wanted}})

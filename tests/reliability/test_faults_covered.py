@@ -26,7 +26,7 @@ FLOODS = "tests/reliability/test_floods.py"
 CONNECTIONS = "tests/adapters/openai/test_gateway_connections.py"
 
 BACKGROUND = "tests/adapters/openai/test_background.py"
-FAREWELLS = "tests/adapters/openai/test_farewells.py"
+ABANDONED = "tests/adapters/openai/test_abandoned.py"
 RESEARCH = "tests/e2e/test_research_e2e.py"
 
 # Fault number -> file -> tests, without their `test_`.
@@ -205,7 +205,7 @@ COVERED: dict[int, dict[str, list[str]]] = {
             "what_can_no_longer_be_streamed_is_looked_at",
             "a_response_that_takes_too_long_goes_on_and_can_be_fetched",
         ],
-        FAREWELLS: [
+        ABANDONED: [
             "a_call_that_is_cancelled_at_any_event_leaves_nothing_running",
             "a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is",
             "an_api_in_trouble_is_asked_again_to_cancel",

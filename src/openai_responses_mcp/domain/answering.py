@@ -147,7 +147,7 @@ class AnswerQuestion:
 def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer:
     """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
     if reply.refusal is not None:
-        raise AnswerWithheld(f"The model refused to answer: {reply.refusal} Ask in another way.")
+        raise AnswerWithheld(f"The model refused to answer: ask in another way. It says: {reply.refusal}")
     # Not every blank: one of Japanese opens a paragraph.
     text = reply.text.strip(" \t\r\n")
     if not text.strip():

@@ -135,3 +135,7 @@ class ResponseCancelled(AnswerWithheld):
 
 class TransportClosed(AnsweringError):
     """The client has closed the connection."""
+
+
+PASSING_TROUBLE = (GatewayTimeout, GatewayUnreachable, GatewayOverloaded, GatewayBroken)
+"""What may be over with the next request. A response in the background goes on meanwhile."""

@@ -39,7 +39,7 @@ from openai_responses_mcp.server.jsonrpc import (
 from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool
 
 if TYPE_CHECKING:
-    # Loaded with the first call, behind the first replies.
+    # Loaded after the first replies, or with the first call.
     from openai_responses_mcp.server.calling import Caller
 
 INSTRUCTIONS = (
@@ -50,7 +50,7 @@ INSTRUCTIONS = (
 _CAPABILITIES: JsonObject = {"tools": {}}
 _TASKS: JsonObject = {"extensions": {TASKS_EXTENSION: {}}}
 
-# Done with what is loaded behind the first replies; what happens meanwhile goes out through the second.
+# Takes what is loaded after the first replies, and a function that sends what happens meanwhile.
 Work = Callable[["Caller", Callable[[JsonObject], None]], Awaitable[JsonObject]]
 
 

@@ -6,12 +6,9 @@ Nothing is kept here. The id says which response of the API it is about, and the
 from datetime import UTC, datetime, timedelta
 
 from openai_responses_mcp.domain.errors import (
+    PASSING_TROUBLE,
     AnsweringError,
     AnswerWithheld,
-    GatewayBroken,
-    GatewayOverloaded,
-    GatewayTimeout,
-    GatewayUnreachable,
     ResponseCancelled,
     ResponseLost,
 )
@@ -35,9 +32,6 @@ from openai_responses_mcp.server.tools import TOOLS, Tool
 # As long as the API keeps a response.
 TTL = timedelta(days=30)
 POLL_INTERVAL_MS = 5_000
-
-# What may be over the next time: the response goes on meanwhile.
-_PASSING_TROUBLE = (GatewayOverloaded, GatewayUnreachable, GatewayTimeout, GatewayBroken)
 
 
 class Tasks:
@@ -105,7 +99,7 @@ class Tasks:
             return {"status": "cancelled", "statusMessage": self._failures.message(exc)}
         except AnswerWithheld as exc:
             return {"status": "completed", "result": era.result(self._failures.as_result(tool, exc))}
-        except _PASSING_TROUBLE as exc:
+        except PASSING_TROUBLE as exc:
             return {
                 "status": "working",
                 "statusMessage": f"The API cannot say right now: {self._failures.message(exc)}",

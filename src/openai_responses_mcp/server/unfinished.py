@@ -12,14 +12,14 @@ Inquiry = Callable[[StartListener], Coroutine[Any, Any, Answer]]
 
 
 class Promise:
-    """What to say instead of an answer, and when.
+    """What a call is answered with instead of its answer, and after how long.
 
-    `word` makes it from the id of the response; None where there is nothing to be said, and the answer is waited for.
+    `make` makes it from the id of the response. Where it makes None, the answer is waited for.
     """
 
-    def __init__(self, patience_seconds: float, word: Callable[[str], JsonObject | None]) -> None:
+    def __init__(self, patience_seconds: float, make: Callable[[str], JsonObject | None]) -> None:
         self.patience_seconds = patience_seconds
-        self.word = word
+        self.make = make
 
 
 class UnfinishedAnswers:
@@ -33,17 +33,17 @@ class UnfinishedAnswers:
     ) -> Answer | JsonObject:
         """The answer; or, when the patience is over and as soon as the id is known, the promise of one.
 
-        Who asks has to let the response go before they stop; who only fetches one does not hold it.
+        A call that asks lets the response go before it stops to read; one that only fetches has nothing to let go.
 
-        Nothing is awaited between letting the response go and coming back, so that whoever cancels this call either
-        cancels the response too, or comes too late for both.
+        Nothing is awaited between letting the response go and coming back. So whoever cancels this call either cancels
+        the response too, or comes too late for both.
         """
         given: asyncio.Future[tuple[str, JsonObject]] = asyncio.get_running_loop().create_future()
 
         def hear(response_id: str) -> None:
-            word = promise.word(response_id)
-            if word is not None:
-                given.set_result((response_id, word))
+            promised = promise.make(response_id)
+            if promised is not None:
+                given.set_result((response_id, promised))
 
         answering = asyncio.create_task(inquire(hear))
         waiting = asyncio.create_task(self._after(promise.patience_seconds, given))
@@ -51,18 +51,18 @@ class UnfinishedAnswers:
             await asyncio.wait({answering, waiting}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             answering.cancel()
-            # Also for what is cancelled at the API: who waits for this call waits for that.
+            # So that the response is known to be abandoned when this call has ended.
             await asyncio.gather(answering, return_exceptions=True)
             raise
         finally:
             waiting.cancel()
         if answering.done():
             return answering.result()
-        response_id, word = waiting.result()
+        response_id, promised = waiting.result()
         if is_asking:
             self._gateway.let_go(response_id)
         self._stop_listening(answering)
-        return word
+        return promised
 
     async def _after(self, seconds: float, given: asyncio.Future[tuple[str, JsonObject]]) -> tuple[str, JsonObject]:
         await self._clock.sleep(seconds)

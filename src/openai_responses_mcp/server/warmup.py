@@ -1,4 +1,4 @@
-"""Loads what calls need behind the first replies, in a daemon thread, so that neither they nor the end wait for it."""
+"""Loads what calls need after the first replies, in a daemon thread: neither the replies nor the exit wait for it."""
 
 import asyncio
 import threading

@@ -181,8 +181,8 @@ def test_a_complete_response_is_not_incomplete_whatever_its_details_say() -> Non
     ("fields", "said", "code"),
     [
         ({"status": "failed", "error": {"code": "server_error", "message": "It broke."}}, "It broke.", "server_error"),
-        ({"status": "failed", "error": {"code": 7, "message": None}}, "status failed, no reason given", None),
-        ({"status": "failed", "error": "odd"}, "status failed, no reason given", None),
+        ({"status": "failed", "error": {"code": 7, "message": None}}, "It gives no reason.", None),
+        ({"status": "failed", "error": "odd"}, "It gives no reason.", None),
         ({"status": "cancelled"}, "was cancelled at the API", None),
     ],
 )

@@ -143,7 +143,7 @@ def is_response_id(value: object) -> bool:
 
 def _path_of(response_id: str) -> str:
     if not is_response_id(response_id):
-        raise ResponseLost("That is no id of a response: it begins with resp_. Check it.")
+        raise ResponseLost("That is not the id of a response, which looks like resp_68f1c2. Check it.")
     return f"/responses/{response_id}"
 
 

@@ -1,8 +1,8 @@
 """A response that runs in the background at the API, read to its end whatever happens to the connection.
 
-Its events are numbered. When the connection breaks, or the API is in trouble, reading goes on behind the last event that
-came. What can no longer be streamed is looked at again and again instead. The question itself is sent once: it is not
-asked again for any of this. How long all of it may take is for the caller to bound.
+Its events are numbered. When the connection breaks, or the API is in trouble, reading goes on after the last event that
+came. What can no longer be streamed is looked at again and again instead. The question is sent once, whatever happens.
+The caller decides how long all of it may take.
 """
 
 import asyncio
@@ -15,12 +15,11 @@ from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnde
 from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
 from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
 from openai_responses_mcp.domain.errors import (
+    PASSING_TROUBLE,
     GatewayBroken,
     GatewayError,
     GatewayGarbled,
-    GatewayOverloaded,
     GatewayRefused,
-    GatewayTimeout,
     GatewayUnreachable,
 )
 from openai_responses_mcp.domain.models import Progress, ProgressListener, StartListener
@@ -28,8 +27,6 @@ from openai_responses_mcp.domain.ports import Clock, Logger
 
 # Between two looks at a response that cannot be streamed.
 POLL_SECONDS = 2.0
-
-PASSING = (GatewayBroken, GatewayUnreachable, GatewayOverloaded, GatewayTimeout)
 _CANNOT_BE_STREAMED = 400
 
 Step = Callable[[], Awaitable[object]]
@@ -96,7 +93,7 @@ class BackgroundRun:
                     raise
                 self._log(str(exc), exc)
                 self._is_streamed, step = False, self._look
-            except PASSING as exc:
+            except PASSING_TROUBLE as exc:
                 self._require_id(exc)
                 await self._pause(exc)
                 step = self._stream if self._is_streamed else self._look
@@ -158,7 +155,9 @@ class BackgroundRun:
         if seconds > LONGEST_RETRY_AFTER_SECONDS:
             trouble.args = (f"Ask again in {seconds:.0f} s, as the API demands. {trouble}",)
             raise trouble
-        reason = trouble.status or ("no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke")
+        reason = trouble.status or (
+            "no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke"
+        )
         self._tell(Progress(f"waiting {seconds:.1f} s to go on ({reason})"))
         await self._clock.sleep(seconds)
 

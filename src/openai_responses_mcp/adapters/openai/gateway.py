@@ -1,6 +1,6 @@
 """The Responses API as the model gateway: one attempt for each question, bounded in time and in number at once.
 
-Every question asks for a stream. It is read to its end, also behind its last event: only then can the connection be
+Every question asks for a stream. It is read to its end, also after its last event: only then can the connection be
 used again. A question in the background runs on at the API when the connection breaks; see `background`.
 """
 
@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.adapters.openai.abandoned import AbandonedRuns
 from openai_responses_mcp.adapters.openai.api import ResponsesApi
 from openai_responses_mcp.adapters.openai.background import BackgroundRun
 from openai_responses_mcp.adapters.openai.checks import counted_body
 from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
-from openai_responses_mcp.adapters.openai.farewells import Farewells
 from openai_responses_mcp.adapters.openai.streams import StreamEnded
 from openai_responses_mcp.adapters.openai.turns import Turns
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
@@ -36,8 +36,8 @@ from openai_responses_mcp.domain.models import (
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
 # As long as a process that is told to end may still take.
-LONGEST_FAREWELL_SECONDS = 0.7
-# Of why a reply could not be read: behind it stands how to fetch the answer, which must not be cut off.
+LONGEST_SETTLE_SECONDS = 0.7
+# Of why a reply could not be read: how to fetch the answer follows, and must not be cut off.
 LONGEST_REASON = 150
 
 
@@ -63,7 +63,7 @@ class OpenAIResponsesGateway(LLMGateway):
         skips_words: bool = False,
     ) -> None:
         self._api = ResponsesApi(make_client, clock.now, mask)
-        self._farewells = Farewells(self._api, clock)
+        self._abandoned = AbandonedRuns(self._api, clock)
         self._api_key = api_key.strip()
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
@@ -138,7 +138,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
     async def settle(self) -> bool | None:
         """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is; None for nothing."""
-        return await self._farewells.wait(LONGEST_FAREWELL_SECONDS)
+        return await self._abandoned.wait(LONGEST_SETTLE_SECONDS)
 
     async def close(self) -> bool | None:
         """Settle, and close the connections; a later question opens new ones."""
@@ -167,14 +167,14 @@ class OpenAIResponsesGateway(LLMGateway):
         try:
             await asyncio.wait({reading}, timeout=self._timeout_seconds)
         except asyncio.CancelledError:
-            self._farewells.say(run, reading, cancels=run.response_id not in self._let_go)
+            self._abandoned.add(run, reading, cancels=run.response_id not in self._let_go)
             raise
         finally:
             self._let_go.discard(run.response_id or "")
         if reading.done() or run.has_answer:
             return await self._outcome(run, reading)
         # What nobody can fetch for want of an id need not go on.
-        self._farewells.say(run, reading, cancels=run.response_id is None)
+        self._abandoned.add(run, reading, cancels=run.response_id is None)
         raise self._late(run)
 
     async def _outcome(self, run: BackgroundRun, reading: "asyncio.Future[object]") -> object:

@@ -180,7 +180,7 @@ def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
 
 
 def _short(value: object, mask: Callable[[str], str] = str) -> str:
-    # Cut before it is masked, since masking takes time, and well behind the end of what is shown.
+    # Cut before it is masked, since masking takes time, but well after the end of what is shown.
     text = mask(" ".join(without_surrogates(str(value)[:_LONGEST_REASON]).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
@@ -195,10 +195,10 @@ def _refuse_failure(body: JsonObject) -> None:
         raise GatewayGarbled(f"The API returned a response that is not finished (status {_short(status)}). Ask again.")
     error = body.get("error")
     facts = error if isinstance(error, dict) else {}
-    reason = _text_or_none(facts.get("message")) or f"status {status}, no reason given"
-    reason = reason[:_LONGEST_REASON]
+    message = _text_or_none(facts.get("message"))
+    reason = f"The API says: {message[:_LONGEST_REASON]}" if message else "It gives no reason."
     raise AnswerWithheld(
-        f"The API could not finish the response: {reason} Ask again.", code=_text_or_none(facts.get("code"))
+        f"The API could not finish the response: ask again. {reason}", code=_text_or_none(facts.get("code"))
     )
 
 

@@ -2,7 +2,7 @@
 
 The reader is a few chunks ahead of the loop at most, and the loop takes none while the client leaves too much unread,
 so a slow side slows the other instead of filling the memory. What the system is sure to take without a wait is written
-by the loop itself: waking the writer for it would be a twelfth of the time that a call takes.
+by the loop itself: waking the writer takes longer (docs/benchmarks.md).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
 
 # As much as a pipe holds. For larger chunks the system maps new memory with every read, which is slow.
 CHUNK_BYTES = 64 * 1024
-# With one chunk for each turn of the loop, a ping behind 10,000 calls waited for seconds.
+# With one chunk for each turn of the loop, a ping that follows thousands of calls would wait for seconds.
 CHUNKS_AHEAD = 16
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
 

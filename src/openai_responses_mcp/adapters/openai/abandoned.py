@@ -1,7 +1,6 @@
-"""What was cancelled here is cancelled at the API too, so that nothing more is billed.
+"""Responses that nobody here waits for any more: they are cancelled at the API too, so that nothing more is billed.
 
-Whoever cancelled need not wait for it. A response whose id is not known yet is
-cancelled as soon as it is.
+Whoever cancelled a call does not wait for that. A response whose id is not known yet is cancelled as soon as it is.
 """
 
 import asyncio
@@ -10,25 +9,31 @@ from itertools import islice
 from typing import Any
 
 from openai_responses_mcp.adapters.openai.api import ResponsesApi
-from openai_responses_mcp.adapters.openai.background import PASSING, BackgroundRun
+from openai_responses_mcp.adapters.openai.background import BackgroundRun
 from openai_responses_mcp.adapters.openai.waits import growing_waits
-from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayRefused, GatewayUnreachable
+from openai_responses_mcp.domain.errors import (
+    PASSING_TROUBLE,
+    GatewayError,
+    GatewayOverloaded,
+    GatewayRefused,
+    GatewayUnreachable,
+)
 from openai_responses_mcp.domain.ports import Clock
 
 LONGEST_SECONDS = 60.0
 MOST_TRIES = 6
 
 
-class Farewells:
+class AbandonedRuns:
     def __init__(self, api: ResponsesApi, clock: Clock) -> None:
         self._api = api
         self._clock = clock
         self._tasks: set[asyncio.Task[bool]] = set()
 
-    def say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
+    def add(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> None:
         """Stop reading, and cancel the response if asked to. Its listeners hear nothing more."""
         run.silence()
-        task = asyncio.ensure_future(self._say(run, reading, cancels=cancels))
+        task = asyncio.ensure_future(self._abandon(run, reading, cancels=cancels))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -36,10 +41,10 @@ class Farewells:
         """Wait at most that long. Says whether everything that was under way has been cancelled; None where nothing was."""
         if not self._tasks:
             return None
-        said, unsaid = await asyncio.wait(self._tasks, timeout=seconds)
-        return not unsaid and all(task.result() for task in said)
+        done, pending = await asyncio.wait(self._tasks, timeout=seconds)
+        return not pending and all(task.result() for task in done)
 
-    async def _say(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> bool:
+    async def _abandon(self, run: BackgroundRun, reading: "asyncio.Future[object]", *, cancels: bool) -> bool:
         with suppress(TimeoutError, GatewayError):
             async with asyncio.timeout(LONGEST_SECONDS):
                 if cancels:
@@ -58,7 +63,7 @@ class Farewells:
         while True:
             try:
                 return await self._api.cancel(response_id)
-            except PASSING:
+            except PASSING_TROUBLE:
                 wait = next(waits, None)
                 if wait is None:
                     raise
