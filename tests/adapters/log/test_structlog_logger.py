@@ -287,6 +287,29 @@ def test_structlog_is_not_imported_before_the_first_line() -> None:
     assert lines == ["warning heard"]
 
 
+def test_getting_ready_loads_nothing_for_tracebacks_in_colour() -> None:
+    lines = run("""
+        logger = logger_for(False)
+        logger.prepare()
+        assert "structlog" in sys.modules
+        assert "rich" not in sys.modules
+        logger.warning("heard")
+        logger.close(5)
+        import rich
+        os._exit(0)
+    """)
+    assert lines == ["warning heard"]
+
+
+def test_getting_ready_leaves_alone_what_is_loaded_already() -> None:
+    lines = run("""
+        import rich
+        logger_for(False).prepare()
+        assert sys.modules["rich"] is rich
+    """)
+    assert lines == []
+
+
 @pytest.mark.parametrize(
     "order", ["capture_sdk_logging(logger); import openai", "import openai; capture_sdk_logging(logger)"]
 )

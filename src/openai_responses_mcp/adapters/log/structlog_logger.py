@@ -5,8 +5,10 @@ each for stderr and the file; whatever happens there, the caller goes on.
 """
 
 import re
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,19 @@ _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # What an import may raise once descriptors, memory or files are missing, whole or halfway.
 _LATE_IMPORT_FAILURES = (ImportError, OSError, MemoryError, AttributeError, KeyError)
+
+
+@contextmanager
+def _kept_out(package: str) -> Iterator[None]:
+    """As if the package were not installed, unless it is loaded already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]  # This is how Python itself is told so.
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 class StructlogLogger(Logger):
@@ -77,7 +92,8 @@ class StructlogLogger(Logger):
     def prepare(self) -> None:
         """Import now what a first line would import."""
         self._render(None, "debug", self._add_time(None, "debug", {"event": "", "level": "debug", "facts": {}}))
-        _ = self._structlog
+        with _kept_out("rich"):  # Wherever it is installed, structlog loads it for tracebacks in colour.
+            _ = self._structlog
 
     def close(self, timeout_seconds: float = 0.5) -> None:
         """Let what is waiting be written, for as long as that; later lines are dropped."""
