@@ -75,8 +75,8 @@ def test_a_client_without_its_command_is_set_up_in_its_file(client: Client, tmp_
     path.parent.mkdir()
     how = maybe_how_to_add(client, str(path), KEY, OWN, nowhere, str(tmp_path))
     assert how is not None
-    snippet = how.removeprefix(f"put into {path}: ")
-    parsed = tomllib.loads(snippet) if client is CODEX else json.loads(snippet)
+    snippet = how.removeprefix(f"put {'at the top of' if client is CODEX else 'into'} {path}: ")
+    parsed = tomllib.loads(f"{snippet}\n[other.table]") if client is CODEX else json.loads(snippet)
     assert parsed[client.section]["openai-responses"]["command"] == OWN[0]
     # All that is left to do is to put the key in.
     told = examine_file(client, "FILE", snippet, KEY, everywhere)

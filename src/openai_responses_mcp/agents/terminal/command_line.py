@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.agents.adapters.stores.own_store import store_from
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from, why_no_store
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
 from openai_responses_mcp.agents.audit.story import unfinished
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(list(argv))
     store = store_from(arguments.store, os.environ)
     if not store:
-        return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db", 2)
+        return _complain(why_no_store(), 2)
     try:
         desk = _desk(store, arguments)
         return asyncio.run(_run(desk, arguments))

@@ -14,7 +14,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Sequence
 
-from openai_responses_mcp.agents.adapters.stores.own_store import store_from
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from, why_no_store
 from openai_responses_mcp.agents.composition import serve_desk
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.terminal.output import json_of
@@ -27,7 +27,7 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
     arguments = _parser().parse_args(list(argv))
     store = store_from(arguments.store, os.environ)
     if not store:
-        return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db")
+        return _complain(why_no_store())
     is_json = arguments.json or not sys.stdout.isatty()
 
     def tell(link: str) -> None:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.agents.adapters.stores.own_store import store_from
+from openai_responses_mcp.agents.adapters.stores.own_store import store_from, why_no_store
 from openai_responses_mcp.agents.composition import check_policy, replay_policy
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.replaying import Replay, Replayed
@@ -77,7 +77,7 @@ def _lines(file: str, found: PolicyFindings) -> str:
 def _test(arguments: argparse.Namespace) -> int:
     store = store_from(arguments.store, os.environ)
     if not store:
-        return _complain("name the store with --store or AGENTS_STORE, such as sqlite:///agents.db")
+        return _complain(why_no_store())
     found = asyncio.run(replay_policy(arguments.file, store))
     is_json = arguments.json or not sys.stdout.isatty()
     _write(_json(_facts(found)) if is_json else _report(found))

@@ -104,7 +104,7 @@ CLIENTS = (
         "VS Code",
         ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
         f"code --add-mcp '{_VS_CODE_SNIPPET}'",
-        "write ${input:openai-api-key} there, and VS Code asks for it (docs/reference/clients.md)",
+        "write ${input:openai-api-key} there, with an entry under inputs, and VS Code asks for it",
         program="code",
         section="servers",
         parse=_with_comments,

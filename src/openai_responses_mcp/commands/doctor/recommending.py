@@ -34,7 +34,9 @@ def maybe_how_to_add(
         return f"run: {_command_line(client, command)}".replace("OPENAI_API_KEY", key_variable)
     folder = os.path.dirname(path)
     if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
-        return f"put into {path}: {_entry(client, command, key_variable)}"
+        # A line behind the heading of another table would belong to that one.
+        where = "at the top of" if client.section == "mcp_servers" else "into"
+        return f"put {where} {path}: {_entry(client, command, key_variable)}"
     return None
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.own_store import own_store, store_from
+from openai_responses_mcp.agents.adapters.stores.own_store import own_store, store_from, why_no_store
 
 
 def test_it_is_in_the_folder_for_state_which_is_the_owners_alone(tmp_path: Path) -> None:
@@ -28,3 +28,8 @@ def test_what_is_named_goes_first_and_the_own_one_last(tmp_path: Path) -> None:
     assert store_from(None, environ) is None
     Path(own_store(environ).removeprefix("sqlite:///")).touch()
     assert store_from(None, environ) == own_store(environ)
+
+
+def test_whoever_has_no_store_is_told_what_is_missing() -> None:
+    assert "the guard makes one when it first runs" in why_no_store()
+    assert why_no_store(lambda name: None) == 'this needs the extra: pip install "openai-responses-mcp[agents]"'

@@ -4,7 +4,8 @@ The guard makes it. Whoever decides in a terminal finds it without naming it.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 
 _FOLDER, _FILE = "openai-responses-mcp", "guard.db"
 
@@ -20,6 +21,16 @@ def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
     """The store that was named, else the environment's, else the user's own where there is one."""
     path = _path(environ)
     return given or environ.get("AGENTS_STORE") or (f"sqlite:///{path}" if os.path.exists(path) else None)
+
+
+def why_no_store(is_installed: Callable[[str], object] = find_spec) -> str:
+    """What to do when `store_from` finds none. Without the extra there cannot be one."""
+    if not is_installed("sqlalchemy"):
+        return 'this needs the extra: pip install "openai-responses-mcp[agents]"'
+    return (
+        "there is no store yet: the guard makes one when it first runs;"
+        " name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
+    )
 
 
 def _path(environ: Mapping[str, str]) -> str:
