@@ -39,8 +39,8 @@ class ResponsesApi:
         self._mask = mask
 
     @asynccontextmanager
-    async def asked(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-        """`skips_words`: the caller does not want the words of the answer as they come, nor their numbers."""
+    async def posted(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
+        """The reply to a question. `skips_words`: nobody wants the words as they come, nor their numbers."""
         with self._translated():
             async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
                 yield stream

@@ -99,7 +99,7 @@ class BackgroundRun:
                 step = self._stream if self._is_streamed else self._look
 
     async def _ask(self, body: JsonObject) -> object:
-        async with self._api.asked(body) as stream:
+        async with self._api.posted(body) as stream:
             return await self._read(stream)
 
     async def _stream(self) -> object:

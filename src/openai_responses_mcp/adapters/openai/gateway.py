@@ -152,7 +152,7 @@ class OpenAIResponsesGateway(LLMGateway):
             if progress is not None and on_progress is not None:
                 on_progress(progress)
 
-        async with self._attempt() as deadline, self._api.asked(body, skips_words=self._skips_words) as stream:
+        async with self._attempt() as deadline, self._api.posted(body, skips_words=self._skips_words) as stream:
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
