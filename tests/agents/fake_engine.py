@@ -104,7 +104,7 @@ class FakeEngine(AgentEngine):
     def turns_left(self) -> list[Any]:
         return list(self._turns)
 
-    async def describe(self, agent: Any, guard: TurnGuard) -> list[ToolDescription]:
+    async def describe(self, agent: Any, guard: TurnGuard, context: Any = None) -> list[ToolDescription]:
         return _an_agent(agent).catalogue
 
     async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:

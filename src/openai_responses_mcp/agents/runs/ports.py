@@ -75,8 +75,11 @@ class EngineEvent:
 class AgentEngine(Protocol):
     """Runs agents so that nothing executes without its guard. Raises `AgentsError`."""
 
-    async def describe(self, agent: object, guard: TurnGuard) -> list[ToolDescription]:
-        """The agent's own tools and handoffs. `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told."""
+    async def describe(self, agent: object, guard: TurnGuard, context: object = None) -> list[ToolDescription]:
+        """The agent's own tools and handoffs; some tools are there only for some of the callers' contexts.
+
+        `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told.
+        """
         ...
 
     async def run(self, agent: object, input: object, guard: TurnGuard, options: EngineOptions) -> EngineOutcome: ...

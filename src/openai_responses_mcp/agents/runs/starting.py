@@ -64,7 +64,8 @@ class StartRun:
         calls = run.extensions.tool_calls
         if not calls:
             return ()
-        catalog = {tool.name: tool for tool in await self._engine.describe(run.agent, run.guard)}
+        described = await self._engine.describe(run.agent, run.guard, run.options.sdk.get("context"))
+        catalog = {tool.name: tool for tool in described}
         # The model's API refuses dots: what is asked for as skill.list is offered as skill_list.
         found = [(catalog.get(call.tool_name) or catalog.get(call.tool_name.replace(".", "_")), call) for call in calls]
         unknown = [call.tool_name for tool, call in found if tool is None]

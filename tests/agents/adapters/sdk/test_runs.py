@@ -7,7 +7,16 @@ import agents as sdk
 import pytest
 from pydantic import BaseModel
 
-from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner, tool
+from openai_responses_mcp.agents import (
+    Agent,
+    AgentsError,
+    Extensions,
+    RequestedToolCall,
+    ResumeOptions,
+    RunOptions,
+    create_runner,
+    tool,
+)
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.adapters.sdk.scenes import LOOK, PAY, Scene
 from tests.agents.fakes import FakeJudge, within
@@ -54,6 +63,71 @@ async def test_a_tool_of_the_sdk_that_needs_approval_asks_a_human() -> None:
     assert [request.reason for request in paused.interruptions] == ["the tool asks for approval"]
     result = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert result.output_text == "large"
+
+
+def spender(ran: list[str]) -> tuple[ScriptedModel, sdk.Agent[Any]]:
+    """An agent whose tool is there for some callers only, and asks for approval above a limit of the caller's."""
+
+    async def above_the_limit(context: Any, args: dict[str, Any], call_id: str) -> bool:
+        return bool(args["amount"] > context.context["limit"])
+
+    def for_members(context: Any, agent: object) -> bool:
+        return bool(context.context["is_member"])
+
+    @sdk.function_tool(needs_approval=above_the_limit, is_enabled=for_members)
+    def spend(amount: int) -> str:
+        """Spend something."""
+        ran.append(f"spend {amount}")
+        return "spent"
+
+    model = ScriptedModel()
+    return model, Agent(name="A", model=model, tools=[spend])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_tool_asks_of_the_callers_context_it_is_told_also_after_a_pause(stream: bool) -> None:
+    ran: list[str] = []
+    model, agent = spender(ran)
+    model.enqueue(ScriptedCall("spend", {"amount": 5}), "small", ScriptedCall("spend", {"amount": 50}), "large")
+    runner = create_runner(safety_agent=FakeJudge())
+    options = RunOptions(stream=stream, sdk={"context": {"limit": 10, "is_member": True}})
+    assert (await within(runner.run(agent, "go", options))).output_text == "small"
+    paused = await within(runner.run(agent, "go", options))
+    assert [request.reason for request in paused.interruptions] == ["the tool asks for approval"]
+    waiting = paused.interruptions[0].approval_id
+    result = await within(runner.approve_and_resume(paused.run_id, waiting, options=RunOptions(stream=stream)))
+    assert (result.output_text, ran) == ("large", ["spend 5", "spend 50"])
+
+
+async def test_what_a_tool_asks_of_the_callers_context_counts_for_arguments_that_a_human_changed() -> None:
+    ran: list[str] = []
+    model, agent = spender(ran)
+    model.enqueue(ScriptedCall("spend", {"amount": 50}), "done")
+    runner = create_runner(safety_agent=FakeJudge())
+    context = {"limit": 10, "is_member": True}
+    paused = await within(runner.run(agent, "go", RunOptions(sdk={"context": context})))
+    token = await runner.submit_approval(paused.interruptions[0].approval_id, "approve", arguments={"amount": 7})
+    assert (await within(runner.resume_run(paused.run_id, token.token))).output_text == "done"
+    assert ran == ["spend 7"]
+
+
+async def test_calls_that_the_caller_asks_for_find_tools_by_the_callers_context() -> None:
+    ran: list[str] = []
+    _, agent = spender(ran)
+    runner = create_runner(safety_agent=FakeJudge())
+    calls = Extensions(tool_calls=(RequestedToolCall("spend", {"amount": 5}),))
+    member, guest = ({"context": {"limit": 10, "is_member": is_member}} for is_member in (True, False))
+    await within(runner.run(agent, "", RunOptions(extensions=calls, sdk=member)))
+    assert ran == ["spend 5"]
+    with pytest.raises(AgentsError, match="AGENTS-E-AGENT-CAPABILITY-RESOLVE"):
+        await within(runner.run(agent, "", RunOptions(extensions=calls, sdk=guest)))
+
+
+async def test_a_tool_that_cannot_say_whether_it_is_there_is_a_named_error() -> None:
+    _, agent = spender([])
+    calls = Extensions(tool_calls=(RequestedToolCall("spend", {"amount": 5}),))
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER: TypeError"):
+        await within(create_runner(safety_agent=FakeJudge()).run(agent, "", RunOptions(extensions=calls)))
 
 
 async def test_a_tool_that_fails_softly_tells_the_model() -> None:

@@ -7,13 +7,13 @@ from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, cast
 
-from agents import RunContextWrapper
 from agents.run import RunOptions
 
 from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
+from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff, PausedAtTools
-from openai_responses_mcp.agents.adapters.sdk.sessions import RunInput, Session
+from openai_responses_mcp.agents.adapters.sdk.sessions import RunInput, Session, context_for
 from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
 from openai_responses_mcp.agents.adapters.sdk.tracing import config_of_run
@@ -33,10 +33,11 @@ class OpenAIAgentsEngine(AgentEngine):
     def __init__(self, mcp_tools: McpTools) -> None:
         self._mcp_tools = mcp_tools
 
-    async def describe(self, agent: object, guard: TurnGuard) -> list[ToolDescription]:
+    async def describe(self, agent: object, guard: TurnGuard, context: object = None) -> list[ToolDescription]:
         takeover = Takeover(guard, self._mcp_tools)
         double = takeover.double_of(agent)
-        await double.get_all_tools(RunContextWrapper(context=None))
+        with translated(guard, "AGENTS-E-RUNNER"):
+            await double.get_all_tools(context_for(context))
         return takeover.catalogue_of(double).descriptions
 
     async def run(self, agent: object, input: object, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
@@ -97,7 +98,8 @@ def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
 
 async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:
     """Give the starting agent a model that makes exactly these calls and then reports what came of them."""
-    await session.start.get_all_tools(RunContextWrapper(context=None))
+    with translated(session.takeover.guard, "AGENTS-E-RUNNER"):
+        await session.start.get_all_tools(session.context)
     names = _names_for_the_model(session)
     wanted = [function_call(call.call_id, names[call.tool.name], dict(call.args)) for call in calls]
     session.start.model = RequestedCallsModel(wanted)

@@ -4,7 +4,7 @@ import dataclasses
 from importlib.metadata import version
 from typing import Any
 
-from agents import Agent, RunContextWrapper, RunResultStreaming, StreamEvent, Usage
+from agents import Agent, RunResultStreaming, StreamEvent, Usage
 from agents import RunResult as SdkResult
 
 from openai_responses_mcp.agents.adapters.sdk.internals import unfinished_result
@@ -98,7 +98,7 @@ async def event_from(raw: StreamEvent, takeover: Takeover) -> RunEvent | None:
 
 
 async def _call_event(double: Agent[Any], item: object, takeover: Takeover) -> RunEvent | None:
-    calls = await takeover.planned(double, [item], RunContextWrapper(context=None))
+    calls = await takeover.planned(double, [item])
     return RunEvent("tool_call", tool_call=takeover.guard.shown(calls[0])) if calls else None
 
 

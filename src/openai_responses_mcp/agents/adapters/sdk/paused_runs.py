@@ -14,7 +14,6 @@ from agents import (
     Model,
     ModelResponse,
     RunConfig,
-    RunContextWrapper,
     RunState,
     TResponseInputItem,
     Usage,
@@ -26,7 +25,7 @@ from pydantic import TypeAdapter
 from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedModel
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
 from openai_responses_mcp.agents.adapters.sdk.internals import pending_handoffs
-from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all
+from openai_responses_mcp.agents.adapters.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
 from openai_responses_mcp.agents.calls import PlannedCall
 from openai_responses_mcp.agents.gate.models import Turn
@@ -45,19 +44,19 @@ class PausedAtTools(PausedRun):
 
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
-        takeover, bare = session.takeover, RunContextWrapper[Any](context=None)
+        takeover, context = session.takeover, session.context
         # First by ourselves: what fails in here would come out of the SDK without its name.
-        await session.start.get_all_tools(bare)
-        context = session.options.pop("context", None)
-        override = None if context is None else RunContextWrapper(context=context)
+        await session.start.get_all_tools(context)
+        given = session.options.pop("context", None)
+        override = None if given is None else context_for(given)
         state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
         turns: list[Turn] = []
         for item in state.get_interruptions():
-            await item.agent.get_all_tools(bare)
-            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item], bare)))
+            await item.agent.get_all_tools(context)
+            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item], context)))
         speaker, handoffs = pending_handoffs(state)
         if handoffs and speaker is not None:
-            transfers = await takeover.planned(speaker, handoffs, bare)
+            transfers = await takeover.planned(speaker, handoffs)
             takeover.expect_handoffs(transfers)
             turns.append(_turn(takeover, speaker, transfers))
         return cls(session, state, turns)
@@ -95,10 +94,9 @@ class PausedAtHandoff(PausedRun):
         double = session.takeover.find(saved["agent"])
         if double is None:
             raise LookupError("the agent that was speaking cannot be reached from the agent given")
-        bare = RunContextWrapper[Any](context=None)
-        await double.get_all_tools(bare)
+        await double.get_all_tools(session.context)
         output = _OUTPUT.validate_python(saved["output"])
-        calls = await session.takeover.planned(double, output, bare)
+        calls = await session.takeover.planned(double, output)
         session.start = double
         session.usage_before = UsageStats(**saved["usage"])
         reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])

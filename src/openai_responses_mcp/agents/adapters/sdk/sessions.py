@@ -42,6 +42,11 @@ class Session:
     is_requested: bool = False
     usage_before: UsageStats = NO_USAGE
 
+    @property
+    def context(self) -> RunContextWrapper[Any]:
+        """The caller's, for tools that are looked at before the SDK runs."""
+        return context_for(self.options.get("context"))
+
     async def run(self, input: RunInput) -> EngineOutcome:
         result: RunResult | None = None
         try:
@@ -95,12 +100,16 @@ async def approve_all(state: RunState[Any, Any], takeover: Takeover) -> None:
         if (told := guard.told(item.call_id or "")) is not None:
             state.reject(item, rejection_message=told)
             continue
-        for call in await takeover.planned(item.agent, [item.raw_item], RunContextWrapper(context=None)):
+        for call in await takeover.planned(item.agent, [item.raw_item]):
             if field_of(item.raw_item, "type") == "mcp_approval_request":
                 # The provider runs it. Nothing more of it is seen here.
                 await guard.starting(call.call_id, call.tool, call.args)
                 await guard.finished(call.call_id, "run by the provider")
         state.approve(item)
+
+
+def context_for(context: object) -> RunContextWrapper[Any]:
+    return context if isinstance(context, RunContextWrapper) else RunContextWrapper(context=context)
 
 
 @contextmanager

@@ -199,9 +199,12 @@ class Takeover:
             raise HandoffPause(double, response, context)
 
     async def planned(
-        self, double: Agent[Any], items: Sequence[object], context: RunContextWrapper[Any]
+        self, double: Agent[Any], items: Sequence[object], context: RunContextWrapper[Any] | None = None
     ) -> list[PlannedCall]:
-        """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report."""
+        """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report.
+
+        With the caller's `context` the tools are asked whether they demand an approval.
+        """
         catalogue = self.catalogue_of(double)
         calls: list[PlannedCall] = []
         for item in items:
@@ -214,8 +217,9 @@ class Takeover:
             call_id = field_of(item, "call_id")
             if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
                 original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
-                described = catalogue.description_of(tool)
-                description = await with_sdk_approval(described, original, context, args, call_id)
+                description = catalogue.description_of(tool)
+                if context is not None:
+                    description = await with_sdk_approval(description, original, context, args, call_id)
                 calls.append(PlannedCall(call_id, description, args))
             elif transfer := catalogue.handoffs.get(name):
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
