@@ -12,6 +12,8 @@ ToolKind = Literal["mcp", "function", "skill"]
 RISK_LEVELS = range(1, 6)
 DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 ASKS_FOR_APPROVAL = "the tool asks for approval"
+# The only argument of a call whose own could be read in more than one way: their text. Nobody can decide on such a call.
+AMBIGUOUS = "<ambiguous>"
 
 
 def is_risk_level(value: object) -> TypeGuard[int]:

@@ -9,7 +9,7 @@ import traceback
 from dataclasses import dataclass, replace
 from functools import partial
 
-from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.calls import AMBIGUOUS, PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.deciding import decide, is_in_scope
 from openai_responses_mcp.agents.gate.foreign_code import FAILURES, is_cancellation
@@ -69,6 +69,8 @@ class SafetyGate:
         tool = request.target_tool
         if tool is None:
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is no tool of this agent")
+        if AMBIGUOUS in request.args:
+            raise AgentsError("AGENTS-E-GATE-DENIED", "The arguments of the call could be read in more than one way")
         profile = await self.profile(context.policy_profile)
         await context.guardrails.check_call(request)
         ruling = self._ruling(tool, request.args)

@@ -14,6 +14,7 @@ from openai_responses_mcp.agents import (
     RequestedToolCall,
     ResumeOptions,
     RunOptions,
+    create_guardrails_template,
     create_runner,
     tool,
 )
@@ -148,6 +149,29 @@ async def test_arguments_that_are_no_json_are_judged_and_then_left_to_the_sdk() 
     assert result.output_text == "oh well"
     assert scene.judge.requests[0].args == {"<unreadable>": "{not json"}
     assert scene.ran == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(r'{"what": "here", "what": "rm\u0020-rf"}', id="a key twice"),
+        pytest.param(r'{"what": "rm\u0020-rf", "more": ' + "[" * 100 + "]" * 100 + "}", id="many levels"),
+        pytest.param(r'{"what": "rm\u0020-rf", "more": ' + "9" * 5000 + "}", id="a huge number"),
+    ],
+)
+async def test_arguments_that_could_be_read_in_two_ways_are_refused(arguments: str) -> None:
+    scene = Scene(ScriptedCall("look", arguments), "done")
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: .* in more than one way"):
+        await scene.go()
+    assert (scene.ran, scene.judge.requests) == ([], [])
+    assert await scene.events() == [("decision", "deny")]
+
+
+async def test_rules_see_the_texts_of_arguments_that_are_no_object() -> None:
+    scene = Scene(ScriptedCall("look", r'["rm\u0020-rf"]'), "done")
+    scene.agent.guardrails = create_guardrails_template(tool_rules=["rm -rf"])
+    with pytest.raises(AgentsError, match="AGENTS-E-GUARDRAIL-DENIED"):
+        await scene.go()
 
 
 async def test_a_structured_output_is_shown_as_text() -> None:

@@ -19,7 +19,7 @@ from agents import (
 )
 
 from openai_responses_mcp.agents.adapters.sdk.internals import mcp_binding
-from openai_responses_mcp.agents.calls import ASKS_FOR_APPROVAL, ToolDescription, ToolKind
+from openai_responses_mcp.agents.calls import AMBIGUOUS, ASKS_FOR_APPROVAL, ToolDescription, ToolKind
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.secrets.hashing import digest
@@ -149,15 +149,20 @@ async def with_sdk_approval(
 
 
 def parsed(arguments: str | None) -> JsonObject:
-    """Arguments as the gate sees them. What readers could take for different things is judged as it stands.
+    """Arguments as the gate sees them. What is no JSON object is judged as it stands.
 
-    That is what is no JSON object, has a key twice, or is nested more deeply than any tool needs.
+    What readers could take for different things is refused: a key twice, a number that not all can hold, and more levels
+    than any tool needs.
     """
     try:
         args = _DECODER.decode(arguments or "{}")
+    except json.JSONDecodeError:
+        return {"<unreadable>": arguments}
     except (ValueError, RecursionError):
-        args = None
-    return args if isinstance(args, dict) and not _is_deep(args) else {"<unreadable>": arguments}
+        return {AMBIGUOUS: arguments}
+    if _is_deep(args):
+        return {AMBIGUOUS: arguments}
+    return args if isinstance(args, dict) else {"<unreadable>": args}
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
