@@ -205,6 +205,10 @@ def test_a_name_in_a_path_is_no_password() -> None:
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJ0123456789abcd.abcd0123456789-_abcd"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nq8h3Zk==\n-----END RSA PRIVATE KEY-----"
+PGP = (
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQVYBGcAAAABDAC0q1x0123456789abcdef\nabcd0123\n=Ab1d\n"
+    "-----END PGP PRIVATE KEY BLOCK-----"
+)
 LOCKED_PEM = (
     "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\nMIIE9\n"
     "-----END RSA PRIVATE KEY-----"
@@ -224,6 +228,7 @@ SHAPES = {
     json.dumps(PEM)[1:-1]: f"‹private key, {len(PEM) + 3} characters›",
     PEM.replace("\n", " "): f"‹private key, {len(PEM)} characters›",
     LOCKED_PEM: f"‹private key, {len(LOCKED_PEM)} characters›",
+    PGP: f"‹private key, {len(PGP)} characters›",
 }
 
 
@@ -265,6 +270,11 @@ def test_a_password_in_a_url_is_found(url: str, label: str) -> None:
         "eyJhbGci.x",
         "-----BEGIN PRIVATE KEY-----\nrm -rf /\n-----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nreboot\n-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nDROP TABLE USERS\n-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nDROP\nTABLE\nUSERS\n-----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY----- MIIEpAIBAAKCAQEA7 DROP TABLE USERS -----END PRIVATE KEY-----",
+        "ghp_delete_all_users_1 npm_evil_package_1 hf_dataset_version2 ASIA_customers_2024 ASIACUSTOMERS2024",
+        "SG.customers_2024",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqh0\n-----END PUBLIC KEY-----",
         "token_amount=9000000, secretary, Bearer abcdefghijkl",
     ],

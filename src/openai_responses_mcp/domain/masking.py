@@ -26,16 +26,15 @@ _WORD = r"(?:\b|(?<=\\[bfnrt]))"
 
 # Nothing that a shell would act on may be part of a token: what is hidden by its shape must not be able to do anything.
 _SHAPE_STARTS = (
-    r"(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|gsk_|xai-"  # model providers, payments
-    r"|AIza|GOCSPX-|ya29\.|AKIA|ASIA|dop_v1_"  # clouds
-    r"|gh[opsur]_|github_pat_|glpat-|npm_|pypi-|hf_"  # code and packages
-    r"|xox[abceoprs]-|SG\."  # messages
+    r"(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|xai-"  # model providers, payments
+    r"|AIza|GOCSPX-|ya29\.|github_pat_|glpat-|pypi-|xox[abceoprs]-"  # clouds, code, packages, messages
 )
 _SHAPE_HINTS = (
-    *("sk-", "rk-", "pk-", "_live_", "_test_", "whsec_", "gsk_", "xai-", "AIza", "GOCSPX-", "ya29.", "AKIA", "ASIA"),
-    *("dop_v1_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "npm_", "pypi-", "hf_", "xox", "SG."),
+    *("sk-", "rk-", "pk-", "_live_", "_test_", "whsec_", "xai-", "AIza", "GOCSPX-", "ya29.", "github_pat_", "glpat-"),
+    *("pypi-", "xox"),
 )
 _LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
+_BASE64 = r"(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]"
 
 
 class _Look(NamedTuple):
@@ -65,6 +64,22 @@ _SHAPES = (
         ),
         "",
     ),
+    # These have no hyphens or underscores in them, so that `ghp_delete_all_users_1` is a name like any other.
+    _Look(
+        ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "npm_", "hf_", "gsk_", "dop_v1_"),
+        re.compile(_WORD + r"((?P<start>gh[opsur]_|npm_|hf_|gsk_|dop_v1_)(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{10,})"),
+        "",
+    ),
+    _Look(
+        ("AKIA", "ASIA"),
+        re.compile(_WORD + r"((?P<start>AKIA|ASIA)(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}(?![A-Za-z0-9]))"),
+        "",
+    ),
+    _Look(
+        ("SG.",),
+        re.compile(_WORD + r"((?P<start>SG\.)(?=[A-Za-z_.-]{0,64}[0-9])[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
+        "",
+    ),
     _Look(
         ("eyJ",),
         re.compile(
@@ -76,8 +91,9 @@ _SHAPES = (
         ("PRIVATE KEY",),
         re.compile(
             r"(-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-            rf"(?:{_LINE_END}(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}})?"
-            r"(?:(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]+)?)+"
+            # Long lines, and one short one at the end: a row of short words could be a command.
+            rf"(?:{_LINE_END}++(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}}|(?:{_LINE_END}++{_BASE64}{{16,}}+))+"
+            rf"(?:{_LINE_END}++{_BASE64}{{1,15}})?(?:{_LINE_END}++=[A-Za-z0-9+/]{{4}})?{_LINE_END}*"
             r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
         ),
         "private key",
