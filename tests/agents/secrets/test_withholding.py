@@ -1,6 +1,7 @@
 """Secrets out of a saved run, and back at their places when it goes on."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -139,6 +140,29 @@ def test_a_secret_behind_escapes_is_found_next_to_one_that_is_known_twice_over()
     state = {"a": '{"x": "' + KEY + r' \u0076ery-private-value"}'}
     taken = stored(a_process().take_out(state, [KEY]))
     assert taken["kept"] == {"a": '{"x": ""}'}
+
+
+def test_a_secret_behind_escapes_is_found_in_a_text_that_was_cut_off() -> None:
+    process = a_process()
+    state = {"a": r'{"x": "\u0076ery-private-value and mor', "b": f'"{KEY} x{chr(92)}'}
+    taken = stored(process.take_out(state))
+    assert taken["kept"] == {"a": '{"x": "', "b": f'" x{chr(92)}'}
+    assert process.put_back(taken) == state
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"' + chr(92),
+        '"',
+        f'"{TOKEN}{chr(92)}n" ',
+        f'{TOKEN} "{chr(92)}n" ',
+    ],
+)
+def test_a_long_text_is_searched_in_linear_time(text: str) -> None:
+    started = time.monotonic()
+    a_process().take_out({"a": text * (600_000 // len(text))}, ["hunter2-hunter2", "ab"])
+    assert time.monotonic() - started < 5
 
 
 def test_secrets_in_keys_are_taken_out() -> None:

@@ -3,16 +3,17 @@
 What is cut out of a text is noted beside the saved run by its place: which text, at which character, and what. Only
 that is put back, and only there. The texts themselves are never looked at again, so nothing that a tool or a model
 wrote can call for a secret. Values of the environment are noted by the name of their variable, which works in any process
-with the same environment. JsonValue other secret stays in the memory of the process that took it out.
+with the same environment. Any other secret stays in the memory of the process that took it out.
 """
 
 import json
 import re
 import secrets
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonValue, OwnJson
@@ -22,8 +23,9 @@ from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined
 
 MOST_SAVES = 1000
 
-# A text inside JSON inside a text, as the arguments of a call are saved.
-_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+# A text inside JSON inside a text, as the arguments of a call are saved. One that does not end goes to the end of it all:
+# looking for its end from each of its quotes would take time without bound.
+_LITERAL = re.compile(r'"((?:[^"\\]++|\\.?)*+)(?:"|\Z)', re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -119,16 +121,21 @@ class Withholding:
         found = self._finder.find(text)
         found += _written_fields(text, fields)
         if "\\" in text:
-            found += [span for span in _literals(text) if self._hides_more(text, span, found)]
+            known = joined(found)
+            found += [span for span in _literals(text) if self._hides_more(text, span, known)]
         return joined(found)
 
-    def _hides_more(self, text: str, span: Found, found: Sequence[Found]) -> bool:
+    def _hides_more(self, text: str, span: Found, known: Sequence[Found]) -> bool:
         """Whether a text in JSON has a secret in it that is seen only once its escapes are read."""
-        rest = text[span.start : span.end]
-        for one in reversed(joined(found)):
-            if span.start <= one.start and one.end <= span.end:
-                rest = rest[: one.start - span.start] + rest[one.end - span.start :]
-        return bool(self._finder.find(_read(rest)))
+        if text.find("\\", span.start, span.end) < 0:
+            return False
+        rest, end = "", span.start
+        for one in islice(known, bisect_left(known, span.start, key=_start), None):
+            if one.end > span.end:
+                break
+            rest += text[end : one.start]
+            end = one.end
+        return bool(self._finder.find(_read(rest + text[end : span.end])))
 
 
 def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
@@ -143,11 +150,17 @@ def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
             yield from (Found(*match.span(), "") for match in re.finditer(re.escape(secret), text))
 
 
+def _start(one: Found) -> int:
+    return one.start
+
+
 def _literals(text: str) -> Iterator[Found]:
     return (Found(*match.span(1), "") for match in _LITERAL.finditer(text))
 
 
 def _read(inside: str) -> str:
+    if "\\" not in inside:
+        return inside
     try:
         return str(json.loads(f'"{inside}"', strict=False))
     except ValueError:
