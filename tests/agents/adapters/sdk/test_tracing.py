@@ -107,3 +107,13 @@ async def test_what_was_said_is_traced_where_the_variable_of_the_sdk_says_so(
     monkeypatch.setenv(SENSITIVE_VARIABLE, "true")
     await ran(sdk.RunConfig())
     assert [span for span in recording.spans if PLANTED in span]
+
+
+@pytest.mark.parametrize("value", ["false", "0", ""])
+async def test_a_variable_that_says_no_holds_whatever_the_configuration_says(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv(SENSITIVE_VARIABLE, value)
+    await ran(sdk.RunConfig(trace_include_sensitive_data=True))
+    assert recording.spans
+    assert [span for span in recording.spans if PLANTED in span] == []

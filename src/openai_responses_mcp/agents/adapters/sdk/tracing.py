@@ -11,6 +11,7 @@ from typing import Any
 from agents import RunConfig
 
 SENSITIVE_VARIABLE = "OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA"
+_YES = ("1", "true", "yes", "on")  # as the SDK reads it
 
 
 def config_of_run(given: RunConfig | dict[str, Any] | None) -> RunConfig:
@@ -21,6 +22,6 @@ def config_of_run(given: RunConfig | dict[str, Any] | None) -> RunConfig:
 def without_texts(given: RunConfig | dict[str, Any] | None) -> RunConfig:
     """The same for a run inside a guarded one; it is part of that one's trace, if there is one."""
     config = RunConfig(**(given or {})) if given is None or isinstance(given, dict) else given
-    if os.environ.get(SENSITIVE_VARIABLE) is not None:
+    if os.environ.get(SENSITIVE_VARIABLE, "").strip().lower() in _YES:
         return config
     return dataclasses.replace(config, trace_include_sensitive_data=False)
