@@ -91,6 +91,19 @@ async def test_the_demo_loop_asks_its_user(
     assert ran == RAN
 
 
+async def test_nothing_in_the_demo_loop_steers_the_terminal_or_hides_what_is_asked(
+    judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge.on("pay", guarded.GateDecision("needs_human", 3, "\x1b[8m\u202e\u200bhidden\ud800"))
+    typed(monkeypatch, "go", "y")
+    await within(guarded.run_demo_loop(a_clerk(PAY, "\x1b[2Jall good")))
+    shown = capsys.readouterr().out
+    assert r"\x1b[8m\u202e\u200bhidden\ud800" in shown
+    assert "Pay somebody." in shown
+    assert r"\x1b[2Jall good" in shown
+    assert "\x1b" not in shown
+
+
 async def test_the_demo_loop_needs_a_runner(monkeypatch: pytest.MonkeyPatch) -> None:
     configure(None)
     typed(monkeypatch, "go")

@@ -14,6 +14,7 @@ from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
+from openai_responses_mcp.domain.texts import revealed, visible
 
 
 async def run_demo_loop(
@@ -62,8 +63,10 @@ def _shown(event: RunEvent) -> str:
 
 async def _decided(runner: AgentRunner, paused: RunResult) -> RunResult:
     request: HumanApprovalRequest = paused.interruptions[0]
-    # ASCII only, so that nothing that the model wrote can look like something else.
-    _show(f"\n{request.prompt}\n{request.tool_kind} {request.tool_name} {json.dumps(dict(request.arguments))}\n")
+    call = f"{request.tool_kind} {request.tool_name} {json.dumps(dict(request.arguments), ensure_ascii=False)}"
+    told = [request.prompt, request.tool_description, request.definition_change, call]
+    # Nothing that a model, a judge or a server wrote may be invisible here, or look like something else.
+    _show(revealed("\n".join(["", *filter(None, told), ""])))
     is_approved = (_read("Let it run? [y/N] ") or "").strip().lower() in ("y", "yes")
     decision = "approve" if is_approved else "deny"
     result = await runner.approve_and_resume(paused.run_id, request.approval_id, decision=decision)  # type: ignore[arg-type]
@@ -81,5 +84,5 @@ def _read(prompt: str) -> str | None:
 
 
 def _show(text: str) -> None:
-    sys.stdout.write(text)
+    sys.stdout.write(visible(text))
     sys.stdout.flush()
