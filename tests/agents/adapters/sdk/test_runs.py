@@ -161,7 +161,7 @@ async def test_arguments_that_are_no_json_are_judged_and_then_left_to_the_sdk() 
 )
 async def test_arguments_that_could_be_read_in_two_ways_are_refused(arguments: str) -> None:
     scene = Scene(ScriptedCall("look", arguments), "done")
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: .* in more than one way"):
+    with pytest.raises(AgentsError, match=r"AGENTS-E-GATE-DENIED: .* in more than one way"):
         await scene.go()
     assert (scene.ran, scene.judge.requests) == ([], [])
     assert await scene.events() == [("decision", "deny")]
