@@ -8,8 +8,8 @@ from openai_responses_mcp.config.loading import default_paths, expanded
 
 STARTER = """\
 # The configuration of openai-responses-mcp. What is commented out shows the default: remove "# " and change it.
-# What counts in the end: openai-responses-mcp --show-config. What else there is:
-# https://github.com/uchimanajet7/openai-responses-mcp/blob/main/docs/reference/config-reference.md
+# What else there is: https://github.com/uchimanajet7/openai-responses-mcp/blob/main/docs/reference/config-reference.md
+# What counts in the end: openai-responses-mcp --show-config
 # The API key never goes in here. It comes from the environment: set OPENAI_API_KEY.
 
 model_profiles:
