@@ -73,3 +73,26 @@ def test_an_address_is_read_once_where_it_stands_last() -> None:
 
 def test_an_empty_text_is_an_empty_line() -> None:
     assert rendered("", 40) == "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("項目: これは長い行なので折り返す。", ["項目: これは長い行な", "ので折り返す。"]),
+        ("これは英語の単語Englishです", ["これは英語の単語", "Englishです"]),
+        ("句点は行の頭に来ない。次の文", ["句点は行の頭に来な", "い。次の文"]),
+        ("括弧は行の末に残す「こと」", ["括弧は行の末に残す", "「こと」"]),
+        ("一二三四五六七八九「十」", ["一二三四五六七八九", "「十」"]),
+        ("小さい字もゃゅょっと続く", ["小さい字もゃゅょっと", "続く"]),
+        ("**太字**の後も、折り返して続く", ["太字の後も、折り返し", "て続く"]),
+    ],
+)
+def test_japanese_is_wrapped_between_letters_and_english_between_words(text: str, lines: list[str]) -> None:
+    assert shown(text, 20)[0] == lines
+
+
+def test_no_letter_is_lost_or_added_where_lines_are_wrapped() -> None:
+    text = "全角（かっこ）と「かぎ括弧」、句読点。English words、数字123、記号！？・ー々を混ぜた長い文章です。" * 3
+    for width in range(8, 60):
+        lines, _ = shown(text, width)
+        assert "".join(line.strip() for line in lines).replace(" ", "") == text.replace(" ", "")

@@ -23,6 +23,17 @@ _BACK = {stand_in: blank for blank, stand_in in _STANDING_IN.items()}
 _DEEPEST = 100  # What lies deeper is lost; the parser's own limit is soon reached by a list in a list.
 _TRAILING_BLANKS = re.compile(r" +$", re.MULTILINE)
 
+# Japanese and Chinese have no blanks between words. Rich breaks lines at blanks alone, so between such letters it is given
+# one without width, which no text has: controls are made visible before.
+_BREAK = "\x1f"
+_IDEOGRAPHIC = "\u2e80-\u2fff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f\U00020000-\U0003ffff"
+# No line begins with one of these, and none ends with one of those.
+_NOT_FIRST = r"\])},.:;!?%’”…‥、。，．・：；？！％ー〜々ゝヽ゛゜」』）］｝〉》】〕ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ\u3099\u309a\ufe00-\ufe0f"
+_NOT_LAST = r"\[({‘“「『（［｛〈《【〔"
+_BREAKABLE = re.compile(
+    rf"(?<=[{_IDEOGRAPHIC}])(?<![{_NOT_LAST}])(?=[^\s{_NOT_FIRST}])|(?<=[^\s{_NOT_LAST}])(?=[{_IDEOGRAPHIC}])(?![{_NOT_FIRST}])"
+)
+
 
 def rendered(text: str, width: int) -> str:
     """Lines no wider than that, with escape sequences; the last one ends with a line end."""
@@ -31,7 +42,7 @@ def rendered(text: str, width: int) -> str:
         file=file, force_terminal=True, width=width, legacy_windows=False, highlight=False, markup=False, emoji=False
     )
     console.print(_FaithfulMarkdown(text))
-    return _TRAILING_BLANKS.sub("", file.getvalue()).strip("\n") + "\n"
+    return _TRAILING_BLANKS.sub("", file.getvalue().replace(_BREAK, "")).strip("\n") + "\n"
 
 
 class _LeftHeading(Heading):
@@ -70,6 +81,8 @@ def _restore(tokens: list[Token]) -> None:
     last = {_address(token): token for token in flat if token.type == "link_open"}
     for token in tokens:
         token.children = list(_with_addresses(token.children, last)) if token.children else token.children
+        for text in token.children or []:
+            text.content = _BREAKABLE.sub(_BREAK, text.content)
 
 
 def _with_addresses(tokens: list[Token], last: dict[str, Token]) -> Iterator[Token]:
