@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.guard.messages import Notification, Reply, Request, Unfit, encode, read
@@ -152,22 +152,26 @@ def _check(body: bytes) -> None:
         assert isinstance(found, Request)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_whatever_bytes_come_what_passes_is_one_message(body: bytes) -> None:
     _check(body)
 
 
+@settings(deadline=None)
 @given(st.lists(_PARTS, max_size=20))
 def test_the_same_for_bytes_that_are_nearly_json(parts: list[bytes]) -> None:
     _check(b"".join(parts))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(_KEYS, _JSON | st.sampled_from(["2.0", "tools/call", 1]), max_size=6))
 def test_the_same_for_objects_that_are_nearly_messages(content: dict[str, Any]) -> None:
     _check(json.dumps(content).encode())
     _check(json.dumps(content, indent=1).replace("\n", "\r").encode())
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), _JSON, max_size=4))
 def test_what_is_encoded_is_one_line_that_says_the_same(content: dict[str, Any]) -> None:
     wire = encode(content)

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
@@ -124,6 +124,7 @@ def asked(arguments: Any, **changes: Any) -> str:
     return str(form_for(request, "s")["message"])
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text(), max_size=2), max_size=3))
 def test_the_question_shows_exactly_what_is_sent_and_nothing_invisible(arguments: dict[str, Any]) -> None:
     message = asked(arguments, reason="why\u202e\x1b[31m")
@@ -138,6 +139,7 @@ def test_a_name_or_a_reason_cannot_pass_for_a_line_of_the_question() -> None:
     assert message.count("\nArguments, as they will be sent:\n") == 1
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.text(max_size=5), lambda inner: st.dictionaries(st.text(max_size=5), inner)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.guard.messages import Reply
@@ -320,6 +320,7 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), _FRAGMENTS), max_size=12))
 def test_whatever_both_sides_send_only_messages_pass_and_no_reply_twice(sent: list[tuple[bool, bytes]]) -> None:
     async def play() -> Scene:
