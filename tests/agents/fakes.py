@@ -201,10 +201,12 @@ class FakeGuard(TurnGuard):
 
 
 class BreakableLogStore(ExecutionLogStore):
-    """Another store that can be made to fail, at once or when a certain event comes."""
+    """Another store that can be made to fail, at once or when a certain event comes, or to take its time."""
 
     def __init__(self, inner: ExecutionLogStore) -> None:
         self._inner = inner
+        self.waits_at: Callable[[ExecutionLog], bool] = lambda log: False
+        self.is_reached, self.goes_on = asyncio.Event(), asyncio.Event()
         self.is_broken = False
         self.breaks_at: Callable[[ExecutionLog], bool] = lambda log: False
         self.refuses: Callable[[ExecutionLog], bool] = lambda log: False
@@ -213,6 +215,9 @@ class BreakableLogStore(ExecutionLogStore):
         return (await self.append_all([log]))[0]
 
     async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        if any(map(self.waits_at, logs)):
+            self.is_reached.set()
+            await self.goes_on.wait()
         if self.is_broken or any(map(self.breaks_at, logs)):
             raise StoreUnavailable("broken on purpose")
         if any(map(self.refuses, logs)):

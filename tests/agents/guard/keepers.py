@@ -50,7 +50,8 @@ class GuardScene:
         wait_seconds: float = 300,
     ) -> None:
         self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
-        self.stores = fake_stores(FakeClock())
+        self.clock = FakeClock()
+        self.stores = fake_stores(self.clock)
         self.logs = BreakableLogStore(self.stores.logs)
         self.policy = policy or Policy()
         self.server_lists: list[Any] = [entry("echo"), entry("other")]

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.guard import asking, definitions
+from openai_responses_mcp.agents.guard.continuing import ContinuedCalls, Underway
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Budget, OneOf, Policy, Rule, When
+from tests.agents.fakes import within
 from tests.agents.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
 
+ALLOW = Policy(rules=(Rule(1, ("*",), decide="allow"),))
 YES = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
+NO = {"guard-approval": {"action": "decline"}}
 
 
 async def test_a_call_that_the_profile_lets_run_passes_byte_for_byte() -> None:
@@ -56,6 +61,12 @@ async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any)
 async def test_arguments_that_two_servers_read_differently_are_an_error(arguments: Any) -> None:
     async with GuardScene(profile="fast") as scene:
         assert (await scene.call(1, "echo", arguments))["error"]["code"] == -32602
+
+
+async def test_arguments_that_the_schema_itself_tells_apart_pass() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = [entry("echo", inputSchema={"type": "object", "properties": {"x": {}, "X": {}}})]
+        assert (await scene.call(1, "echo", {"x": 1, "X": 2}))["result"]["structuredContent"] == {"x": 1, "X": 2}
 
 
 @pytest.mark.parametrize(
@@ -150,6 +161,7 @@ async def test_observing_passes_what_cannot_be_decided_too() -> None:
         scene.server_lists = [entry("echo", inputSchema=None)]
         assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
         assert (await scene.call(2, "never listed"))["result"]["structuredContent"] == {"text": "hi"}
+        assert (await scene.events())[0] == ("call_1", "observed", "deny")
 
 
 async def test_observing_goes_on_without_a_log() -> None:
@@ -322,6 +334,54 @@ async def test_cancelling_a_call_that_waits_withdraws_its_request() -> None:
         assert [message for message in scene.client.replies() if message.get("id") == 1] == []
 
 
+async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind() -> None:
+    async with GuardScene() as scene:
+        scene.logs.waits_at = lambda log: log.event == "approval_requested"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        approval_id = await scene.asked()
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.call(2, "no such tool")  # The cancellation was read before this.
+        scene.logs.goes_on.set()
+
+        async def withdrawn() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+        assert await scene.until(withdrawn)
+
+
+async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outcome() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.logs.waits_at = lambda log: log.event == "started"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.call(2, "no such tool")
+        scene.logs.goes_on.set()
+        events = [("call_1", "decision", "allow"), ("call_1", "started", "started"), ("call_1", "outcome", "failed")]
+        assert await scene.events() == events
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize("answer", [NO, None])
+async def test_a_yes_at_the_desk_that_nobody_comes_for_is_not_asked_for_again(answer: Any) -> None:
+    async with GuardScene(wait_seconds=300 if answer else 0.01) as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        approval_id = await scene.asked()
+        await scene.approvals.submit_decision(approval_id, "approve")
+        if answer:
+            again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=answer)
+            assert "denied in the client" in refusal_in(again)
+
+        async def used_up() -> bool:
+            return (await scene.approvals.get(approval_id)).used_at is not None
+
+        assert await scene.until(used_up)
+        scene.clock.move(3600)
+        assert await scene.approvals.pending() == []
+        assert scene.calls_at_server() == []
+
+
 async def test_questions_that_are_open_at_the_end_are_withdrawn() -> None:
     async with GuardScene() as scene:
         await scene.call(1, _meta=ENVELOPE)
@@ -434,3 +494,55 @@ async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
         reply = await scene.to_client(lambda message: message.get("id") == 2)
         assert reply["result"]["structuredContent"] == {"text": "unusual"}
         assert len(scene.calls_at_server()) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Questions of the server's own
+
+
+class AskingServer(GuardScene):
+    """Answers every call that brings no answer with a question."""
+
+    def result_of(self, message: dict[str, Any]) -> Any:
+        if message["params"].get("requestState") == "theirs":
+            return super().result_of(message)
+        return {"resultType": "input_required", "inputRequests": {"city": {}}, "requestState": "theirs"}
+
+
+THEIRS = {"requestState": "theirs", "inputResponses": {"city": {"action": "accept", "content": {}}}}
+
+
+async def test_what_a_person_changed_stays_changed_when_the_server_asks_back() -> None:
+    async with AskingServer(Policy(ask="desk")) as scene:
+        scene.start(1, "echo", {"text": "harmful"}, _meta=ENVELOPE)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "harmless"})
+        await scene.to_client(lambda message: message.get("id") == 1 and "method" not in message)
+        again = await scene.call(2, "echo", {"text": "harmful"}, _meta=ENVELOPE, **THEIRS)
+        assert [call["arguments"] for call in scene.calls_at_server()] == [{"text": "harmless"}] * 2
+        assert 'text: "harmful" is now "harmless"' in again["result"]["content"][0]["text"]
+
+
+async def test_the_answer_to_the_servers_question_holds_once_and_for_the_same_arguments() -> None:
+    async with AskingServer() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        other = await scene.call(3, "echo", {"text": "other"}, _meta=ENVELOPE, **THEIRS)
+        assert "guard-approval" in other["result"]["inputRequests"]
+        assert (await scene.call(4, _meta=ENVELOPE, **THEIRS))["result"]["structuredContent"] == {"text": "hi"}
+        twice = await scene.call(5, _meta=ENVELOPE, **THEIRS)
+        assert "guard-approval" in twice["result"]["inputRequests"]
+
+
+async def test_a_question_of_the_server_that_nobody_answers_is_an_outcome() -> None:
+    async with AskingServer(ALLOW) as scene:
+        await scene.call(1, _meta=ENVELOPE)
+    assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+def test_a_server_that_never_stops_asking_back_is_forgotten_in_part() -> None:
+    continued = ContinuedCalls()
+    tool = ToolDescription("small/echo", "mcp")
+    for number in range(1_001):
+        continued.put(Underway(PlannedCall(f"call_{number}", tool, {})), {}, str(number))
+    assert continued.take({"requestState": "0"}, tool) is None
+    assert len(continued.clear()) == 1_000

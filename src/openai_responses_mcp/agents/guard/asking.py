@@ -31,6 +31,7 @@ SECONDS_BETWEEN_SIGNS = 5.0
 QUESTION_KEY = "guard-approval"
 
 _CHARACTERS_OF_AN_ID = 4
+_TAKEN_BACK, _NOBODY = "the client took the call back", "nobody decided in time"
 _REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 
 # What a person allows from now on with an answer.
@@ -86,9 +87,7 @@ class Asking:
 
     async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
         """What was decided, or the result with which the client is asked to come again. Raises `AgentsError`."""
-        request = await self._approvals.create_approval_request(
-            self._rules.run_id, question.judgement.decision, call=question.call, attempt=question.attempt
-        )
+        request = await self._requested(question)
         self._waiting.add(request.approval_id)
         way = self._way(question.params)
         if way == "input_required":
@@ -99,10 +98,23 @@ class Asking:
         except TimeoutError:
             return await self._expired(request.approval_id)
         except asyncio.CancelledError:
-            await asyncio.shield(self._close(request.approval_id, "withdrawn", "the client took the call back"))
+            await asyncio.shield(self._abandon(request.approval_id, "withdrawn", _TAKEN_BACK))
             raise
         finally:
             self._waiting.discard(request.approval_id)
+
+    async def _requested(self, question: PendingQuestion) -> HumanApprovalRequest:
+        """A call that is taken back meanwhile leaves no request behind: the store may have it already."""
+        asking = self._approvals.create_approval_request(
+            self._rules.run_id, question.judgement.decision, call=question.call, attempt=question.attempt
+        )
+        requested = asyncio.create_task(asking)
+        try:
+            return await asyncio.shield(requested)
+        except asyncio.CancelledError:
+            with suppress(AgentsError):
+                await self._abandon((await requested).approval_id, "withdrawn", _TAKEN_BACK)
+            raise
 
     async def answered(self, question: PendingQuestion, responses: JsonObject) -> Verdict:
         """The call has come again with the client's answer."""
@@ -117,7 +129,7 @@ class Asking:
             timer.cancel()
         left, self._waiting = list(self._waiting), set()
         for approval_id in left:
-            await self._close(approval_id, "withdrawn", "the session is over")
+            await self._abandon(approval_id, "withdrawn", "the session is over")
         with suppress(AgentsError):
             await self._standing.end_session(self._rules.run_id)
 
@@ -189,7 +201,10 @@ class Asking:
         """The refusal where the person in the client said no. A yes counts as far as the store has it."""
         with suppress(AgentsError):
             await self._submit(approval_id, answer)
-        return None if answer.is_yes else Verdict(False, "denied in the client", answer.comment)
+        if answer.is_yes:
+            return None
+        await self._drop(approval_id)
+        return Verdict(False, "denied in the client", answer.comment)
 
     async def _submit(self, approval_id: str, answer: Answer) -> None:
         terms = _TERMS.get(answer.choice)
@@ -209,13 +224,23 @@ class Asking:
 
     async def _expired(self, approval_id: str) -> Verdict:
         """Nobody has decided in time, or somebody in the last moment."""
-        await self._close(approval_id, "expired", "nobody decided in time")
+        await self._close(approval_id, "expired", _NOBODY)
         found = await self._used_up(approval_id)
         return found if found.is_approved else Verdict(False, f"nobody decided within {self._wait_seconds:g} s")
 
     async def _expire(self, approval_id: str) -> None:
         self._waiting.discard(approval_id)
-        await self._close(approval_id, "expired", "nobody decided in time")
+        await self._abandon(approval_id, "expired", _NOBODY)
+
+    async def _abandon(self, approval_id: str, status: Undecided, comment: str) -> None:
+        """Nobody waits for the decision any more."""
+        await self._close(approval_id, status, comment)
+        await self._drop(approval_id)
+
+    async def _drop(self, approval_id: str) -> None:
+        """A yes at the desk that came too late is used up. Left over, it would be asked for again when it expires."""
+        with suppress(AgentsError):
+            await self._used_up(approval_id)
 
     async def _close(self, approval_id: str, status: Undecided, comment: str) -> None:
         with suppress(AgentsError):

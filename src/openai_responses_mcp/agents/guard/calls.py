@@ -4,9 +4,9 @@ A call passes with its decision and its start in the log before it leaves. What 
 seal: the arguments as they were shown, in canonical form. Whatever goes wrong on the way is a refusal.
 """
 
+import asyncio
 import itertools
 import json
-from collections import OrderedDict
 from dataclasses import replace
 
 from openai_responses_mcp.agents.audit.log import AuditEntry
@@ -17,6 +17,7 @@ from openai_responses_mcp.agents.gate.call_table import HumanAnswer
 from openai_responses_mcp.agents.gate.changing import changed_call
 from openai_responses_mcp.agents.guard import messages
 from openai_responses_mcp.agents.guard.asking import Asking, Verdict
+from openai_responses_mcp.agents.guard.continuing import ANSWERS, ContinuedCalls, Underway
 from openai_responses_mcp.agents.guard.definitions import Definitions, UnknownTool
 from openai_responses_mcp.agents.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
 from openai_responses_mcp.agents.guard.messages import JsonObject, Reply, object_in
@@ -24,11 +25,10 @@ from openai_responses_mcp.agents.guard.peers import Opened, Peer
 from openai_responses_mcp.agents.guard.pending_questions import NotThisCall, PendingQuestion
 from openai_responses_mcp.agents.guard.recording import Records
 from openai_responses_mcp.agents.guard.replying import Replying
-from openai_responses_mcp.agents.secrets.hashing import canonical, digest
+from openai_responses_mcp.agents.secrets.hashing import canonical
 from openai_responses_mcp.agents.secrets.masking import Masking
 
-_MOST_CONTINUED = 1_000
-_ANSWERS = frozenset({"inputResponses", "requestState"})
+_TAKEN_BACK = "taken back before it was sent"
 
 
 class _Unusable(Exception):
@@ -56,9 +56,8 @@ class CallKeeper:
         self._asking = asking
         self._masking = masking
         self._numbers = itertools.count(1)
-        self._underway: dict[Opened, PlannedCall] = {}
-        # Calls that the server has answered with a question of its own.
-        self._continued: OrderedDict[str, PlannedCall] = OrderedDict()
+        self._underway: dict[Opened, Underway] = {}
+        self._continued = ContinuedCalls()
 
     # -----------------------------------------------------------------------------------------------------------------
     # Deciding
@@ -72,37 +71,39 @@ class CallKeeper:
             tool = await self._definitions.find(name, params)
             _check_names(args, tool)
         except (_Unusable, UnknownTool, AgentsError) as exc:
-            self._cannot_decide(opened, exc)
+            await self._cannot_decide(opened, exc)
         else:
             await self._decide(opened, tool, args)
 
-    def _cannot_decide(self, opened: Opened, failure: Exception) -> None:
-        if self._session.is_observing:
-            self._server.release(opened, opened.request.wire)
-        elif isinstance(failure, UnknownTool):
-            self._reply.error(opened, f"Unknown tool: {failure}")
-        elif isinstance(failure, AgentsError):
+    async def _cannot_decide(self, opened: Opened, failure: Exception) -> None:
+        if isinstance(failure, AgentsError):
             tool = ToolDescription(self._full_name(opened), "mcp")
             call = PlannedCall(self._next_id(), tool, object_in(opened.request.params.get("arguments")))
-            self._refuse(opened, call, self._gatekeeper.refused(call, str(failure)))
+            judgement = self._gatekeeper.refused(call, str(failure))
+            if self._session.is_observing:
+                await self._observe(opened, call, judgement)
+            else:
+                self._refuse(opened, call, judgement)
+        elif self._session.is_observing:
+            self._server.release(opened, opened.request.wire)
         else:
-            self._reply.error(opened, str(failure))
+            self._reply.error(opened, f"Unknown tool: {failure}" if isinstance(failure, UnknownTool) else str(failure))
 
     async def _decide(
         self, opened: Opened, tool: ToolDescription, args: JsonObject, *, is_second_look: bool = False
     ) -> None:
-        continued = self._continued_by(opened.request.params, tool)
-        call = continued or PlannedCall(self._next_id(), tool, args)
+        continued = self._continued.take(opened.request.params, tool)
+        call = continued.call if continued else PlannedCall(self._next_id(), tool, args)
         async with self._gatekeeper.turn():
             judgement = await self._gatekeeper.judged(call)
-            if self._session.is_observing:
-                await self._observe(opened, call, judgement, is_new=continued is None)
-            elif judgement.says == "deny":
+            if judgement.says == "deny" and not self._session.is_observing:
                 self._refuse(opened, call, judgement)
             elif continued is not None:
-                self._pass(opened, call, opened.request.wire)
+                self._go_on(opened, continued)
+            elif self._session.is_observing:
+                await self._observe(opened, call, judgement)
             elif judgement.says == "allow":
-                await self._start(opened, call, opened.request.wire, judgement.entry)
+                await self._start(opened, Underway(call), opened.request.wire, judgement.entry)
         if judgement.says == "needs_human" and continued is None and not self._session.is_observing:
             await self._look_and_ask(opened, call, judgement, is_second_look=is_second_look)
 
@@ -110,17 +111,16 @@ class CallKeeper:
         self._records.write_behind(judgement.entry)
         self._reply.refusal(opened, call.tool.name, self._masking.text(judgement.decision.reason))
 
-    async def _observe(self, opened: Opened, call: PlannedCall, judgement: Judgement, *, is_new: bool) -> None:
+    async def _observe(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
         """Everything passes, also what cannot be counted or recorded."""
-        if is_new:
-            passed = self._gatekeeper.let_pass(call, judgement.decision.risk_level)
-            started = self._gatekeeper.about(call, "started", "started")
-            self._records.write_behind(replace(judgement.entry, event="observed"), passed, started)
-            try:
-                await self._gatekeeper.spend()
-            except AgentsError as exc:
-                self._records.write_behind(self._gatekeeper.about(call, "uncounted", "unknown", str(exc)))
-        self._pass(opened, call, opened.request.wire)
+        passed = self._gatekeeper.let_pass(call, judgement.decision.risk_level)
+        started = self._gatekeeper.about(call, "started", "started")
+        self._records.write_behind(replace(judgement.entry, event="observed"), passed, started)
+        try:
+            await self._gatekeeper.spend()
+        except AgentsError as exc:
+            self._records.write_behind(self._gatekeeper.about(call, "uncounted", "unknown", str(exc)))
+        self._pass(opened, Underway(call), opened.request.wire)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
@@ -174,8 +174,8 @@ class CallKeeper:
             return False
         verdict = await self._asking.answered(question, object_in(opened.request.params.get("inputResponses")))
         # What the server itself had asked for goes to it; the answer to the guard does not.
-        own = {key: value for key, value in opened.request.params.items() if key not in _ANSWERS}
-        kept = {key: value for key, value in question.params.items() if key in _ANSWERS}
+        own = {key: value for key, value in opened.request.params.items() if key not in ANSWERS}
+        kept = {key: value for key, value in question.params.items() if key in ANSWERS}
         await self._follow(opened, question, verdict, {**own, **kept})
         return True
 
@@ -220,64 +220,68 @@ class CallKeeper:
     # The call itself
 
     async def _start_sealed(self, opened: Opened, call: PlannedCall, params: JsonObject, *before: AuditEntry) -> None:
-        args = json.loads(canonical(call.args))
-        wire = messages.encode({**opened.request.content, "params": {**params, "arguments": args}})
-        await self._start(opened, replace(call, args=args), wire, *before)
+        wire = _sealed_wire(opened, call, params)
+        await self._start(opened, Underway(call, is_sealed=True, note=opened.note), wire, *before)
 
-    async def _start(self, opened: Opened, call: PlannedCall, wire: bytes, *before: AuditEntry) -> None:
+    async def _start(self, opened: Opened, underway: Underway, wire: bytes, *before: AuditEntry) -> None:
+        call = underway.call
         try:
             await self._definitions.let_through(call.tool)
             await self._gatekeeper.spend()
-            await self._records.write(*before, self._gatekeeper.about(call, "started", "started"))
+            await self._written_as_started(call, *before)
         except AgentsError as exc:
             self._reply.refusal(opened, call.tool.name, f"it cannot be recorded ({exc.message})")
             return
-        self._pass(opened, call, wire)
+        self._pass(opened, underway, wire)
 
-    def _pass(self, opened: Opened, call: PlannedCall, wire: bytes) -> None:
+    async def _written_as_started(self, call: PlannedCall, *before: AuditEntry) -> None:
+        try:
+            await self._records.write(*before, self._gatekeeper.about(call, "started", "started"))
+        except asyncio.CancelledError:
+            # The record is under way all the same.
+            self._finished(call, "failed", _TAKEN_BACK)
+            raise
+
+    def _go_on(self, opened: Opened, continued: Underway) -> None:
+        """The same call comes again, with the answer to the server's own question."""
+        opened.note = continued.note
+        is_sealed, params = continued.is_sealed, opened.request.params
+        wire = _sealed_wire(opened, continued.call, params) if is_sealed else opened.request.wire
+        self._pass(opened, continued, wire)
+
+    def _pass(self, opened: Opened, underway: Underway, wire: bytes) -> None:
         if self._server.release(opened, wire):
-            self._underway[opened] = call
+            self._underway[opened] = underway
         else:
-            self._finished(call, "failed", "taken back before it was sent")
+            self._finished(underway.call, "failed", _TAKEN_BACK)
 
     def answered(self, opened: Opened, reply: Reply) -> None:
-        call = self._underway.pop(opened, None)
-        if call is None:
+        underway = self._underway.pop(opened, None)
+        if underway is None:
             return
         result = object_in(reply.result)
         if result.get("resultType") == "input_required":
-            self._continue(call, opened.request.params, result)
+            self._continued.put(underway, opened.request.params, result.get("requestState"))
         elif reply.error is not None:
-            self._finished(call, "failed", str(object_in(reply.error).get("message", "")))
+            self._finished(underway.call, "failed", str(object_in(reply.error).get("message", "")))
         elif result.get("isError") is True:
-            self._finished(call, "failed", _text_in(result))
+            self._finished(underway.call, "failed", _text_in(result))
         else:
-            self._finished(call, "completed")
+            self._finished(underway.call, "completed")
 
     def given_up(self, opened: Opened, reason: str) -> None:
-        call = self._underway.pop(opened, None)
-        if call is not None:
-            self._finished(call, "failed", reason)
+        underway = self._underway.pop(opened, None)
+        if underway is not None:
+            self._finished(underway.call, "failed", reason)
 
     async def settle(self) -> None:
         await self._asking.end_session()
+        for underway in self._continued.clear():
+            self._finished(underway.call, "failed", "the server's own question was never answered")
         await self._records.settle()
 
     def _finished(self, call: PlannedCall, decision: str, reason: str = "") -> None:
         self._records.write_behind(self._gatekeeper.about(call, "outcome", decision, reason))
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # Questions of the server's own
-
-    def _continued_by(self, params: JsonObject, tool: ToolDescription) -> PlannedCall | None:
-        return self._continued.pop(_continuation(params, tool), None) if _ANSWERS & params.keys() else None
-
-    def _continue(self, call: PlannedCall, params: JsonObject, result: JsonObject) -> None:
-        """The server asks something before it goes on. The same call with the answer to that is the same call."""
-        asked = {**params, "requestState": result.get("requestState")}
-        self._continued[_continuation(asked, call.tool)] = call
-        while len(self._continued) > _MOST_CONTINUED:
-            self._continued.popitem(last=False)
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -301,15 +305,16 @@ def _check_names(args: JsonObject, tool: ToolDescription) -> None:
     """A server that does not mind the case of names would read another argument than the rules do."""
     known = frozenset(object_in(tool.parameters.get("properties")))
     unclear = messages.look_alike(args, known)
-    folded = [key.casefold() for key in args]
+    folded = [key.casefold() for key in args if key not in known]
     if unclear or len(set(folded)) != len(folded):
         what = unclear or "two arguments that differ only in case"
         raise _Unusable(f"Invalid params: some servers read {what} as another argument; write it as the schema does")
 
 
-def _continuation(params: JsonObject, tool: ToolDescription) -> str:
-    state = params.get("requestState")
-    return digest("continued", tool.name, tool.definition_hash, object_in(params.get("arguments")), state)
+def _sealed_wire(opened: Opened, call: PlannedCall, params: JsonObject) -> bytes:
+    """The request with the arguments that a person has approved, whatever else the client has sent."""
+    arguments = json.loads(canonical(call.args))
+    return messages.encode({**opened.request.content, "params": {**params, "arguments": arguments}})
 
 
 def _text_in(result: JsonObject) -> str:
