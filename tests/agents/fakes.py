@@ -207,6 +207,7 @@ class BreakableLogStore(ExecutionLogStore):
         self._inner = inner
         self.waits_at: Callable[[ExecutionLog], bool] = lambda log: False
         self.is_reached, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.tries = 0
         self.is_broken = False
         self.breaks_at: Callable[[ExecutionLog], bool] = lambda log: False
         self.refuses: Callable[[ExecutionLog], bool] = lambda log: False
@@ -215,6 +216,7 @@ class BreakableLogStore(ExecutionLogStore):
         return (await self.append_all([log]))[0]
 
     async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        self.tries += 1
         if any(map(self.waits_at, logs)):
             self.is_reached.set()
             await self.goes_on.wait()

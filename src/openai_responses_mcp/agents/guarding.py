@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.agents.adapters.guard.child_process import ChildProcess, environment_for_server
+from openai_responses_mcp.agents.adapters.guard.hang_up import watch_for_hang_up
 from openai_responses_mcp.agents.adapters.guard.stderr_lines import StderrLines
 from openai_responses_mcp.agents.guard.relay import Relay
 from openai_responses_mcp.domain.errors import TransportClosed
@@ -28,8 +29,8 @@ UNUSABLE = 2
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
 _LOAD_AFTER_SECONDS = 0.05
-# The first call may have to wait until everything is loaded, on a machine that has other things to do.
-_SECONDS_TO_DECIDE = 10.0
+# A client that has gone is not worth more than a moment; with what the process takes to end, three seconds are not over.
+_PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
 _SECONDS_TO_WRITE = 1.0
 
 
@@ -79,7 +80,8 @@ async def guard(
         return NOT_STARTED
     output, input_, stderr = process.wires
     lines.follow(stderr)
-    loop, hung_up = asyncio.get_running_loop(), asyncio.Event()
+    loop, hung_up, left = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    watch_for_hang_up(wire[0], left.set)
     loading = WarmUp(lambda: open_keeper(options, relay, environ, lines))
     client = WarmingTransport(
         StdioTransport(*wire, _framer(), _NoDebugLog(), on_closed=hung_up.set),
@@ -91,7 +93,7 @@ async def guard(
         return await loading.result()
 
     relay = Relay(client, server, load, lines)
-    return await _Session(relay, process, lines, stopped, hung_up, loading).run()
+    return await _Session(relay, process, lines, stopped, hung_up, left, loading).run()
 
 
 def _framer() -> StdioFramer:
@@ -108,6 +110,7 @@ class _Session:
         lines: StderrLines,
         stopped: "asyncio.Future[int]",
         hung_up: asyncio.Event,
+        left: asyncio.Event,
         loading: "WarmUp[CallKeeper]",
     ) -> None:
         self._relay = relay
@@ -115,6 +118,7 @@ class _Session:
         self._lines = lines
         self._stopped = stopped
         self._hung_up = hung_up
+        self._left = left
         self._loading = loading
 
     async def run(self) -> int:
@@ -122,12 +126,13 @@ class _Session:
         answering = asyncio.create_task(self._relay.read_server())
         exited = asyncio.create_task(self._process.ended())
         gone = asyncio.create_task(self._hung_up.wait())
+        leaving = asyncio.create_task(self._left.wait())
         failed = asyncio.create_task(self._failure_to_load())
         told_to_stop = asyncio.create_task(_done(self._stopped))
-        ends = (reading, answering, exited, gone, failed, told_to_stop)
+        ends = (reading, answering, exited, gone, leaving, failed, told_to_stop)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if reading.done() and not (exited.done() or gone.done() or self._stopped.done()):
-            await self._pass_the_rest_on()
+        if (reading.done() or leaving.done()) and not (exited.done() or gone.done() or self._stopped.done()):
+            await self._pass_the_rest_on(reading)
         code = await self._process.end()
         with suppress(TimeoutError):
             await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
@@ -138,11 +143,12 @@ class _Session:
             return self._stopped.result()
         return UNUSABLE if failed.done() else code
 
-    async def _pass_the_rest_on(self) -> None:
+    async def _pass_the_rest_on(self, reading: "asyncio.Task[None]") -> None:
         """The client sends nothing more, and may still wait for answers to what it has sent."""
-        await self._relay.decided(_SECONDS_TO_DECIDE)
-        with suppress(TimeoutError, TransportClosed):
-            await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
+        patience = _PATIENCE_SECONDS if self._left.is_set() else _PATIENCE_WITH_A_FILE
+        if await self._relay.passed_on(reading, patience):
+            with suppress(TimeoutError, TransportClosed):
+                await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
 
     async def _failure_to_load(self) -> None:
         """Comes back only when no call could ever be decided."""
@@ -186,8 +192,11 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     lines.take_over_logging()
     rules = open_rules(options.policy) if options.policy else None
     stores, masking = open_stores(options.store or own_store(environ)), Masking(environ)
-    policy = rules.policy if rules else Policy()
-    audit = AuditLog(stores.logs, stores.clock, masking, policy.audit or "required", stores.head)
+
+    def policy() -> Policy:
+        return rules.policy if rules else Policy()
+
+    audit = AuditLog(stores.logs, stores.clock, masking, lambda: policy().audit or "required", stores.head)
     standing = standing_on(stores, audit, masking)
     decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
     approvals = ApprovalController(
@@ -198,7 +207,7 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     budget = SessionBudget(stores.budgets, stores.clock, session.run_id, lambda: limits_of(gate.budget, options.name))
     asking = Asking(
         AskingRules(options.name, session.run_id, options.wait_seconds),
-        lambda: rules.policy if rules else Policy(),
+        policy,
         approvals,
         standing,
         relay.client,

@@ -178,6 +178,25 @@ async def test_what_was_noted_is_not_lost_when_its_record_cannot_be_written(cloc
     assert [log.event for log in await audit.query()] == ["decision"]
 
 
+async def test_the_mode_is_asked_for_with_every_record(clock: FakeClock) -> None:
+    modes: list[AuditMode] = ["best_effort", "required"]
+    store = BreakableLogStore(SqlExecutionLogStore(SqlDatabase()))
+    audit = AuditLog(store, clock, Masking({}), lambda: modes[0])
+    store.is_broken = True
+    await audit.record(AuditEntry("r1", "c1", "started", "started"))
+    del modes[0]
+    with pytest.raises(StoreUnavailable):
+        await audit.record(AuditEntry("r1", "c2", "started", "started"))
+
+
+@pytest.mark.parametrize("mode", ["best_effort", "required"])
+async def test_what_is_kept_is_written_before_the_next_record(clock: FakeClock, mode: AuditMode) -> None:
+    audit, _ = in_memory(clock, mode)
+    audit.keep("it was gone", AuditEntry("r1", "c1", "outcome", "completed"))
+    await audit.record(AuditEntry("r1", "c2", "started", "started"))
+    assert [log.tool_call_id for log in await audit.query()] == ["c1", "c2"]
+
+
 @pytest.mark.parametrize("mode", ["best_effort", "required"])
 async def test_a_record_that_the_store_refuses_does_not_block_the_others(
     clock: FakeClock, mode: AuditMode, caplog: pytest.LogCaptureFixture

@@ -2,14 +2,18 @@
 
 import json
 import signal
+import sqlite3
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.agents.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, text_of
+from openai_responses_mcp.agents.composition import open_stores
+from tests.agents.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, policy_file, text_of
 from tests.e2e.client import WAIT_SECONDS, cancellation
 
 # What the guard promises, with some room for a busy machine.
@@ -215,6 +219,27 @@ async def test_a_server_that_minds_nothing_is_killed_in_time_with_its_children(g
         wait_until_gone(pid)
 
 
+async def test_a_server_that_reads_nothing_is_ended_when_the_client_closes_its_input(guarded: Guarded) -> None:
+    deaf = "import time\nwhile True: time.sleep(1)"
+    guard = guarded(server=(sys.executable, "-c", deaf))
+    guard.send({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"more than a pipe holds": "x" * 200_000}})
+    guard.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    began = time.monotonic()
+    assert guard.finish() == 143
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+
+
+async def test_a_server_that_lists_nothing_is_ended_when_the_client_closes_its_input(guarded: Guarded) -> None:
+    silent = "import sys\nfor line in sys.stdin: pass"
+    guard = guarded(server=(sys.executable, "-c", silent), policy=ALLOW_ALL)
+    guard.called("", "loaded by now")
+    guard.start_call("echo")
+    began = time.monotonic()
+    assert guard.finish() == 0
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+    assert "has ended" in guard.reply_to("c")["error"]["message"]
+
+
 async def test_a_client_that_goes_leaves_nothing_behind(guarded: Guarded) -> None:
     guard = guarded(policy=ALLOW_ALL)
     child = int(text_of(guard.called("spawn")))
@@ -233,6 +258,24 @@ async def test_a_store_that_cannot_be_written_refuses_calls(guarded: Guarded, tm
     assert guard.called("echo")["result"]["isError"] is True
     assert guard.request("ping")["result"] == {"method": "ping"}
     assert guard.calls_seen() == []
+
+
+async def test_the_file_says_whether_calls_run_without_a_record_and_the_log_catches_up(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    file = tmp_path / "guard.db"
+    guard = guarded("--store", f"sqlite:///{file}?timeout=0.1", policy=ALLOW_ALL)
+    assert guard.called("echo", "a")["result"]["isError"] is False
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "database is locked" in text_of(guard.called("echo", "b"))
+        policy_file(tmp_path, f"{ALLOW_ALL}audit: best_effort\n")
+        assert guard.called("echo", "c")["result"]["isError"] is False
+        other.execute("ROLLBACK")
+    assert guard.finish() == 0
+    assert "AGENTS-E-LOG-STORE" in guard.stderr
+    logs = await open_stores(f"sqlite:///{file}", must_exist=True).logs.query()
+    assert Counter(log.event for log in logs) == {"decision": 2, "started": 2, "outcome": 2}
 
 
 async def test_both_eras_take_turns_on_one_connection(guarded: Guarded) -> None:

@@ -195,6 +195,26 @@ async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
         await within(records_on(store).write(entry(1)))
 
 
+async def test_a_store_that_is_gone_is_tried_once_for_all_of_them() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    records = records_on(store)
+    await within(asyncio.gather(*(records.write(entry(number)) for number in range(20)), return_exceptions=True))
+    assert store.tries == 1
+
+
+async def test_what_nobody_waits_for_is_kept_until_the_store_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    records = records_on(store)
+    records.write_behind(entry(1))
+    await within(records.settle())
+    assert "the last records (1) could not be written" in caplog.text
+    store.is_broken = False
+    await within(records.write(entry(2)))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
 async def test_profiles_are_looked_up_once_in_a_while() -> None:
     store = FakePolicyStore()
     recent = RecentProfiles(store)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openai_responses_mcp.agents.guard import relay
 from openai_responses_mcp.agents.guard.messages import Reply
 from openai_responses_mcp.agents.guard.peers import AnsweredWithError, Opened, Peer, PeerGone
 from openai_responses_mcp.agents.guard.relay import Relay
@@ -19,12 +20,13 @@ from tests.fakes import WAIT_SECONDS, FakeTransport
 
 
 class PassingKeeper:
-    """Passes every call on, but one that is called `refuse`, `crash` or `wait`."""
+    """Passes every call on, but one that is called `crash`, `wait` or `look up`."""
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
         self.told: list[tuple[str, Any]] = []
         self.is_settled = False
+        self.settles = True
 
     async def keep(self, opened: Opened) -> None:
         name = opened.request.params.get("name")
@@ -32,6 +34,8 @@ class PassingKeeper:
             raise RuntimeError("crashed on purpose")
         if name == "wait":
             opened.waits_for_human = True
+            await asyncio.get_running_loop().create_future()
+        if name == "look up":
             await asyncio.get_running_loop().create_future()
         self.relay.server.release(opened, opened.request.wire)
 
@@ -42,6 +46,8 @@ class PassingKeeper:
         self.told.append((reason, opened.request.id))
 
     async def settle(self) -> None:
+        if not self.settles:
+            await asyncio.get_running_loop().create_future()
         self.is_settled = True
 
 
@@ -49,9 +55,13 @@ class Scene:
     def __init__(self) -> None:
         self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
         self.keepers: list[PassingKeeper] = []
+        self.is_loaded = asyncio.Event()
+        self.is_loaded.set()
         self.relay = Relay(self.client, self.server, self._load, self.notices)
+        self.readers = [asyncio.create_task(self.relay.read_client()), asyncio.create_task(self.relay.read_server())]
 
     async def _load(self, relay: Relay) -> Any:
+        await self.is_loaded.wait()
         if not self.keepers:
             self.keepers.append(PassingKeeper(relay))
         return self.keepers[0]
@@ -64,6 +74,9 @@ class Scene:
         self.client.enqueue(*messages)
         await self.settled()
 
+    async def passed_on(self, patience_seconds: float) -> bool:
+        return await self.relay.passed_on(self.readers[0], patience_seconds)
+
     async def from_server(self, *messages: Any) -> None:
         self.server.enqueue(*messages)
         await self.settled()
@@ -72,14 +85,13 @@ class Scene:
 @asynccontextmanager
 async def a_scene() -> AsyncIterator[Scene]:
     scene = Scene()
-    readers = [asyncio.create_task(scene.relay.read_client()), asyncio.create_task(scene.relay.read_server())]
     try:
         yield scene
     finally:
         scene.client.end()
         scene.server.end()
-        await asyncio.wait(readers, timeout=WAIT_SECONDS)
-        assert all(reader.done() and reader.exception() is None for reader in readers)
+        await asyncio.wait(scene.readers, timeout=WAIT_SECONDS)
+        assert all(reader.done() and reader.exception() is None for reader in scene.readers)
 
 
 def msg(**fields: Any) -> dict[str, Any]:
@@ -228,12 +240,54 @@ async def test_what_is_listed_and_declared_is_remembered() -> None:
 async def test_at_the_end_everything_open_is_answered_with_the_reason() -> None:
     async with a_scene() as scene:
         await scene.from_client(msg(id=1, method="ping"), call(2), call(3, "wait"))
-        await scene.relay.decided(WAIT_SECONDS)
+        scene.client.end()
+        assert await scene.passed_on(WAIT_SECONDS)
         await scene.relay.finish("it has ended")
         errors = {reply["id"]: reply["error"] for reply in scene.client.replies()}
         assert errors == {number: {"code": -32000, "message": "it has ended"} for number in (1, 2, 3)}
         assert scene.keepers[0].told == [("it has ended", 2)]
         assert scene.keepers[0].is_settled
+
+
+async def test_a_server_that_takes_nothing_is_not_waited_for_at_the_end() -> None:
+    async with a_scene() as scene:
+        scene.server.stop_reading()
+        await scene.from_client(msg(id=1, method="ping"), msg(id=2, method="ping"))
+        scene.client.end()
+        assert not await scene.passed_on(0.0)
+        scene.server.read_again()
+        assert await scene.passed_on(WAIT_SECONDS)
+        assert len(scene.server.sent) == 2
+
+
+async def test_a_call_that_the_server_holds_up_is_not_waited_for_at_the_end() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "look up"))
+        scene.client.end()
+        assert not await scene.passed_on(0.0)
+
+
+async def test_a_call_that_waits_until_everything_is_loaded_is_waited_for() -> None:
+    async with a_scene() as scene:
+        scene.is_loaded.clear()
+        await scene.from_client(call(1))
+        scene.client.end()
+        waiting = asyncio.create_task(scene.passed_on(0.01))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiting), 0.1)
+        scene.is_loaded.set()
+        assert await asyncio.wait_for(waiting, WAIT_SECONDS)
+
+
+async def test_a_store_that_takes_no_last_records_holds_the_end_up_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relay, "_SECONDS_TO_SETTLE", 0.01)
+    async with a_scene() as scene:
+        await scene.from_client(call(1))
+        scene.keepers[0].settles = False
+        await scene.relay.finish("over")
+        assert scene.notices.lines == ["the store did not take the last records in time"]
 
 
 async def test_a_client_that_does_not_read_holds_the_server_up_and_loses_nothing() -> None:
@@ -280,13 +334,10 @@ async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() 
 
 
 async def test_too_many_open_requests_are_refused() -> None:
-    scene = Scene()
-    scene.relay.server._most_open = 2
-    reader = asyncio.create_task(scene.relay.read_client())
-    await scene.from_client(*[msg(id=number, method="x") for number in range(3)])
-    assert scene.client.replies()[0]["error"]["message"] == "Too many requests are in flight"
-    scene.client.end()
-    await reader
+    async with a_scene() as scene:
+        scene.relay.server._most_open = 2
+        await scene.from_client(*[msg(id=number, method="x") for number in range(3)])
+        assert scene.client.replies()[0]["error"]["message"] == "Too many requests are in flight"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

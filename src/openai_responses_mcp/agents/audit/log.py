@@ -6,7 +6,7 @@ can write to the store can also write a whole new chain; only a head that is kep
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -48,14 +48,17 @@ class AuditEntry:
 
 
 class AuditLog:
-    """Masks, timestamps and appends. With `best_effort` a store that fails is warned about and written to later."""
+    """Masks, timestamps and appends. With `best_effort` a store that fails is warned about and written to later.
+
+    A `mode` that may change, as in a policy file, is asked for with every record.
+    """
 
     def __init__(
         self,
         store: ExecutionLogStore,
         clock: Clock,
         masking: Masking,
-        mode: AuditMode = "best_effort",
+        mode: AuditMode | Callable[[], AuditMode] = "best_effort",
         head: AuditHead | None = None,
     ) -> None:
         self._store = store
@@ -69,7 +72,8 @@ class AuditLog:
 
     @property
     def is_required(self) -> bool:
-        return self._mode == "required"
+        mode = self._mode() if callable(self._mode) else self._mode
+        return mode == "required"
 
     @property
     def unwritten(self) -> tuple[ExecutionLog, ...]:
@@ -94,6 +98,11 @@ class AuditLog:
         """Write what was noted of the run and still waits for a record. Raises as `record` does."""
         if run_id in self._noted:
             await self._record([], {run_id})
+
+    def keep(self, problem: str, *entries: AuditEntry) -> None:
+        """For what has happened and could not be written: it is written before the next record, in both modes."""
+        self._unwritten += map(self._masked, entries)
+        self._warn_of_unwritten(problem, {entry.run_id for entry in entries})
 
     async def prepared(self, entry: AuditEntry) -> ExecutionLog:
         """The record, to be written together with what it tells. Everything before it is written.
@@ -124,8 +133,11 @@ class AuditLog:
             if self.is_required:
                 raise
             self._unwritten += logs
-            facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
-            _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", exc.message, facts)
+            self._warn_of_unwritten(exc.message, run_ids)
+
+    def _warn_of_unwritten(self, problem: str, run_ids: set[str]) -> None:
+        facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
+        _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", problem, facts)
 
     async def _append(self, logs: Sequence[ExecutionLog]) -> None:
         if len(logs) == 1:

@@ -13,7 +13,7 @@ class ServerProcess(Protocol):
         ...
 
     async def end(self) -> int:
-        """End it and everything it has started, within three seconds in all; as `ended` after that."""
+        """End it and everything it has started, within two seconds in all; as `ended` after that."""
         ...
 
 

@@ -1,22 +1,28 @@
 """Records of many calls in few writes.
 
 What comes while one write is under way is written together in the next. What nobody waits for lingers for a moment, so that
-the next call's start takes it along: writing is what a call costs most.
+the next call's start takes it along: writing is what a call costs most. It tells of what has happened, so that it is kept
+where the store fails, and written later.
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
 
 LINGERS_SECONDS = 0.05
 
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
 
 class _Waiting(NamedTuple):
+    """`written` is None where nobody waits."""
+
     entries: Sequence[AuditEntry]
-    written: "asyncio.Future[None]"
+    written: "asyncio.Future[None] | None" = None
 
 
 class Records:
@@ -29,10 +35,13 @@ class Records:
 
     async def write(self, *entries: AuditEntry) -> None:
         """Come back when they are in the log. Raises as `AuditLog.record` does."""
-        await self._enqueue(entries)
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._linger_no_more()
+        self._enqueue(_Waiting(entries, written))
+        await written
 
     def write_behind(self, *entries: AuditEntry) -> None:
-        """Nobody waits for these. That they cannot be written is told by the log itself."""
+        """Nobody waits for these."""
         self._lingering += entries
         if self._alarm is None:
             self._alarm = asyncio.get_running_loop().call_later(LINGERS_SECONDS, self._linger_no_more)
@@ -41,6 +50,9 @@ class Records:
         self._linger_no_more()
         while self._writing is not None:
             await asyncio.shield(self._writing)
+        await self._audit.flush()
+        if left := len(self._audit.unwritten):
+            _logger.warning("AGENTS-E-LOG-STORE: the last records (%d) could not be written", left)
 
     def _linger_no_more(self) -> None:
         if self._alarm is not None:
@@ -48,15 +60,12 @@ class Records:
             self._alarm = None
         lingering, self._lingering = self._lingering, []
         if lingering:
-            self._enqueue(lingering).add_done_callback(_forgotten)
+            self._enqueue(_Waiting(lingering))
 
-    def _enqueue(self, entries: Sequence[AuditEntry]) -> "asyncio.Future[None]":
-        self._linger_no_more()
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(entries, written))
+    def _enqueue(self, one: _Waiting) -> None:
+        self._waiting.append(one)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
-        return written
 
     async def _write_all(self) -> None:
         try:
@@ -70,23 +79,25 @@ class Records:
         try:
             await self._audit.record(*(entry for one in batch for entry in one.entries))
         except AgentsError as exc:
-            if len(batch) == 1:
-                _fail(batch[0], exc)
-                return
-            # One of them may be at fault, and the others are not to suffer from it.
-            for one in batch:
-                await self._write([one])
+            if len(batch) > 1 and _is_about_one(exc):
+                # The others are not to suffer from it.
+                for one in batch:
+                    await self._write([one])
+            else:
+                for one in batch:
+                    self._fail(one, exc)
             return
         for one in batch:
-            if not one.written.done():
+            if one.written is not None and not one.written.done():
                 one.written.set_result(None)
 
+    def _fail(self, one: _Waiting, failure: AgentsError) -> None:
+        if one.written is None:
+            self._audit.keep(failure.message, *one.entries)
+        elif not one.written.done():
+            one.written.set_exception(failure)
 
-def _fail(one: _Waiting, failure: AgentsError) -> None:
-    if not one.written.done():
-        one.written.set_exception(failure)
 
-
-def _forgotten(written: "asyncio.Future[None]") -> None:
-    if not written.cancelled():
-        written.exception()
+def _is_about_one(failure: AgentsError) -> bool:
+    """A store that is gone is gone for all of them: trying each takes as long again."""
+    return isinstance(failure, RecordRefused) or not isinstance(failure, StoreUnavailable)

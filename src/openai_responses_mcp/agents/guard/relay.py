@@ -31,6 +31,9 @@ _CANCELLED = "notifications/cancelled"
 _LIST_CHANGED = "notifications/tools/list_changed"
 _MOST_COMPLAINTS = 20
 _SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_TO_SETTLE = 3.0
+# The first call waits until everything is loaded, on a machine that may have other things to do.
+_MOST_SECONDS_TO_PASS_ON = 10.0
 
 
 class Relay:
@@ -50,6 +53,7 @@ class Relay:
         self._notices = notices
         self._complaints = 0
         self._tasks: dict[Opened, asyncio.Task[None]] = {}
+        self._moves = 0
 
     # -----------------------------------------------------------------------------------------------------------------
     # From the client
@@ -60,6 +64,7 @@ class Relay:
             while (arrived := await self.client.transport.receive()) is not None:
                 self._from_client(_read(arrived))
                 await _drained(self.server)
+                self._moves += 1
 
     def _from_client(self, message: Request | Notification | Reply | Unfit) -> None:
         if isinstance(message, Request):
@@ -81,7 +86,7 @@ class Relay:
         elif request.method == messages.CALL:
             held = self.server.hold(request)
             task = self._tasks[held] = asyncio.create_task(self._keep(held))
-            task.add_done_callback(lambda _: self._tasks.pop(held, None))
+            task.add_done_callback(lambda _: self._let_go(held))
         else:
             self.server.pass_on(request)
 
@@ -99,6 +104,10 @@ class Relay:
         else:
             self.server.send(message.wire)
             self._give_up(opened, "cancelled by the client")
+
+    def _let_go(self, held: Opened) -> None:
+        del self._tasks[held]
+        self._moves += 1
 
     async def _keep(self, held: Opened) -> None:
         try:
@@ -169,13 +178,24 @@ class Relay:
     # -----------------------------------------------------------------------------------------------------------------
     # The end
 
-    async def decided(self, within_seconds: float) -> None:
-        """Until calls that need nobody's answer are decided, for as long as that."""
-        deadline = asyncio.get_running_loop().time() + within_seconds
-        while undecided := [task for opened, task in self._tasks.items() if not opened.waits_for_human]:
-            await asyncio.wait(undecided, timeout=_SECONDS_BETWEEN_LOOKS)
-            if asyncio.get_running_loop().time() > deadline:
-                return
+    async def passed_on(self, reading: "asyncio.Task[None]", patience_seconds: float) -> bool:
+        """Until all that the client has sent is passed on, and calls that wait for nobody are decided.
+
+        False when nothing moves any more: the server takes nothing, or does not say what its tools are.
+        """
+        clock = asyncio.get_running_loop().time
+        moves, moved_at, began = -1, clock(), clock()
+        while not reading.done() or self._undecided:
+            if moves != self._moves or (self._keeper is None and self._tasks):
+                moves, moved_at = self._moves, clock()
+            if clock() - moved_at > patience_seconds or clock() - began > _MOST_SECONDS_TO_PASS_ON:
+                return False
+            await asyncio.wait({reading, *self._undecided}, timeout=_SECONDS_BETWEEN_LOOKS)
+        return True
+
+    @property
+    def _undecided(self) -> "list[asyncio.Task[None]]":
+        return [task for opened, task in self._tasks.items() if not opened.waits_for_human]
 
     async def finish(self, reason: str) -> None:
         """Nothing more comes from the server: whatever the client still waits for is answered with an error."""
@@ -190,7 +210,10 @@ class Relay:
         if tasks:
             await asyncio.wait(tasks, timeout=1.0)
         if self._keeper is not None:
-            await self._keeper.settle()
+            try:
+                await asyncio.wait_for(self._keeper.settle(), _SECONDS_TO_SETTLE)
+            except TimeoutError:
+                self._notices.tell("the store did not take the last records in time")
 
     def _give_up(self, opened: Opened, reason: str) -> None:
         if opened.request.method == messages.CALL and self._keeper is not None:

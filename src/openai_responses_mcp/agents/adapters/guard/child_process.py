@@ -1,6 +1,6 @@
 """The guarded server as a child process in a group of its own, so that it and what it starts can be ended together.
 
-Closing its input, asking it to end and ending it take less than three seconds in all. Its exit is noticed without taking
+Closing its input, asking it to end and ending it take less than two seconds in all. Its exit is noticed without taking
 it off the system's list at once: until then no other process can have its number, and signals reach nobody else.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from openai_responses_mcp.agents.guard.ports import ServerProcess
 
 _SECONDS_TO_END_BY_ITSELF = 1.0
-_SECONDS_AFTER_SIGTERM = 0.8
+_SECONDS_AFTER_SIGTERM = 0.6
 _SECONDS_AFTER_SIGKILL = 0.3
 _SECONDS_BETWEEN_LOOKS = 0.02
 _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; elsewhere a session of its own
