@@ -28,6 +28,7 @@ CONNECTIONS = "tests/adapters/openai/test_gateway_connections.py"
 BACKGROUND = "tests/adapters/openai/test_background.py"
 ABANDONED = "tests/adapters/openai/test_abandoned.py"
 RESEARCH = "tests/e2e/test_research_e2e.py"
+TASKS = "tests/e2e/test_tasks_e2e.py"
 
 # Fault number -> file -> tests, without their `test_`.
 COVERED: dict[int, dict[str, list[str]]] = {
@@ -206,7 +207,7 @@ COVERED: dict[int, dict[str, list[str]]] = {
             "a_response_that_takes_too_long_goes_on_and_can_be_fetched",
         ],
         ABANDONED: [
-            "a_call_that_is_cancelled_at_any_event_leaves_nothing_running",
+            "a_call_that_is_cancelled_at_any_stage_leaves_nothing_running",
             "a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is",
             "an_api_in_trouble_is_asked_again_to_cancel",
         ],
@@ -214,6 +215,10 @@ COVERED: dict[int, dict[str, list[str]]] = {
             "research_survives_a_cut_connection_and_is_asked_once",
             "a_signal_cancels_research_at_the_api",
             "a_client_that_goes_leaves_no_research_running",
+        ],
+        TASKS: [
+            "a_task_survives_the_death_of_the_server",
+            "a_research_of_another_process_can_be_fetched_and_failures_are_clear",
         ],
     },
 }

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
-from openai_responses_mcp.domain.models import ModelReply
+from openai_responses_mcp.domain.models import ModelReply, Progress
 from tests.adapters.openai.test_background import Api, asking
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import WAIT_SECONDS
@@ -18,9 +18,16 @@ class Cancelling(Api):
 
     server: StandIn
     has_started: asyncio.Event
+    calls: "dict[str, asyncio.Task[ModelReply]]"
+    """Cancelled in the moment in which they hear this."""
 
     def call(self, keys: str) -> "asyncio.Task[ModelReply]":
         return asyncio.ensure_future(self.gateway.respond(asking(keys), self.hear, self._note))
+
+    def hear(self, progress: Progress) -> None:
+        super().hear(progress)
+        if progress.message in self.calls:
+            self.calls.pop(progress.message).cancel()
 
     def _note(self, response_id: str) -> None:
         self.started.append(response_id)
@@ -46,7 +53,7 @@ async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
     forget_proxies(monkeypatch)
     server = StandIn(keep_requests=1000)
     api = Cancelling(server, await server.start())
-    api.has_started = asyncio.Event()
+    api.has_started, api.calls = asyncio.Event(), {}
     yield api
     await api.close()
 
@@ -55,8 +62,8 @@ async def until(happened: asyncio.Event) -> None:
     await asyncio.wait_for(happened.wait(), WAIT_SECONDS)
 
 
-@pytest.mark.parametrize("number", range(8))
-async def test_a_call_that_is_cancelled_at_any_event_leaves_nothing_running(api: Cancelling, number: int) -> None:
+@pytest.mark.parametrize("number", range(20))
+async def test_a_call_whose_research_hangs_after_any_event_leaves_nothing_running(api: Cancelling, number: int) -> None:
     call = api.call(f"search=yes; hang_after={number}")
     await until(api.has_started)
     await api.cancel(call)
@@ -64,6 +71,19 @@ async def test_a_call_that_is_cancelled_at_any_event_leaves_nothing_running(api:
     assert api.requested() == ["POST /responses", f"POST /responses/{api.started[0]}/cancel"]
     with pytest.raises(ResponseCancelled):
         await api.gateway.look_up(api.started[0])
+
+
+@pytest.mark.parametrize(
+    "stage",
+    ["thinking", "waiting in the API's queue", "searching the web", 'searching for "Why?"', "writing the answer"],
+)
+async def test_a_call_that_is_cancelled_at_any_stage_leaves_nothing_running(api: Cancelling, stage: str) -> None:
+    call = api.calls[stage] = api.call("search=yes; hang_after=15")
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(call, WAIT_SECONDS)
+    await api.wait_until_nothing_runs()
+    assert stage in api.heard
+    assert api.requested() == ["POST /responses", f"POST /responses/{api.started[0]}/cancel"]
 
 
 async def test_a_call_that_is_cancelled_in_the_queue_leaves_nothing_running(api: Cancelling) -> None:
