@@ -72,7 +72,7 @@ def decode(body: bytes) -> Incoming:
         if "\\u" in text:
             message = _cleaned(message)
     except (ValueError, RecursionError) as exc:
-        return BadMessage(PARSE_ERROR, f"Parse error: {_short(exc)}")
+        return BadMessage(PARSE_ERROR, f"Parse error: {_reason(exc)}")
     if isinstance(message, _Members):
         return _refuse_repeated_keys(message)
     if not isinstance(message, dict):
@@ -157,8 +157,13 @@ def _is_usable_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _short(exc: Exception) -> str:
-    return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]
+def _reason(exc: Exception) -> str:
+    if isinstance(exc, RecursionError):
+        return "nesting too deep"
+    if isinstance(exc, UnicodeDecodeError):
+        return f"not UTF-8 at byte {exc.start}"
+    # Python refuses longer numbers, in words for programmers.
+    return "a number has too many digits" if "digits" in str(exc) else str(exc)[:200]
 
 
 def _cleaned(value: Any) -> Any:
