@@ -8,12 +8,13 @@ import pytest
 from tests.stand_in.server import StandInThread
 
 # Signals, closed descriptors and terminals as only POSIX has them.
-_POSIX_ONLY = ["process", "terminal", "completions"]
-collect_ignore = (
-    [*(f"e2e/test_{name}.py" for name in _POSIX_ONLY), "commands/test_asking_options.py"]
-    if sys.platform == "win32"
-    else []
-)
+_POSIX_ONLY = [
+    "agents/adapters/test_system_paths.py",
+    *(f"agents/terminal/test_{name}.py" for name in ("command_line", "deciding", "desk_page", "policy", "showing")),
+    "commands/test_asking_options.py",
+    *(f"e2e/test_{name}.py" for name in ("completions", "process", "terminal")),
+]
+collect_ignore = _POSIX_ONLY if sys.platform == "win32" else []
 
 
 @pytest.fixture

@@ -89,9 +89,9 @@ def test_actions_are_pinned_by_hash_and_say_their_version(workflow: Path) -> Non
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)] == []
 
 
-def test_continuous_integration_runs_the_local_script_and_the_validation() -> None:
+def test_continuous_integration_runs_the_local_script_the_validation_and_the_site() -> None:
     remote = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
-    assert "command: [.ci/run, make validate]\n" in remote
+    assert "command: [.ci/run, make validate, make docs]\n" in remote
     local = (ROOT / ".ci" / "run").read_text("utf-8")
     assert {"test", "lint", "smoke", "clients"} <= set(re.findall(r"^make (\w+)$", local, re.MULTILINE))
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -15,6 +15,7 @@ def llms_text() -> str:
     lines = [f"# {site['site_name']}", "", f"> {site['site_description']}", ""]
     lines += [
         "The command is `openai-responses-mcp --stdio`, the key is in `OPENAI_API_KEY`; `--rehearse` needs none.",
+        "The guard is `openai-responses-mcp agents guard -- COMMAND`; it comes with the extra `agents` and needs no key.",
         "",
     ]
     section = None
