@@ -1,6 +1,6 @@
-"""The guard's composition root, in two parts: what stands before the first message passes, and what decides on calls.
+"""The guard's composition root, in two parts: what is needed to pass the first message, and what decides on calls.
 
-The first part imports nothing heavy. The second is loaded by a thread behind the first reply, or with the first call.
+The first part imports nothing heavy. The second is loaded in a thread, after the first reply or with the first call.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ UNUSABLE = 2
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
 _LOAD_AFTER_SECONDS = 0.05
-# A client that has gone is not worth more than a moment; with what the process takes to end, three seconds are not over.
+# How long messages of a client that has gone are still passed on. Together with the end of the server's process this
+# takes less than three seconds.
 _PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
 _SECONDS_TO_WRITE = 1.0
 
@@ -72,7 +73,7 @@ async def guard(
     stopped: "asyncio.Future[int]",
     lines: StderrLines,
 ) -> int:
-    """Until the client goes, the server ends, or `stopped` is done; the exit code."""
+    """Runs until the client goes, the server ends, or `stopped` is done. Returns the exit code."""
     try:
         process = ChildProcess(options.command, environment_for_server(environ))
     except (OSError, ValueError) as exc:
@@ -101,7 +102,7 @@ def _framer() -> StdioFramer:
 
 
 class _Session:
-    """From the start of the server to its end, whoever goes first."""
+    """From the start of the server until one side has ended."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class _Session:
                 await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
 
     async def _failure_to_load(self) -> None:
-        """Comes back only when no call could ever be decided."""
+        """Returns only when the keeper cannot be loaded: then no call could ever be decided."""
         try:
             await self._loading.settled()
             await self._loading.result()
@@ -227,6 +228,6 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
 
 
 def name_of(command: Sequence[str]) -> str:
-    """What a server is called that nobody has named: the last part of its command."""
+    """The name of a server without `--name`: the last part of its command."""
     base = os.path.basename(command[0])
     return base.rpartition(".")[0] if base.lower().endswith((".exe", ".cmd", ".bat")) else base

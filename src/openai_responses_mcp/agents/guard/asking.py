@@ -1,7 +1,7 @@
-"""Asking a person whether a call may run: in the client where that can be asked, else at the desk.
+"""Asking a person whether a call may run: in the client if the client can ask, else at the desk.
 
-Every question is a request in the store, so the desk shows all of them and the log tells of each. Whoever decides first has
-decided. Nobody in time, an unclear answer, a store that fails: the call does not run.
+Every question is a request in the store, so the desk shows all of them and the log tells of each. The first decision
+counts. If nobody decides in time, the answer is unclear or the store fails, the call does not run.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class Asking:
         self._expiring: set[asyncio.Task[None]] = set()
 
     async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
-        """What was decided, or the result with which the client is asked to come again. Raises `AgentsError`."""
+        """The decision, or the result that asks the client to repeat the call with an answer. Raises `AgentsError`."""
         request = await self._requested(question)
         self._waiting.add(request.approval_id)
         way = self._way(question.params)
@@ -117,7 +117,7 @@ class Asking:
             raise
 
     async def answered(self, question: PendingQuestion, responses: JsonObject) -> Verdict:
-        """The call has come again with the client's answer."""
+        """The client has repeated the call with its answer."""
         self._stop_timer(question.approval_id)
         self._waiting.discard(question.approval_id)
         refusal = await self._submitted(question.approval_id, answer_in(responses.get(QUESTION_KEY)))
@@ -198,7 +198,7 @@ class Asking:
     # Decisions
 
     async def _submitted(self, approval_id: str, answer: Answer) -> Verdict | None:
-        """The refusal where the person in the client said no. A yes counts as far as the store has it."""
+        """A refusal if the person in the client said no. A yes counts only once the store has it."""
         with suppress(AgentsError):
             await self._submit(approval_id, answer)
         if answer.is_yes:
@@ -214,7 +214,7 @@ class Asking:
             await approve_from_now_on(self._approvals, self._standing, approval_id, terms=terms, comment=answer.comment)
 
     async def _used_up(self, approval_id: str) -> Verdict:
-        """What the store says. An approval is used up with this, once."""
+        """What the store says. This uses an approval up."""
         record = await self._approvals.get(approval_id)
         status, comment = record.request.status, record.request.comment or ""
         if status == "approved":
@@ -223,7 +223,7 @@ class Asking:
         return Verdict(False, _REFUSALS.get(status, "the decision could not be recorded"), comment)
 
     async def _expired(self, approval_id: str) -> Verdict:
-        """Nobody has decided in time, or somebody in the last moment."""
+        """The time is over. Somebody may have decided in the last moment."""
         await self._close(approval_id, "expired", _NOBODY)
         found = await self._used_up(approval_id)
         return found if found.is_approved else Verdict(False, f"nobody decided within {self._wait_seconds:g} s")
@@ -251,7 +251,7 @@ class Asking:
 
     @asynccontextmanager
     async def _signs_of_life(self, params: JsonObject, request: HumanApprovalRequest) -> AsyncIterator[None]:
-        """Clients give a call up that is silent for too long."""
+        """A client gives up on a call that is silent for too long."""
         short = request.approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
         text = f"waiting for approval {short}…: agents approvals show {short}"
         self._notices.tell(f"{request.tool_name}: {text}")

@@ -163,7 +163,7 @@ class CallKeeper:
             self._reply.result(opened, verdict)
 
     async def _is_answer(self, opened: Opened) -> bool:
-        """Whether the call comes with the answer to a question of the guard's; then it is dealt with."""
+        """Whether the call answers a question of the guard. If so, the answer has been acted on."""
         try:
             question = self._asking.questions.take(opened.request.params)
         except NotThisCall:
@@ -203,7 +203,7 @@ class CallKeeper:
     async def _follow_changed(
         self, opened: Opened, question: PendingQuestion, answer: HumanAnswer, params: JsonObject
     ) -> None:
-        """A changed call is another one than was asked about: the answer holds for the reasons that it was asked for."""
+        """A changed call is a new call: the answer counts only for the reasons that were given with the question."""
         changed = await changed_call(question.call, None, answer, self._masking)
         call, attempt = replace(question.call, args=changed.args), question.attempt + 1
         judgement = await self._gatekeeper.judged(call, attempt)
@@ -302,7 +302,7 @@ def _name_and_arguments(params: JsonObject) -> tuple[str, JsonObject]:
 
 
 def _check_names(args: JsonObject, tool: ToolDescription) -> None:
-    """A server that does not mind the case of names would read another argument than the rules do."""
+    """A server that ignores the case of names would read another argument than the rules do."""
     known = frozenset(object_in(tool.parameters.get("properties")))
     unclear = messages.look_alike(args, known)
     folded = [key.casefold() for key in args if key not in known]

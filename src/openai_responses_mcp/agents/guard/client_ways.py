@@ -1,7 +1,7 @@
-"""How a client can be asked something: that depends on its era and on what it declares.
+"""How a client can be asked something. That depends on its era and on what it declares.
 
-Up to 2025-11-25 a client says once, with `initialize`, what it can do, and is asked by a request of its own. From 2026-07-28
-on every request says it, and the question is the reply: `input_required`.
+Up to 2025-11-25 a client says once, with `initialize`, what it can do, and is asked with a request. From 2026-07-28 on,
+every request of the client says it, and the client is asked in the reply: `input_required`.
 """
 
 from typing import Literal
@@ -18,7 +18,7 @@ _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 
 
 def has_envelope(params: JsonObject) -> bool:
-    """Whether the request says its own revision, and that is one without a handshake."""
+    """Whether the request names a revision that has no handshake."""
     revision = _meta(params).get(_REVISION_KEY)
     return isinstance(revision, str) and revision >= FIRST_WITH_ENVELOPE
 

@@ -1,4 +1,4 @@
-"""A called tool as the gate knows it: looked up where it was never listed, compared with what was approved before."""
+"""A called tool as the gate sees it: looked up if it was never listed, and compared with the approved definition."""
 
 import asyncio
 
@@ -32,9 +32,9 @@ class Definitions:
         self._looking: asyncio.Task[None] | None = None
 
     async def find(self, name: str, params: JsonObject, *, is_fresh: bool = False) -> ToolDescription:
-        """The tool as it is now. With `is_fresh` the server is asked again, whatever it has said before.
+        """The tool as it is now. With `is_fresh` the server is asked for its list again.
 
-        Raises `UnknownTool`, and `AgentsError` where the list cannot be had or the definition cannot be used.
+        Raises `UnknownTool`, and `AgentsError` if the list cannot be read or the definition cannot be used.
         """
         if is_fresh or self._listings.get(name) is None:
             await self._look_up(params)
@@ -86,7 +86,7 @@ class Definitions:
     # -----------------------------------------------------------------------------------------------------------------
 
     async def _look_up(self, params: JsonObject) -> None:
-        """One look for all calls that need one at the same time."""
+        """Calls that look something up at the same time share one request."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._list_all(envelope_of(params)))
             self._looking.add_done_callback(self._looked)

@@ -1,4 +1,4 @@
-"""What the gate says about one call, with the budgets that hold, and the records that tell of it."""
+"""What the gate says about one call under the budgets in force, and the records about it."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -19,7 +19,7 @@ from openai_responses_mcp.agents.secrets.masking import Masking
 
 @dataclass(frozen=True, slots=True)
 class GuardSession:
-    """One guard in front of one server; `run_id` is what its records are found by."""
+    """One guard in front of one server. Its records are found by `run_id`."""
 
     server_name: str
     run_id: str
@@ -29,7 +29,7 @@ class GuardSession:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`entry` is the record of it. Who approves the call answers the questions about budgets too."""
+    """`entry` is the record of the decision. Whoever approves the call also answers the questions about budgets."""
 
     decision: GateDecision
     entry: AuditEntry
@@ -56,11 +56,11 @@ class Gatekeeper:
         self._one_at_a_time = asyncio.Lock()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Where there is a budget, calls are decided and started one after the other, so that none is used twice."""
+        """With a budget, calls are decided and started one after the other, so that no part of it is used twice."""
         return self._one_at_a_time if self._gate.budget else nullcontext()
 
     async def judged(self, call: PlannedCall, attempt: int = 1) -> Judgement:
-        """Fails closed: a voice that cannot be heard is a refusal."""
+        """Fails closed: a voice that fails is a refusal."""
         request = self._request_for(call, attempt)
         questions: list[BudgetQuestion] = []
         try:

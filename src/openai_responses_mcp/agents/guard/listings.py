@@ -4,7 +4,7 @@ from openai_responses_mcp.agents.guard.messages import JsonObject, JsonValue
 
 
 class Listings:
-    """Holds entries as they came; whether one can be used is looked at when it is called."""
+    """Holds entries as they came. Whether one can be used is checked when its tool is called."""
 
     def __init__(self) -> None:
         self._known: dict[str, JsonObject] = {}
@@ -24,18 +24,18 @@ class Listings:
             self._known, self._coming, self._is_stale = self._coming, {}, False
 
     def note_whole(self, entries: list[JsonValue]) -> None:
-        """Every page, which the guard has asked for itself."""
+        """All pages, as the guard has asked for them itself."""
         found: dict[str, JsonObject] = {}
         self._ambiguous.clear()
         self._take(entries, found)
         self._known, self._is_stale = found, False
 
     def note_change(self) -> None:
-        """The server says that its list is another one now."""
+        """The server says that its list has changed."""
         self._is_stale = True
 
     def get(self, name: str) -> JsonObject | None:
-        """None where the tool was never listed, or the list may be another one now."""
+        """None if the tool was never listed, or the list may have changed."""
         return None if self._is_stale else self._known.get(name)
 
     def is_ambiguous(self, name: str) -> bool:

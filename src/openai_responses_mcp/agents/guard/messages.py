@@ -1,9 +1,9 @@
 """What passes between a client and a server, read strictly: whatever two programs could read differently is refused.
 
 `read` never raises. A body is a request, a notification or a reply, or it is unfit to be passed on. `wire` is what may
-be sent to the other side: the body as it came, or the same message written anew where it holds a line end that some
-readers of lines stop at. Keys count only when they are written exactly; a key that some parsers take for a known one
-(`Method`, `paramſ`) makes the message unfit, because the other side may be such a parser.
+be sent to the other side: the body as it came, or the same message encoded anew if it holds a line end, because some
+readers stop there. Keys have to be written exactly. A key that some parsers take for a known one (`Method`, `paramſ`)
+makes the message unfit, because the other side may be such a parser.
 """
 
 import json
@@ -50,7 +50,7 @@ class Reply(NamedTuple):
 
 
 class Unfit(NamedTuple):
-    """Not to be passed on. `id` is there where the sender, or whoever waits for the reply, can be told why."""
+    """Not to be passed on. With an `id`, the sender or whoever waits for the reply can be told why."""
 
     code: int
     reason: str
@@ -146,7 +146,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_constant=_refuse
 
 
 def _parsed(text: str) -> JsonValue:
-    """As usual, but where an object has a key twice, every object is its `_Members`."""
+    """As usual. But if any object has a key twice, all objects are given as `_Members`."""
     if text.startswith("\ufeff"):
         raise ValueError("it begins with a byte order mark (BOM)")
     try:
@@ -226,7 +226,7 @@ def _fault_in_request(content: JsonObject) -> str:
 
 
 def look_alike(given: JsonObject, known: frozenset[str]) -> str:
-    """The first key that is none of the known ones, and that a careless parser takes for one of them."""
+    """The first unknown key that a careless parser takes for a known one."""
     strangers = [key for key in given if key not in known]
     if not strangers:
         return ""
@@ -235,6 +235,6 @@ def look_alike(given: JsonObject, known: frozenset[str]) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Without case, look-alike letters and what is not seen: some parsers stop at a NUL, some ignore case."""
+    """Without case, look-alike letters and invisible characters: some parsers stop at a NUL, some ignore case."""
     plain = unicodedata.normalize("NFKC", text.partition("\0")[0]).casefold()
     return "".join(letter for letter in plain if letter.isprintable() and letter != " ")

@@ -1,7 +1,7 @@
 """One side of the relay: what is sent to it, and which requests it has still to answer.
 
-A reply counts only when it answers an open request, once. The guard asks both sides things of its own; the ids of those
-requests are random, and their replies never reach the other side.
+A reply counts only when it answers an open request, once. The guard also sends requests of its own to both sides. Their
+ids are random, and their replies never reach the other side.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from openai_responses_mcp.domain.ports import Transport
 
 
 class PeerGone(Exception):
-    """The side has ended, so that it answers nothing any more."""
+    """This side has ended and answers nothing any more."""
 
 
 class AnsweredWithError(Exception):
@@ -71,11 +71,11 @@ class Peer:
         return None if request_id is None else self._open.get(request_id)
 
     def close(self, request_id: RequestId) -> Opened | None:
-        """The request that is over with this, if it was open."""
+        """The request that is closed by this, if it was open."""
         return self._open.pop(request_id, None)
 
     def answered(self, request_id: RequestId) -> Opened | None:
-        """The request that was sent and is answered with this. None for a reply that nobody waits for."""
+        """The sent request that this answers. None for a reply that nobody waits for."""
         opened = self._open.get(request_id)
         return None if opened is None or opened.is_held else self._open.pop(request_id)
 
@@ -92,7 +92,7 @@ class Peer:
     # Requests of the guard's own
 
     async def ask(self, method: str, params: JsonObject) -> JsonValue:
-        """The result. Raises `AnsweredWithError` and `PeerGone`; whoever stops waiting takes the question back."""
+        """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request."""
         if self._is_gone:
             raise PeerGone
         request_id = f"guard-{secrets.token_hex(16)}"
@@ -111,7 +111,7 @@ class Peer:
         return reply.result
 
     def is_answer_to_guard(self, reply: Reply) -> bool:
-        """Whether it answers the guard itself, which then has it."""
+        """Whether this answers a request of the guard itself. If so, the guard has taken it."""
         answer = self._asked.get(reply.id)
         if answer is None:
             return False

@@ -1,4 +1,4 @@
-"""Questions that were put to the client as a reply, and wait for the call to come again with an answer.
+"""Questions that the client was asked in a reply. The client repeats the call with the answer.
 
 The `requestState` is a random number with a seal over it and over the call. Each can be used once, by the same call, in its
 time. What is executed is what was kept here, not what comes back.
@@ -21,7 +21,7 @@ _MOST_REMEMBERED = 10_000
 class PendingQuestion:
     """`params` are those of the call that the question is about, as it came first.
 
-    `attempt` counts how often somebody is asked about it; `approval_id` is there once somebody is.
+    `attempt` counts how often somebody has been asked about it; `approval_id` is set once somebody has.
     """
 
     call: PlannedCall
@@ -51,7 +51,7 @@ class PendingQuestions:
         return f"{self._prefix}{number}:{self._seal(number, question.params)}"
 
     def take(self, params: JsonObject) -> PendingQuestion | None:
-        """The question that these params of a call answer; None where they answer none of ours. Raises `NotThisCall`."""
+        """The question of the guard that these params of a call answer, if they answer one. Raises `NotThisCall`."""
         state = params.get("requestState")
         number, seal = self._parts(state)
         if not number:

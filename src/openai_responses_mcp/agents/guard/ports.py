@@ -5,11 +5,11 @@ from typing import Protocol
 
 class ServerProcess(Protocol):
     async def ended(self) -> int:
-        """Wait until it has ended by itself: its exit code, or 128 and the number of the signal that ended it."""
+        """Wait until it has ended by itself: its exit code, or 128 plus the number of the signal that ended it."""
         ...
 
     def close_input(self) -> None:
-        """It can read to the end of what was sent, and then that there is no more."""
+        """It can still read what was sent, and then reaches the end."""
         ...
 
     async def end(self) -> int:
@@ -18,6 +18,6 @@ class ServerProcess(Protocol):
 
 
 class Notices(Protocol):
-    """One line each for whoever reads stderr. Comes back at once, whatever happens to stderr."""
+    """One line each for whoever reads stderr. Returns at once, whatever happens to stderr."""
 
     def tell(self, line: str) -> None: ...

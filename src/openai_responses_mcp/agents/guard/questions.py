@@ -1,4 +1,4 @@
-"""What a person is asked in the client, and what counts as an answer. Anything that is no clear yes is a no."""
+"""What a person is asked in the client, and what counts as an answer. Anything but a clear yes is a no."""
 
 import json
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Records of many calls in few writes.
 
-What comes while one write is under way is written together in the next. What nobody waits for lingers for a moment, so that
-the next call's start takes it along: writing is what a call costs most. It tells of what has happened, so that it is kept
-where the store fails, and written later.
+Records that come during one write are written together in the next. Records that nobody waits for are held for a moment
+and written with the start of the next call, because writing is the most expensive part of a call. They tell of what has
+happened, so they are kept if the store fails, and written later.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Records:
             await self._audit.record(*(entry for one in batch for entry in one.entries))
         except AgentsError as exc:
             if len(batch) > 1 and _is_about_one(exc):
-                # The others are not to suffer from it.
+                # The other records are written all the same.
                 for one in batch:
                     await self._write([one])
             else:
@@ -99,5 +99,5 @@ class Records:
 
 
 def _is_about_one(failure: AgentsError) -> bool:
-    """A store that is gone is gone for all of them: trying each takes as long again."""
+    """If the store is gone, it is gone for all of them, and trying each would take as long again."""
     return isinstance(failure, RecordRefused) or not isinstance(failure, StoreUnavailable)

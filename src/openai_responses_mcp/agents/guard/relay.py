@@ -1,8 +1,8 @@
 """The relay between a client and the guarded server.
 
 Messages pass as they are, byte for byte. Two methods are looked at: a `tools/call` goes to the keeper of calls, which
-passes it on or refuses it, and what a `tools/list` reply says is remembered. What is not a message passes nowhere, and a
-reply passes only where it answers an open request. The keeper is loaded behind the first messages.
+passes it on or refuses it, and what a `tools/list` reply says is remembered. What is not a message is not passed on,
+and a reply is passed on only if it answers an open request. The keeper is loaded after the first messages.
 """
 
 import asyncio
@@ -243,6 +243,6 @@ def _as_reply(unfit: Unfit, sender: str) -> Reply | None:
 
 
 async def _drained(peer: Peer) -> None:
-    """What one side does not read is not kept here for ever: the other side has to wait."""
+    """If one side does not read, the other has to wait: nothing piles up here."""
     with suppress(TransportClosed):
         await peer.transport.flush()

@@ -7,7 +7,7 @@ from openai_responses_mcp.agents.guard.peers import Opened, Peer
 
 
 class Replying:
-    """Each call is answered once: one that was taken back meanwhile is not answered at all."""
+    """Each call is answered once; a call that was cancelled meanwhile is not answered at all."""
 
     def __init__(self, client: Peer, server: Peer) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class Replying:
 
 
 def with_note(reply: Reply, note: str) -> bytes:
-    """The reply with what the model has to know besides, in front of what the tool says."""
+    """The reply with a note for the model in front of what the tool says."""
     result = messages.object_in(reply.result)
     content = result.get("content")
     if not note or not isinstance(content, list):

@@ -1,7 +1,8 @@
-"""`openai-responses-mcp agents guard … -- COMMAND`: a server starts behind the guard, and the client talks to both.
+"""`openai-responses-mcp agents guard … -- COMMAND` starts an MCP server with the guard in front of it.
 
-Parsed without argparse, which takes as long to import as everything else before the first message. Exit code: that of the
-server, 128 and the number of a signal that ended it, 127 where it cannot be started, 2 for wrong usage.
+Parsed without argparse, which takes as long to import as everything else before the first message. Exit code: that of
+the server; 128 plus the number of the signal that ended the server or the guard; 127 if the server cannot be started; 2
+for wrong usage, or a policy or a store that cannot be used.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The guarded server as a child process in a group of its own, so that it and what it starts can be ended together.
 
-Closing its input, asking it to end and ending it take less than two seconds in all. Its exit is noticed without taking
-it off the system's list at once: until then no other process can have its number, and signals reach nobody else.
+Closing its input, asking it to end and ending it take less than two seconds in all. Its exit is noticed without reaping
+it at once: until then no other process can get its id, so signals reach nobody else.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class ChildProcess(ServerProcess):
         return await self.ended() if self._has_exited.is_set() else 128 + 9
 
     def close(self) -> None:
-        """Let go of its pipes, for whoever lives on after it. Nobody may read or write there any more."""
+        """Close its pipes, for a process that lives on after it. Nothing may be read or written there any more."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -93,7 +93,7 @@ class ChildProcess(ServerProcess):
         return _living_members(self._process.pid) > 0
 
     def _signal(self, name: str) -> bool:
-        """False where nobody is left to take it."""
+        """False if no process is left to get it."""
         try:
             if sys.platform == "win32":
                 self._process.terminate()
@@ -130,7 +130,7 @@ def _living_members(group: int) -> int:
 def _is_living_member(pid: str, group: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as opened:
-            # Behind the name in brackets, which may hold anything: state, parent, group.
+            # State, parent and group stand behind the name in brackets, which may hold anything.
             state, _, its_group = opened.read().rpartition(b")")[2].split()[:3]
     except (OSError, ValueError):
         return False
