@@ -1,26 +1,35 @@
-"""The recording on top of README and site: real commands with `--rehearse`, and what they really print.
+"""The recording on top of README and site: real commands with `--rehearse`, and what they leave on a real terminal.
 
 Two files come of it: an asciicast for players, and a picture that moves by itself. Dates are replaced, so that the same
 program gives the same files. The speed is made up: nobody wants to watch an import.
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import IO, NamedTuple
+
+from tests.e2e.screens import Screen
 
 CAST, PICTURE = "recording.cast", "recording.svg"
 COMMANDS = (
     'openai-responses-mcp "What is the latest version of Python?" --rehearse',
     'openai-responses-mcp --quick "東京の今日の天気は?" --rehearse',
 )
-COLUMNS = 96
+COLUMNS, _ROWS = 96, 24
 LONGEST_SECONDS = 30.0
 _PROMPT = "$ "
 _DAY = "2026-11-16"
@@ -54,14 +63,27 @@ def transcript_of_cast(text: str) -> str:
 
 
 def _printed(command: str) -> str:
-    """Into a pipe and without a key or a file of one's own: the same for everybody."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL_", "SEARCH_"))}
-    environ = {**kept, "HOME": os.devnull, "XDG_CONFIG_HOME": os.devnull, "PYTHONIOENCODING": "utf-8"}
+    """What stays on the screen. Without a key or a file of one's own, so that it is the same for everybody."""
     program = [sys.executable, "-m", "openai_responses_mcp", *shlex.split(command)[1:]]
-    done = subprocess.run(
-        program, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_SECONDS, check=True
-    )
-    return _DATE.sub(_DAY, done.stdout.decode())
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, COLUMNS, 0, 0))
+    with TemporaryDirectory() as home, open(ours, "rb", buffering=0) as terminal:
+        environ = {"HOME": home, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+        with subprocess.Popen(program, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            os.close(theirs)
+            shown = b"".join(iter(partial(_read, terminal), b""))
+            assert process.wait(LONGEST_SECONDS) == 0
+    screen = Screen(COLUMNS, _ROWS)
+    screen.feed(shown.decode())
+    return _DATE.sub(_DAY, "\n".join(screen.lines))
+
+
+def _read(terminal: IO[bytes]) -> bytes:
+    assert select.select([terminal], [], [], LONGEST_SECONDS)[0]
+    try:
+        return terminal.read(65536)
+    except OSError:  # Nobody has it open any more.
+        return b""
 
 
 def _events(printed: Sequence[str]) -> Iterator[Event]:

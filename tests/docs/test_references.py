@@ -11,7 +11,7 @@ import pytest
 from openai_responses_mcp.cli import PROGRAM
 from openai_responses_mcp.config.settings import key_paths
 from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
-from tests.docs import config_tables, llms, recording
+from tests.docs import config_tables, llms
 from tests.docs.markdown import code_spans, tables
 from tests.docs.regions import replaced, written
 from tests.docs.site import DOCS, ROOT, read
@@ -27,17 +27,6 @@ def test_a_reference_is_up_to_date(path: str) -> None:
 
 def test_the_list_for_models_is_up_to_date() -> None:
     assert read(DOCS / llms.FILE) == llms.llms_text(), "run `make references`"
-
-
-def test_the_recording_shows_what_the_commands_print_today() -> None:
-    printed = recording.answers()
-    assert recording.transcript_of_cast(read(DOCS / recording.CAST)) == recording.transcript(printed)
-    assert read(DOCS / recording.CAST) == recording.cast(printed), "run `make references`"
-    assert read(DOCS / recording.PICTURE) == recording.picture(printed), "run `make references`"
-
-
-def test_the_recording_says_that_it_is_a_rehearsal() -> None:
-    assert "stand-in" in read(DOCS / recording.PICTURE)
 
 
 @pytest.mark.parametrize("path", [path for path in key_paths() if len(path) > 1], ids=".".join)

@@ -1,6 +1,6 @@
 """Writes what the pages take from the program: `make references`."""
 
-from tests.docs import config_tables, llms, recording, tools_page
+from tests.docs import config_tables, llms, tools_page
 from tests.docs.regions import replaced
 from tests.docs.site import DOCS, read
 
@@ -14,6 +14,8 @@ def references() -> dict[str, str]:
 
 
 def write() -> None:
+    from tests.docs import recording  # Here: it needs a terminal as only POSIX has it.
+
     for path, text in references().items():
         (DOCS / path).write_text(text, encoding="utf-8")
     # After the pages, since it quotes them.
