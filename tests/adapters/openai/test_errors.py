@@ -123,9 +123,13 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
         ("ServerDisconnectedError", "before the reply was complete. Ask"),
         ("ValueError: no digits", "(no digits)"),
         ("Internal Server Error", "(Internal Server Error)"),
+        (
+            "Cannot connect to host a.example:443 ssl:default [refused]",
+            "(Cannot connect to host a.example:443 [refused])",
+        ),
     ],
 )
-def test_no_class_is_named(said: str, told: str) -> None:
+def test_nothing_is_named_that_only_programmers_know(said: str, told: str) -> None:
     text = str(translated(aiohttp.ClientPayloadError(said)))
     assert told in text
     assert "Error:" not in text.replace("Server Error", "")
