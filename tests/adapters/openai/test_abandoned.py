@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
 from openai_responses_mcp.domain.models import ModelReply, Progress
-from tests.adapters.openai.test_background import Api, asking
+from tests.adapters.openai.test_background import SHORT_SECONDS, Api, asking
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import WAIT_SECONDS
 from tests.stand_in.server import StandIn
@@ -190,7 +190,7 @@ async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
 
 
 async def test_whoever_stops_to_follow_does_not_stop_the_response(api: Cancelling) -> None:
-    api.use(timeout_seconds=0.2)
+    api.use(timeout_seconds=SHORT_SECONDS)
     with pytest.raises(StillRunning):
         await api.ask("hang_after=4")
     following = asyncio.ensure_future(api.gateway.follow(api.started[0]))
