@@ -27,6 +27,7 @@ ALL = ("function:*",)
         (lambda: RequestedToolCall("a", [1]), "AGENTS-E-RUNNER-CONFIG"),  # type: ignore[arg-type]
         (lambda: ResumeOptions(""), "AGENTS-E-RESUME-TOKEN"),
         (lambda: ResumeOptions("t", "x" * 2001), "AGENTS-E-APPROVAL-INVALID"),
+        (lambda: ResumeOptions("t", 5), "AGENTS-E-APPROVAL-INVALID"),  # type: ignore[arg-type]
         (lambda: GateDecision("allow", 0, ""), "AGENTS-E-GATE-EVAL"),
         (lambda: GateDecision("allow", 6, ""), "AGENTS-E-GATE-EVAL"),
         (lambda: GateDecision("perhaps", 1, ""), "AGENTS-E-GATE-EVAL"),  # type: ignore[arg-type]

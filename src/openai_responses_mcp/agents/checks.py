@@ -11,5 +11,9 @@ def require(is_fine: bool, code: str, message: str) -> None:
         raise AgentsError(code, message)
 
 
+def is_short_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
 def is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)

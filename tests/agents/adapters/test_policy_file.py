@@ -105,6 +105,12 @@ def test_a_file_that_cannot_be_read_is_refused(file: Path, content: bytes | None
     assert f"{file}: {words}" in caught.value.message
 
 
+@pytest.mark.parametrize("impossible", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_refused(impossible: str) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
+        PolicyFile(impossible, LinearPatterns())
+
+
 def test_a_file_with_problems_is_refused_at_the_start_with_all_of_them(file: Path) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID") as caught:
         opened(file, "version: 2\nwait: -1\n")

@@ -144,6 +144,8 @@ async def test_a_decision_is_approve_or_deny_with_a_short_comment(desk: Desk) ->
     assert await code_of(wrong) == "AGENTS-E-APPROVAL-INVALID"
     long = desk.controller.submit_decision(request.approval_id, "approve", "x" * 2001)
     assert await code_of(long) == "AGENTS-E-APPROVAL-INVALID"
+    number = desk.controller.submit_decision(request.approval_id, "approve", 5)  # type: ignore[arg-type]
+    assert await code_of(number) == "AGENTS-E-APPROVAL-INVALID"
     await desk.controller.submit_decision(request.approval_id, "approve", "x" * 2000)
 
 

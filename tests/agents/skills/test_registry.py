@@ -133,6 +133,8 @@ async def test_of_two_skills_with_one_name_the_second_is_reported(tmp_path: Path
 async def test_a_missing_folder_is_not_loaded(tmp_path: Path) -> None:
     assert await code_of(load_skills(tmp_path / "nowhere")) == "AGENTS-E-SKILL-NOT-LOADED"
     assert await code_of(load_skills(write_skill(tmp_path / "a"))) == "AGENTS-E-SKILL-NOT-LOADED"
+    for impossible in ("a\0b", "\ud800"):
+        assert await code_of(load_skills(impossible)) == "AGENTS-E-SKILL-NOT-LOADED"
 
 
 async def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class PolicyFile(PolicySource):
         """Before the file is read, so that a change in between is seen the next time."""
         try:
             found = os.stat(self._path)
-        except OSError:
+        except (OSError, ValueError):
             self._mark, self._is_settled = None, True
             return
         self._mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)

@@ -30,7 +30,7 @@ from openai_responses_mcp.agents.approvals.records import entry_about
 from openai_responses_mcp.agents.approvals.tokens import bad_token, seal, token_hash
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
-from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
@@ -182,8 +182,8 @@ class ApprovalController:
         the call's own: they are judged again when the run goes on."""
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
-        is_short = comment is None or len(comment) <= LONGEST_TEXT
-        require(is_short, code, f"comment may have {LONGEST_TEXT} characters")
+        is_short = comment is None or is_short_text(comment)
+        require(is_short, code, f"comment is a text of up to {LONGEST_TEXT} characters")
         require(isinstance(tell_model, bool), code, "tell_model is true or false")
         require(not tell_model or decision == "deny", code, "Only a denial is told to the model with tell_model")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")

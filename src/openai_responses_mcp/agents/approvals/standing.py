@@ -29,7 +29,7 @@ from openai_responses_mcp.agents.approvals.ports import ApprovalRecord, Approval
 from openai_responses_mcp.agents.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, arguments_hash
-from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.agents.clock import Clock, timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import StandingVoice
@@ -140,8 +140,8 @@ class StandingApprovals(StandingVoice):
 
     async def revoke(self, standing_id: str, comment: str | None = None) -> StandingApproval:
         """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""
-        is_short = comment is None or len(comment) <= LONGEST_TEXT
-        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"comment may have {LONGEST_TEXT} characters")
+        is_short = comment is None or is_short_text(comment)
+        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"comment is a text of up to {LONGEST_TEXT} characters")
         is_id = is_text(standing_id) and len(standing_id) <= LONGEST_ID
         known = await self._store.get(standing_id) if is_id else None
         if known is None:

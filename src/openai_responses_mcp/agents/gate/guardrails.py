@@ -49,8 +49,11 @@ NO_GUARDRAILS = AgentGuardrails()
 def create_guardrails_template(
     input_rules: Sequence[Rule] = (), output_rules: Sequence[Rule] = (), tool_rules: Sequence[Rule] = ()
 ) -> AgentGuardrails:
-    rules = (*input_rules, *output_rules, *tool_rules)
-    if not all(isinstance(rule, str | re.Pattern) or callable(rule) for rule in rules):
+    stages = (input_rules, output_rules, tool_rules)
+    if not all(isinstance(rules, list | tuple) for rules in stages):
+        # Each letter of a text would be a rule.
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "rules are given as a list, also a single one")
+    if not all(isinstance(rule, str | re.Pattern) or callable(rule) for rules in stages for rule in rules):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "a guardrail is a text, a pattern or a callable")
     return AgentGuardrails(tuple(input_rules), tuple(output_rules), tuple(tool_rules))
 

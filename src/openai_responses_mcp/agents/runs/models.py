@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_text, require
+from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.policy.profiles import ProfileName, profile_name, stricter
 
@@ -18,8 +18,8 @@ class ResumeOptions:
 
     def __post_init__(self) -> None:
         require(is_text(self.token), "AGENTS-E-RESUME-TOKEN", "resume.token must be the token of an approval")
-        is_short = self.human_response is None or len(self.human_response) <= LONGEST_TEXT
-        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"human_response may have {LONGEST_TEXT} characters")
+        is_short = self.human_response is None or is_short_text(self.human_response)
+        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"human_response is a text of up to {LONGEST_TEXT} characters")
 
 
 @dataclass(frozen=True, slots=True)

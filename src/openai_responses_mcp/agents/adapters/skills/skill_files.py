@@ -47,8 +47,8 @@ class _Search:
 
 class SkillFiles(SkillFolder):
     def find(self, folder: str) -> tuple[list[FoundSkill], list[AgentsError]]:
-        root = Path(os.path.realpath(folder))
-        if not root.is_dir():
+        root = _folder_at(folder)
+        if root is None:
             raise AgentsError(
                 "AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}", details={"path": str(folder)}
             )
@@ -101,6 +101,14 @@ class SkillFiles(SkillFolder):
             return
         place = path.relative_to(search.root).as_posix()
         search.found.append(FoundSkill(place, str(path), text, tuple(_files_of(path.parent))))
+
+
+def _folder_at(path: str) -> Path | None:
+    try:
+        root = Path(os.path.realpath(path))
+        return root if root.is_dir() else None
+    except ValueError:  # no folder can have such a name
+        return None
 
 
 def _files_of(folder: Path) -> list[str]:
