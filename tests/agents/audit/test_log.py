@@ -1,5 +1,6 @@
 """The audit log: masked, chained, verifiable, and honest about what it could not write."""
 
+import asyncio
 import logging
 import shutil
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from openai_responses_mcp.agents.audit.log import NO_HEAD, AuditEntry, AuditLog,
 from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.secrets.masking import Masking
+from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock
 
 
@@ -55,6 +57,21 @@ class Office:
 @pytest.fixture
 def office(tmp_path: Path, clock: FakeClock) -> Office:
     return Office(tmp_path, clock)
+
+
+class SlowLogStore(FakeExecutionLogStore):
+    """Writes what is of `r1` when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+
+    async def append(self, log: ExecutionLog) -> ExecutionLog:
+        if log.run_id == "r1" and not self.may_go_on.is_set():
+            self.is_asked.set()
+            await self.may_go_on.wait()
+        return await super().append(log)
 
 
 def in_memory(clock: FakeClock, mode: AuditMode = "best_effort") -> tuple[AuditLog, BreakableLogStore]:
@@ -195,6 +212,66 @@ async def test_what_is_kept_is_written_before_the_next_record(clock: FakeClock, 
     audit.keep("it was gone", AuditEntry("r1", "c1", "outcome", "completed"))
     await audit.record(AuditEntry("r1", "c2", "started", "started"))
     assert [log.tool_call_id for log in await audit.query()] == ["c1", "c2"]
+
+
+async def test_a_call_starts_in_the_log_after_the_decisions_that_were_noted_before(clock: FakeClock) -> None:
+    """Two calls of one turn start at once. The first takes the decisions along and is slow."""
+    store = SlowLogStore()
+    audit = AuditLog(store, clock, Masking({}))
+    for call in ("c1", "c2"):
+        audit.note(an_entry(call))
+    starts = [asyncio.create_task(audit.record(an_entry(call, "started"))) for call in ("c1", "c2")]
+    await asyncio.wait_for(store.is_asked.wait(), 5)
+    other = AuditEntry("r2", "c1", "decision", "deny")
+    await asyncio.wait_for(audit.record(other), 5)
+    store.may_go_on.set()
+    await asyncio.wait_for(asyncio.gather(*starts), 5)
+    logs = [(log.run_id, log.tool_call_id, log.event) for log in await store.query()]
+    assert logs == [
+        ("r2", "c1", "decision"),
+        ("r1", "c1", "decision"),
+        ("r1", "c2", "decision"),
+        ("r1", "c1", "started"),
+        ("r1", "c2", "started"),
+    ]
+
+
+async def test_a_call_starts_in_the_log_after_what_is_written_late(clock: FakeClock) -> None:
+    store = SlowLogStore()
+    audit = AuditLog(store, clock, Masking({}))
+    audit.note(an_entry("c1"))
+    first = asyncio.create_task(audit.record(an_entry("c1", "started")))
+    await asyncio.wait_for(store.is_asked.wait(), 5)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(first, 5)
+    assert [log.event for log in audit.unwritten] == ["decision"]
+    late = asyncio.create_task(audit.flush())
+    await asyncio.sleep(0)
+    told = asyncio.create_task(audit.prepared(an_entry("c1", "approval")))
+    await asyncio.sleep(0)
+    assert not told.done()
+    store.may_go_on.set()
+    await asyncio.wait_for(asyncio.gather(late, told), 5)
+    assert [log.event for log in await store.query()] == ["decision"]
+
+
+async def test_what_was_noted_is_not_lost_when_its_record_is_there_already(clock: FakeClock) -> None:
+    audit, _ = in_memory(clock)
+    await audit.record(an_entry("c1", "started"))
+    audit.note(an_entry("c1"))
+    with pytest.raises(DuplicateRecord):
+        await audit.record(an_entry("c1", "started"))
+    assert [log.event for log in await audit.query()] == ["started", "decision"]
+
+
+async def test_ids_that_are_masked_alike_are_told_apart(clock: FakeClock) -> None:
+    audit, store = in_memory(clock)
+    for number in "12":
+        await audit.record(an_entry(f"sk-0123456789abcde{number}"))
+    first, second = [log.tool_call_id for log in await store.query()]
+    assert first.startswith("‹sk-…, 19 characters›…")
+    assert first != second
 
 
 @pytest.mark.parametrize("mode", ["best_effort", "required"])

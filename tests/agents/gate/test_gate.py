@@ -10,7 +10,7 @@ import pytest
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore
-from openai_responses_mcp.agents.calls import ToolDescription, ToolKind
+from openai_responses_mcp.agents.calls import AMBIGUOUS, ToolDescription, ToolKind
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.gate.deciding import decide
 from openai_responses_mcp.agents.gate.guardrails import create_guardrails_template
@@ -148,6 +148,14 @@ async def test_a_tool_rule_refuses_before_the_judge_is_asked(policies: PolicySto
 async def test_a_call_of_no_known_tool_is_refused(policies: PolicyStore) -> None:
     work = SafetyGate(FakeJudge(), policies).evaluate(None, a_request(None), GateContext("fast"))
     assert await code_of(work) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+
+
+async def test_a_call_that_could_be_read_in_two_ways_is_refused(policies: PolicyStore) -> None:
+    judge = FakeJudge()
+    request = a_request(**{AMBIGUOUS: '{"a": 1, "a": 2}'})
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: The arguments of the call could be read in more"):
+        await SafetyGate(judge, policies).evaluate(None, request, GateContext())
+    assert judge.requests == []
 
 
 async def test_an_unknown_profile_is_refused(policies: PolicyStore) -> None:

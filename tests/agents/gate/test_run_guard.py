@@ -217,6 +217,17 @@ async def test_with_a_required_log_nothing_starts_unrecorded(store: BreakableLog
     assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
+async def test_with_a_required_log_no_call_starts_beside_one_whose_records_were_not_taken(
+    store: BreakableLogStore,
+) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    store.refuses = lambda log: log.tool_call_id == "c2" and log.event == "decision"
+    await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-LOG-STORE"
+    assert await code_of(guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
+    assert await events(store) == []
+
+
 async def test_the_first_refusal_is_the_one_that_counts(guard: RunGuard) -> None:
     first = guard.refuse(AgentsError("AGENTS-E-GATE-EVAL", "first"))
     second = AgentsError("AGENTS-E-GATE-DENIED", "second")

@@ -4,9 +4,11 @@ A record's hash covers its fields, its number and the hash before it, so that a 
 can write to the store can also write a whole new chain; only a head that is kept outside the log shows that.
 """
 
+import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -69,6 +71,8 @@ class AuditLog:
         self._noted: dict[str, list[ExecutionLog]] = {}
         self._unwritten: list[ExecutionLog] = []
         self._refused: list[ExecutionLog] = []
+        # Writes that carry earlier records than those they are made for, and the runs that these are of.
+        self._under_way: dict[asyncio.Future[None], set[str]] = {}
 
     @property
     def is_required(self) -> bool:
@@ -109,6 +113,7 @@ class AuditLog:
 
         Raises `StoreUnavailable` in both modes: what has to be kept together with its record cannot go on without it.
         """
+        await self._after_earlier({entry.run_id})
         await self._write_backlog()
         return self._masked(entry)
 
@@ -124,20 +129,47 @@ class AuditLog:
             return
 
     async def _record(self, logs: list[ExecutionLog], run_ids: set[str]) -> None:
+        await self._after_earlier(run_ids)
         noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
-        try:
-            await self._write_backlog()
-            await self._append([*noted, *logs])
-        except StoreUnavailable as exc:
-            self._unwritten += noted
-            if self.is_required:
+        with self._carrying(noted):
+            try:
+                await self._write_backlog()
+                await self._append([*noted, *logs])
+            except StoreUnavailable as exc:
+                self._unwritten += noted
+                if self.is_required:
+                    raise
+                self._unwritten += logs
+                self._warn_of_unwritten(exc.message, run_ids)
+            except BaseException:
+                # One of the others was there already, or nobody waits any more.
+                self._unwritten += noted
                 raise
-            self._unwritten += logs
-            self._warn_of_unwritten(exc.message, run_ids)
 
     def _warn_of_unwritten(self, problem: str, run_ids: set[str]) -> None:
         facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
         _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", problem, facts)
+
+    async def _after_earlier(self, run_ids: set[str]) -> None:
+        """The decisions of a turn are written with the start of one of its calls. The starts of the others come after."""
+        loop = asyncio.get_running_loop()
+        while earlier := [
+            write for write, runs in self._under_way.items() if runs & run_ids and write.get_loop() is loop
+        ]:
+            await asyncio.shield(earlier[0])
+
+    @contextmanager
+    def _carrying(self, logs: Sequence[ExecutionLog]) -> Iterator[None]:
+        if not logs:
+            yield
+            return
+        write = asyncio.get_running_loop().create_future()
+        self._under_way[write] = {log.run_id for log in logs}
+        try:
+            yield
+        finally:
+            del self._under_way[write]
+            write.set_result(None)
 
     async def _append(self, logs: Sequence[ExecutionLog]) -> None:
         if len(logs) == 1:
@@ -148,12 +180,13 @@ class AuditLog:
     async def _write_backlog(self) -> None:
         """Oldest first. One that the store refuses is put aside, so that the others get through."""
         waiting, self._unwritten = self._unwritten, []
-        try:
-            while waiting:
-                await self._write_one(waiting[0])
-                waiting.pop(0)
-        finally:
-            self._unwritten = waiting + self._unwritten
+        with self._carrying(waiting):
+            try:
+                while waiting:
+                    await self._write_one(waiting[0])
+                    waiting.pop(0)
+            finally:
+                self._unwritten = waiting + self._unwritten
 
     async def _write_one(self, log: ExecutionLog) -> None:
         try:
@@ -169,7 +202,7 @@ class AuditLog:
         mask = self._masking
         return ExecutionLog(
             run_id=entry.run_id,
-            tool_call_id=_short(mask.text(entry.tool_call_id)),
+            tool_call_id=_shown_id(entry.tool_call_id, mask.text(entry.tool_call_id)),
             event=entry.event,
             decision=entry.decision,
             timestamp=self._now(),
@@ -234,9 +267,10 @@ class AuditLog:
         return logs, misfit_of_log(known, logs, is_sole_writer=False)
 
 
-def _short(call_id: str) -> str:
-    """Models choose ids. One that is too long for an index is kept by its beginning and its hash."""
-    return call_id if len(call_id) <= LONGEST_ID else f"{call_id[:LONGEST_ID]}…{digest(call_id)}"
+def _shown_id(call_id: str, masked: str) -> str:
+    """Models choose ids. One that is masked, or too long for an index, is told from others by its hash."""
+    is_itself = masked == call_id and len(call_id) <= LONGEST_ID
+    return call_id if is_itself else f"{masked[:LONGEST_ID]}…{digest(call_id)}"
 
 
 def _moment(since: str | datetime | None) -> str | None:

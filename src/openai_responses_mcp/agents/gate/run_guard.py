@@ -65,6 +65,7 @@ class RunGuard(TurnGuard):
         self._records = RunRecords(run_id, masking)
         self._offered: set[str] = set()
         self._refusal: AgentsError | None = None
+        self._store_failure: AgentsError | None = None
         self._is_to_be_decided_again = False
 
     @property
@@ -202,6 +203,8 @@ class RunGuard(TurnGuard):
             await self._move(call, CallEvent.MISFIT)
             raise await self._refused(call, _about_to_run(call))
         (await self._move(call, CallEvent.START)).planned = call
+        if self._store_failure is not None:
+            raise self._store_failure
         if is_first_start:
             if self._budget is not None:
                 await self._noted(self._budget.spend(calls=1))
@@ -273,7 +276,7 @@ class RunGuard(TurnGuard):
         try:
             return await work
         except AgentsError as exc:
-            self.refuse(exc)
+            self._store_failure = self.refuse(exc)
             raise
 
     # -----------------------------------------------------------------------------------------------------------------
