@@ -395,6 +395,14 @@ async def test_any_changed_field_is_found_in_the_database(office: Office, field:
     assert (verification.is_intact, verification.first_bad) == (False, 3)
 
 
+@pytest.mark.parametrize("written", ["{", "[1]", "5", "[" * 100_000, "9" * 10_000])
+async def test_arguments_that_nobody_can_read_are_found_in_the_database(office: Office, written: str) -> None:
+    await office.write(5)
+    office.tamper(lambda c: c.execute(update(table).where(table.c.sequence == 3).values(arguments=written)))
+    verification = await office.audit.verify()
+    assert (verification.is_intact, verification.first_bad) == (False, 3)
+
+
 async def test_a_removed_record_is_found_in_the_database(office: Office) -> None:
     await office.write(5)
     office.tamper(lambda c: c.execute(delete(table).where(table.c.sequence == 2)))

@@ -152,7 +152,7 @@ async def test_a_call_of_no_known_tool_is_refused(policies: PolicyStore) -> None
 
 async def test_a_call_that_could_be_read_in_two_ways_is_refused(policies: PolicyStore) -> None:
     judge = FakeJudge()
-    request = a_request(**{AMBIGUOUS: '{"a": 1, "a": 2}'})
+    request = replace(a_request(), args={AMBIGUOUS: '{"a": 1, "a": 2}'})
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: The arguments of the call could be read in more"):
         await SafetyGate(judge, policies).evaluate(None, request, GateContext())
     assert judge.requests == []

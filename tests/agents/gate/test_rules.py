@@ -194,4 +194,4 @@ def test_a_rule_of_another_kind_is_refused_at_every_stage(stage: str) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
         create_guardrails_template(**{stage: ["fine", 5]})  # type: ignore[arg-type]
     with pytest.raises(AgentsError, match="given as a list, also a single one"):
-        create_guardrails_template(**{stage: "fine"})  # type: ignore[arg-type]
+        create_guardrails_template(**{stage: "fine"})

@@ -121,6 +121,6 @@ def arguments_in(text: str) -> JsonObject:
     """What is no JSON was not written by us. It is shown as it stands, and does not fit its hash."""
     try:
         arguments: JsonObject = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"<unreadable>": text}
     return arguments
