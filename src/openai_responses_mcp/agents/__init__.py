@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the same names for those who read types instead of running the code
+if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider as CompatModelProvider
     from openai_responses_mcp.agents.adapters.sdk.demo_loop import run_demo_loop as run_demo_loop
     from openai_responses_mcp.agents.adapters.sdk.facade import Agent as Agent

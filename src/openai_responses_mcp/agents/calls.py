@@ -12,7 +12,8 @@ ToolKind = Literal["mcp", "function", "skill"]
 RISK_LEVELS = range(1, 6)
 DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 ASKS_FOR_APPROVAL = "the tool asks for approval"
-# The only argument of a call whose own could be read in more than one way: their text. Nobody can decide on such a call.
+# Arguments that can be read in more than one way are kept as one text, under this name. Nobody can decide on such a
+# call.
 AMBIGUOUS = "<ambiguous>"
 
 
@@ -24,8 +25,8 @@ def is_risk_level(value: object) -> TypeGuard[int]:
 class ToolDescription:
     """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
 
-    `definition_change` tells what is not as it was when the tool was last approved.
-    Relative paths in its arguments begin in `directory`; an empty one is the process's own.
+    `definition_change` tells what has changed since the tool was last approved. Relative paths in its arguments begin
+    in `directory`; an empty one is the process's own.
     """
 
     name: str

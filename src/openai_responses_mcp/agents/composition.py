@@ -205,8 +205,8 @@ async def run(
 class Stores:
     """One database, its stores, and the head of the log.
 
-    `decisions` keeps those of approvals and log that can be kept in one transaction; `pins` are the store's, where that
-    outlives the process.
+    `decisions` writes a decision and its record in one transaction, if approvals and log are in one database. `pins` is
+    set if the store outlives the process.
     """
 
     policies: PolicyStore
@@ -224,7 +224,7 @@ class Stores:
 def open_stores(
     url: str | None = None, audit_head: str | os.PathLike[str] | None = None, *, must_exist: bool = False
 ) -> Stores:
-    """Nothing is connected to yet. Without a URL the database is in memory."""
+    """Connects to nothing yet. Without a URL the database is in memory."""
     from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
     from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
     from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
@@ -304,13 +304,13 @@ async def serve_desk(
 ) -> None:
     """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
 
-    Raises like other looks at a store, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
+    Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
     """
     from openai_responses_mcp.agents.adapters.web.application import application
     from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
-    # A store that is not there is told now, not on the page.
+    # A missing store is reported now, not on the page.
     await desk.waiting()
     entrance = Entrance()
     with listening_socket(port) as listening:
@@ -350,7 +350,7 @@ def skill_registry() -> SkillRegistry:
 
 
 async def load_skills(dir: str | os.PathLike[str], mode: SkillMode = "function_tool") -> SkillList:
-    """Every skill below the folder; those that cannot be used are told in `.problems` of the list."""
+    """Every skill below the folder; `.problems` of the list names those that cannot be used."""
     return await skill_registry().load_from_directory(os.fspath(dir), mode)
 
 
@@ -377,7 +377,7 @@ def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 
 
 def get_provider(name: str | None = None) -> ProviderHandle:
-    """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, set up from the environment."""
+    """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, with its settings from the environment."""
     settings = settings_from(chosen_provider(name, os.environ), os.environ)
     from openai_responses_mcp.agents.adapters.models.compat_providers import EnvironmentProvider
 

@@ -1,4 +1,4 @@
-"""The runner that code written for the SDK runs through after its import is swapped."""
+"""The runner for code that was written for the SDK and has only its import changed."""
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runner import AgentRunner

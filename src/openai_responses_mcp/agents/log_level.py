@@ -10,7 +10,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 def apply_log_level(environ: Mapping[str, str]) -> None:
-    """Without the variable nothing is touched. With it, lines go to stderr unless the program has set up logging."""
+    """Without the variable nothing changes. With it, lines go to stderr unless the program has set up logging."""
     written = environ.get(VARIABLE, "").strip().lower()
     if not written:
         return

@@ -102,8 +102,8 @@ class AgentRunner:
     ) -> ResumeToken:
         """A denial ends the run; with `tell_model` the model is told why, and the run goes on.
 
-        An approval with `arguments` is one of the same call with these in the place of its own. They are judged again
-        by every voice, and a human may be asked again.
+        With `arguments`, the call is approved with these instead of its own. They are judged again by every voice, and
+        a human may be asked again.
         """
         return await self._parts.approvals.submit_decision(
             approval_id, decision, comment, tell_model=tell_model, arguments=arguments
@@ -114,7 +114,7 @@ class AgentRunner:
     ) -> RunResult:
         """`agent` and `options` are needed only in another process than the one that started the run.
 
-        Without a token the decisions are used up by the runner itself: who can write the store can decide anyway.
+        Without a token the runner uses the decisions up itself: whoever can write to the store can decide anyway.
         """
         return await self._resumed(Resumption(run_id, token, agent, _sdk_of(options)), options)
 
@@ -167,7 +167,7 @@ class AgentRunner:
         return await self._parts.audit.verify()
 
     async def status(self, agent: object = None) -> AgentsStatus:
-        """How this runner is set up, with the tools of the agent given, else of all whose runs are not over."""
+        """How this runner is set up, with the tools of the given agent, else of all agents with unfinished runs."""
         agents = [agent] if agent is not None else self._parts.book.agents
         tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyGuard())]
         return await self._parts.diagnosis.status(tools)
@@ -191,7 +191,7 @@ def _checked(options: RunOptions | None) -> RunOptions:
 
 
 def _sdk_of(options: RunOptions | None) -> Mapping[str, object]:
-    """What a run that goes on is given again."""
+    """The options of the SDK for a run that goes on."""
     if _checked(options).extensions is not None:
         message = "A run goes on under the rules that it was started with: give options without extensions"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)

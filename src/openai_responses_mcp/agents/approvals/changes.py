@@ -1,8 +1,7 @@
-"""Approving with changes: what a human may put in the place of a call's arguments, and what that looks like.
+"""Approving with changes: which arguments a human may give instead of the call's own, and how they are checked.
 
-The approver sees each secret as what it is (`‹OPENAI_API_KEY›`) and gives it back that way: a text that is left as it was
-shown, at its place, becomes the secret again when the run goes on. New arguments are stored until then, so that they
-cannot hold a new secret.
+The approver sees a label for each secret (`‹OPENAI_API_KEY›`) and leaves it where it stands: there it becomes the
+secret again when the run goes on. New arguments are stored until then, so they must not hold a new secret.
 """
 
 import json
@@ -37,7 +36,7 @@ async def checked_changes(record: ApprovalRecord, arguments: object, masking: Ma
     if masking.shown(given, record.parameters) != given:
         raise _invalid("New arguments are stored until the run goes on, and so must not hold a secret")
     if not any(_LABEL.search(text) for text in _texts(given)):
-        # A mark would be measured in the place of the secret. Those are checked when the secret is back.
+        # A label is not checked in place of its secret. That is done when the secret is back.
         await check_fits(given, record.parameters)
     return given
 

@@ -1,9 +1,10 @@
 """Approvals: a person is asked, decides once, and gets a token that resumes the run once.
 
-The token is 256 random bits and is shown once. At rest there is its hash, and a seal that only the token can make over
-the run, the call, its arguments, the tool's definition, the saved state and the decision: whoever changes any of these
-in the store cannot make the seal anew. A pause is all calls of a run that wait together; its tokens are used up
-together, in one statement of the store. An approval that expires opens a new request for the same call; a denial stays.
+The token is 256 random bits and is shown once. The store keeps its hash, and a seal over the run, the call, its
+arguments, the tool's definition, the saved state and the decision. Only the token can make that seal, so whoever
+changes any of these in the store cannot make it anew. A pause is all calls of a run that wait together; its tokens are
+used up together, in one statement of the store. An approval that expires opens a new request for the same call; a
+denial stays.
 """
 
 import logging
@@ -208,14 +209,14 @@ class ApprovalController:
         return ResumeToken(token, record.request.run_id, expires_at)
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str = "") -> bool:
-        """Nobody has to decide on the request any more. It stays visible; False when somebody has decided after all."""
+        """Nobody has to decide on the request any more. It stays visible. False if somebody has decided after all."""
         record, now = await self.get(approval_id), await self._now()
         choice = ApprovalChoice(
             approval_id=approval_id,
             status=status,
             comment=self._masking.text(comment),
             decided_at=now,
-            # Of a token that nobody has ever seen.
+            # Every decision has a token. Nobody gets to see this one.
             token_hash=token_hash(secrets.token_urlsafe(32)),
             binding="",
             expires_at=now,
@@ -271,7 +272,7 @@ class ApprovalController:
     # -----------------------------------------------------------------------------------------------------------------
 
     async def _now(self) -> str:
-        """A clock that is set back, here or elsewhere, does not bring back to life what has expired."""
+        """What has expired stays expired, also when a clock is set back, here or elsewhere."""
         return await self._store.latest_moment(timestamp(self._clock.now()))
 
     async def _check_all_decided(self, pause_id: str) -> None:

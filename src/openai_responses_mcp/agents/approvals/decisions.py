@@ -1,7 +1,7 @@
-"""Decisions and their records where the two are kept apart: the record comes first.
+"""Decisions and their records where the two are in different stores: the record comes first.
 
-A log takes one record of a decision, so that of two people one is first. Whoever dies between the two leaves a record
-of a decision that has not been made yet. The same decision can be made again and then counts; the other one cannot.
+The log takes only one record of a decision, so only one of two people can be first. A crash in between leaves a record
+of a decision that has not been made. The same decision can be made again, and then counts; the opposite one cannot.
 """
 
 from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalStore, DecisionBook

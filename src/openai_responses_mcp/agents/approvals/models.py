@@ -17,9 +17,9 @@ TokenStatus = Literal["active", "used", "expired"]
 class HumanApprovalRequest:
     """What a person is asked: what runs, why somebody has to decide on it, and what the tool is for.
 
-    `arguments` are those that will be used, with each real secret as what it is. `definition_change` tells what is not
-    as it was when the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
-    and `changed_arguments` are those that a human put in the place of the model's.
+    `arguments` are those that will be used, with a label for each real secret. `definition_change` tells what has
+    changed since the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
+    and `changed_arguments` are those that a human gave instead of the model's.
     """
 
     approval_id: str
@@ -57,7 +57,7 @@ class StandingApproval:
     """A tool with this definition is allowed from now on, for any arguments unless `arguments_hash` says which.
 
     Without `session_id` it holds in every session, without `expires_at` until it is revoked. `made_from` is the
-    approval behind it, and `made_in` the run of that.
+    approval that it was made from, and `made_in` the run of that approval.
     """
 
     standing_id: str

@@ -1,4 +1,4 @@
-"""Telling somebody that a request waits. What they do with it is their own; that they fail does not undo the pause."""
+"""Telling the user's code that a request waits. If that code fails, the pause still holds."""
 
 import inspect
 import logging

@@ -54,7 +54,7 @@ class ApprovalStore(Protocol):
     async def latest_moment(self, now: str) -> str:
         """The latest moment that any process has seen, this one included; it is remembered to the second.
 
-        A clock that is set back somewhere does not bring back to life what has expired elsewhere.
+        What has expired anywhere stays expired, also when a clock is set back.
         """
         ...
 
@@ -79,7 +79,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def list_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
-        """The records that count of the pause which the run came to last; empty when it never paused."""
+        """The records that count of the run's latest pause; empty if it never paused."""
         ...
 
     async def decide(self, choice: ApprovalChoice) -> bool:
@@ -89,8 +89,8 @@ class ApprovalStore(Protocol):
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         """Use up the decisions of a whole pause in one atomic statement; True for exactly one caller, ever.
 
-        False when the token is none of this pause, or any of the pause is undecided, approved too long ago or used.
-        Without a token the decisions themselves are enough: who can write the store can decide anyway.
+        False when the token belongs to another pause, or any request of the pause is undecided, approved too long ago
+        or used. Without a token the decisions themselves are enough: whoever can write to the store can decide anyway.
         """
         ...
 
@@ -104,7 +104,7 @@ class ApprovalStore(Protocol):
 
 
 class DecisionBook(Protocol):
-    """A person's decision counts when the log tells of it, and the log tells of it when it counts."""
+    """Keeps a person's decision and its record in the log together. No decision counts without its record."""
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
         """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""

@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.schemas.differences import differences
 def entry_about(
     record: ApprovalRecord, event: str, decision: str, comment: str, changed: JsonObject | None = None
 ) -> AuditEntry:
-    """`changed` are the arguments that a human put in the place of those of the request."""
+    """`changed` are the arguments that a human gave instead of the request's."""
     request = record.request
     entry = AuditEntry(
         run_id=request.run_id,

@@ -4,8 +4,8 @@ One is made from a request that a person approves, and holds for that tool with 
 session, or until it is revoked; for any arguments, or for exactly those of the request. A session is the run for agents
 and the guard process for the guard; in both it is the `run_id` of their requests and of their records in the log.
 
-A standing approval is one voice in the gate (`gate.deciding`): it answers a question that the profile's threshold, a
-rule's `ask` or the tool's own demand has put. It never answers a changed definition, a scope, the judge, the caller or
+A standing approval is one voice in the gate (`gate.deciding`): it answers for a human where the profile's limits, a
+rule's `ask` or the tool's own demand asks. It never answers for a changed definition, a scope, the judge, the caller or
 a budget. When the tool's definition changes, it ends.
 
 The guard gives the one object to its `SafetyGate(standing=...)`, which asks `answer`, and needs nothing else to honour
@@ -59,7 +59,7 @@ class StandingTerms:
 
 
 class StandingApprovals(StandingVoice):
-    """`moments` knows the latest moment that any process has seen: a clock that is set back revives nothing."""
+    """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back."""
 
     def __init__(
         self, store: StandingStore, moments: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking
@@ -100,7 +100,7 @@ class StandingApprovals(StandingVoice):
             made_in=record.request.run_id,
             comment=self._masking.text(comment or ""),
         )
-        # The record first: it may tell of one that does not exist, and none exists that it does not tell of.
+        # The record first: a crash may leave a record without its standing approval, but never the reverse.
         await self._audit.record_for_sure(_entry(made, "standing_made", "allow", str(made)))
         await self._store.create(made)
         return made
@@ -157,7 +157,7 @@ class StandingApprovals(StandingVoice):
                 await self._end(one, SESSION_OVER, await self._now())
 
     async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:
-        """Ended first and recorded then: it must not hold for want of a record. False when somebody else was first."""
+        """Ended first, recorded second: a failing log must not keep it in force. False when somebody else was first."""
         if not await self._store.end(standing.standing_id, now, reason):
             return False
         await self._audit.record(_entry(standing, "standing_ended", reason, str(standing), comment))
@@ -188,7 +188,7 @@ async def approve_from_now_on(
     terms: StandingTerms,
     comment: str | None = None,
 ) -> tuple[ResumeToken, StandingApproval]:
-    """Approve the request, and allow from now on what it asks for. One that is decided already allows nothing."""
+    """Approve the request, and allow from now on what it asks for. A request that is decided already allows nothing."""
     record = await approvals.get(approval_id)
     token = await approvals.submit_decision(approval_id, "approve", comment)
     made = await standing.allow(

@@ -28,7 +28,7 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
 
 
 def _number_in(text: str) -> int:
-    """Zero where there is none; a number of thousands of digits is none that Python would read."""
+    """0 if the text is not a number. Python refuses to read a number with thousands of digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
@@ -38,7 +38,7 @@ def token_hash(token: str) -> str:
 
 def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at: str | None) -> str:
     request = record.request
-    # A plain decision is sealed as it always was, so that one from before an update still counts.
+    # A plain decision is sealed as in earlier versions, so that one from before an update still counts.
     more = [request.tell_model, request.changed_arguments]
     return sealed(
         token,

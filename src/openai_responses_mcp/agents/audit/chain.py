@@ -56,5 +56,5 @@ def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None)
 
 
 def fingerprint(logs: Sequence[ExecutionLog]) -> str:
-    """Of the records as they are, whether or not they are as they were written."""
+    """A hash of the records as they are now, even if they were changed."""
     return digest([[log.sequence, log.hash, hash_of(log)] for log in logs])

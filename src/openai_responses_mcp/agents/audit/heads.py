@@ -37,7 +37,7 @@ def announced(known: Head | None, before: Place, end: Place, hash_at: HashAt, *,
 
 
 def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -> Head | None:
-    """The head once the record is in the log; None where it is known to go further already."""
+    """The head once the record is in the log; None if it is further along already."""
     finding = known.finding if known and not is_accepting else None
     if known is not None and known.end.sequence > record.sequence:
         return replace(known, finding=finding) if finding != known.finding else None
@@ -46,7 +46,7 @@ def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -
 
 
 def misfit(known: Head | None, last: Place, hash_at: HashAt, *, is_sole_writer: bool) -> Finding | None:
-    """What is wrong when a log with this last record is met with this head.
+    """Why a log with this last record does not fit this head.
 
     On a store that other machines write to (`is_sole_writer` false) the log may have grown past the head; it must still
     contain it.

@@ -1,7 +1,7 @@
 """The audit log: one appended record per decision, approval and outcome, masked, and each chained to the one before.
 
-A record's hash covers its fields, its number and the hash before it, so that a change shows in every later record. Who
-can write to the store can also write a whole new chain; only a head that is kept outside the log shows that.
+A record's hash covers its fields, its number and the hash before it, so that a change shows in every later record.
+Whoever can write to the store can also write a whole new chain; only a head that is kept outside the log shows that.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class AuditLog:
         await self._record([self._masked(entry) for entry in entries], {entry.run_id for entry in entries})
 
     def note(self, entry: AuditEntry) -> None:
-        """For what does nothing by itself: it is written with the next record of its run, or when the run ends."""
+        """For records that can wait: they are written with the next record of their run, or when the run ends."""
         self._noted.setdefault(entry.run_id, []).append(self._masked(entry))
 
     async def settle(self, run_id: str) -> None:
@@ -104,12 +104,12 @@ class AuditLog:
             await self._record([], {run_id})
 
     def keep(self, problem: str, *entries: AuditEntry) -> None:
-        """For what has happened and could not be written: it is written before the next record, in both modes."""
+        """For what has happened and could not be recorded: it is written before the next record, in both modes."""
         self._unwritten += map(self._masked, entries)
         self._warn_of_unwritten(problem, {entry.run_id for entry in entries})
 
     async def prepared(self, entry: AuditEntry) -> ExecutionLog:
-        """The record, to be written together with what it tells. Everything before it is written.
+        """The record, to be written by the caller together with what it is about. Everything before it is written.
 
         Raises `StoreUnavailable` in both modes: what has to be kept together with its record cannot go on without it.
         """
@@ -118,7 +118,7 @@ class AuditLog:
         return self._masked(entry)
 
     async def record_for_sure(self, entry: AuditEntry) -> None:
-        """For what must not be without its record: raises `StoreUnavailable` in both modes."""
+        """For what must not happen without its record: raises `StoreUnavailable` in both modes."""
         await self._store.append(await self.prepared(entry))
 
     async def flush(self) -> None:

@@ -53,8 +53,8 @@ class Finding(NamedTuple):
 class LogVerification:
     """`first_bad` is the record where the log stops being what was written; `uncovered` says what was not checked.
 
-    `findings` names everything that was found, `problem` the first of it. What people have accepted is no finding any
-    more; `accepted` says so for each loss, with the reason that was given.
+    `findings` names everything that was found, `problem` the first of it. What people have accepted is not a finding
+    any more; `accepted` lists each such loss, with the reason that was given.
     """
 
     is_intact: bool

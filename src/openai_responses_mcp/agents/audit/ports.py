@@ -31,7 +31,7 @@ class AuditHead(Protocol):
 
     @property
     def is_sole_writer(self) -> bool:
-        """Whether everything that is written to the log is announced here."""
+        """Whether all writers of the log announce their records here."""
         ...
 
     def read(self) -> Head | None:

@@ -1,7 +1,7 @@
 """Whether the records tell a story that can be true: nothing starts before it was let through.
 
-Whoever can write to the store can let a call through without asking anybody, or allow it from now on. The gate then finds
-nothing wrong, and the call leaves its own records; those that should come before them are missing.
+Whoever can write to the store can let a call through without asking anybody, or allow it from now on. The gate then
+finds nothing wrong, and the call leaves its own records; but the records that should come before them are missing.
 """
 
 import re

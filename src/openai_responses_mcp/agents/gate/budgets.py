@@ -1,12 +1,12 @@
 """Budgets: after so many calls or tokens a human is asked whether to go on.
 
 A limit counts in a window: a run, a session of the guard, an hour or a day (both by the clock, in UTC). Counts are kept
-in the store, so that they hold across pauses and processes. When a window is used up, the next call asks; who approves
-it allows as much again. A call counts when it starts, and so does not when it is refused.
+in the store, so that they hold across pauses and processes. When a window is used up, the next call asks; an approval
+allows as much again. A call counts when it starts, so a refused one does not count.
 
-The guard makes one `SessionBudget` for its process, with `limits=lambda: limits_of(rules.policy.budget, name)`. Before
-it decides on a call it asks `questions()` and gives their reasons to the gate as `GateContext.over_budget`; it tells
-`spend(calls=1)` when a call starts, and `go_on(questions)` when a human has approved the call that asked.
+There is one `SessionBudget` for each run, and one for each process of the guard. Before a call is decided,
+`questions()` go to the gate as `GateContext.over_budget`. `spend` counts a call that starts, and `go_on` follows when a
+human has approved the call that asked.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Window = Literal["run", "session", "hour", "day"]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`of` tells apart whose hours and days these are, where several share a store."""
+    """`of` says whose hours and days are counted, where several share a store."""
 
     most: int
     unit: Unit
@@ -84,6 +84,6 @@ class SessionBudget:
                 await self._store.spend(limit.window(self._session_id, self._clock.now()), amount)
 
     async def go_on(self, questions: Sequence[BudgetQuestion]) -> None:
-        """A human has answered these with yes."""
+        """A human has said yes to these."""
         for question in questions:
             await self._store.allow_to(question.window, question.allowed_to)

@@ -6,9 +6,9 @@
                               └─ refuse ─► REFUSED
 
 A call with a run inside it may have to wait for that run: RUNNING ─ suspend ► SUSPENDED ─ release ► TAKEN_UP ─ start ►
-RUNNING. A call that is about to start as another one than was decided (misfit) is REFUSED.
+RUNNING. A call that is about to start in another form than was decided (misfit) is REFUSED.
 
-A human may refuse a call so that the model is told and the run goes on: ASKED ─ tell ► TOLD. Then, and when they change a
+A human may refuse a call, tell the model, and let the run go on: ASKED ─ tell ► TOLD. After that, and after a changed
 call, the rest of the turn is decided again: ASKED or HELD ─ replan ► PLANNED. DONE, REFUSED and TOLD are the end.
 """
 

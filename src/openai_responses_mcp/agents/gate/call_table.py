@@ -56,8 +56,8 @@ class HumanAnswer:
 class GuardedCall:
     """`permit` is for the call as it was decided; `planned` is the call as this process last saw it.
 
-    `attempt` counts how often it was decided. `answer` is what a human said about it last, and `changed` what they have
-    made of it. `questions` are those about budgets that they were asked with it.
+    `attempt` counts how often it was decided. `answer` is what a human said about it last, and `changed` the call as
+    they changed it. `questions` are the questions about budgets that were asked with it.
     """
 
     permit: Permit

@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.secrets.putting_back import with_secrets
 async def changed_call(
     call: PlannedCall, before: ChangedCall | None, answer: HumanAnswer, masking: Masking
 ) -> ChangedCall:
-    """`call` is what the model made, and `before` what humans had made of it when this one was asked.
+    """`call` is as the model made it, and `before` as humans had changed it when this one was asked.
 
     Raises `AGENTS-E-APPROVAL-INVALID` where the arguments do not fit the tool.
     """

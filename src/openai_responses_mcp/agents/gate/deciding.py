@@ -9,9 +9,10 @@
 | the caller's demand       |                       | `require_human_approval`   |                         |
 | a budget                  |                       | is used up                 |                         |
 
-A standing approval answers the question of the risk level, of a rule's `ask` and of the tool's own demand, unless the
-tool's definition has changed. It answers no other question and lifts no refusal. The risk level is the greater of the tool's own and the verdict's. A rule of the policy file takes the place of either
-the risk level's voice or the tool's own risk. `SafetyGate` brings in the judge and fails closed.
+The risk level is the greater of the tool's own and the verdict's. A rule of the policy file replaces either the vote of
+the risk level or the tool's own risk. A standing approval answers for a human where the risk level, a rule's `ask` or
+the tool's own demand asks, unless the tool's definition has changed. It answers nothing else, and lifts no refusal.
+`SafetyGate` asks the judge and fails closed.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Rules of an agent's own, in three stages: its input, each of its calls, its output. A broken rule is a refusal.
 
 A rule is a text that must not occur, a compiled pattern that must not match, or a callable, sync or async. Texts and
-patterns are held against each text of a call by itself, never against an escaped form of it. A callable gets the text
+patterns are compared with each text of a call by itself, never with an escaped form of it. A callable gets the text
 (for `tool_rules` the `ToolCallRequest`) and returns None or True to let it pass, a reason or False to refuse.
 """
 

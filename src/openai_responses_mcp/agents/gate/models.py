@@ -86,7 +86,7 @@ class CallToApprove:
 
 @dataclass(frozen=True, slots=True)
 class BudgetQuestion:
-    """A window is used up. Who says yes allows it to go on up to `allowed_to`."""
+    """A window is used up. A yes allows it to go on up to `allowed_to`."""
 
     window: str
     reason: str
@@ -104,7 +104,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCall:
-    """The arguments that a human put in the place of the model's, and what the model is told about it."""
+    """The arguments that a human gave instead of the model's, and what the model is told about it."""
 
     args: JsonObject
     note: str

@@ -35,7 +35,7 @@ class BudgetStore(Protocol):
         ...
 
     async def spend(self, window: str, amount: int) -> None:
-        """Add to what is used. Of many at once none is lost."""
+        """Add to what is used. None of many at once is lost."""
         ...
 
     async def allow_to(self, window: str, amount: int) -> None:
@@ -68,11 +68,11 @@ class TurnGuard(Protocol):
         ...
 
     def told(self, call_id: str) -> str | None:
-        """What the model is told in the place of the call's output, where a human refused it. The call does not start."""
+        """What the model is told instead of the call's output, if a human refused it. The call does not start."""
         ...
 
     def changed(self, call_id: str) -> ChangedCall | None:
-        """What a human made of the call, where they changed it. The call starts with these arguments."""
+        """The call as a human changed it, if they did. The call starts with these arguments."""
         ...
 
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
@@ -80,7 +80,7 @@ class TurnGuard(Protocol):
         ...
 
     async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
-        """`error` is what the tool raised; there is an `output` too where that became an answer for the model."""
+        """`error` is what the tool raised; with an `output` too if the error became an answer for the model."""
         ...
 
     def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:

@@ -29,7 +29,7 @@ _OFFER = "hosted:"
 
 _STANDING = "a standing approval allows it"
 
-# The voices that a policy takes the place of, as `deciding` and `ruling` word them.
+# The reasons that a policy replaces, in the words of `deciding` and `ruling`.
 _OWN_VOICE = re.compile(
     r"risk [1-5] (needs a human under|is refused by) the profile \w+"
     r"|.* is outside the scopes of the profile \w+"
@@ -63,7 +63,7 @@ async def replay(policy: Policy, profiles: PolicyStore, logs: ExecutionLogStore,
 
 
 def recorded_calls(logs: Iterable[ExecutionLog]) -> list[ExecutionLog]:
-    """The decisions on calls; an offer of a tool that the provider runs is no call."""
+    """The decisions on calls. An offer of a tool that the provider runs is not a call."""
     return [
         log
         for log in logs
@@ -110,7 +110,7 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
     new = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)
     recorded = cast(Decision, log.decision)
     if new.decision == "needs_human" and _STANDING in log.reason:
-        # It would answer again, unless it has ended; the log of the future tells that.
+        # The standing approval would answer again. Whether it has ended by then cannot be told.
         return replace(new, decision=recorded, reason=log.reason)
     if STRICTNESS[new.decision] < STRICTNESS[recorded] and _has_other_voices(log.reason):
         # The judge, the tool or the caller would say again what they said.

@@ -1,12 +1,12 @@
 """The guard of one run: decides whole turns, lets each call through once, and records what came of it.
 
 A turn is let through as a whole or not at all. When one of its calls needs a human, the others wait with it; when one
-is refused, none runs. Which call is where stands in one table (`call_table`), and what may happen to it next in another
-(`call_states`). Anything else is refused and recorded: a call that reaches its tool without having been let through, or
-with other arguments, or for the second time.
+is refused, none runs. `call_table` holds the state of each call, and `call_states` what may happen to it next. Anything
+else is refused and recorded: a call that reaches its tool without having been let through, or with other arguments, or
+for the second time.
 
 Where a human refused a call and wants the model to know, or changed one, the rest of the turn is decided again by every
-voice. What a human approved as it stands stays approved. What they changed asks again when there is a reason to ask that
+voice. What a human approved as it stands stays approved. A changed call is asked about again only for a reason that
 they had not been given.
 """
 
@@ -78,7 +78,7 @@ class RunGuard(TurnGuard):
 
     @property
     def secret_texts(self) -> list[str]:
-        """What stood in fields that a tool's own schema names after a secret."""
+        """The texts in fields that a tool's own schema names after a secret."""
         return self._records.secret_texts
 
     @property
@@ -145,8 +145,7 @@ class RunGuard(TurnGuard):
                 await self._move(call, CallEvent.HOLD if any(asks) else CallEvent.ALLOW)
 
     def _asks(self, call: PlannedCall, decision: GateDecision) -> bool:
-        """Whether a human has to be asked who has not answered yet. A changed call is another one than was asked about:
-        the answer holds for the reasons that it was asked for."""
+        """Whether a human still has to be asked. After a change, an answer counts only for the reasons given then."""
         answer = self._calls[call.call_id].answer
         if decision.decision != "needs_human" or answer is None:
             return decision.decision == "needs_human"
@@ -260,7 +259,7 @@ class RunGuard(TurnGuard):
     # Recording
 
     async def _record_decisions(self, decided: Sequence[tuple[ToolCallRequest, GateDecision]]) -> None:
-        """A turn that may run is recorded with the start of its first call, which it precedes; any other at once."""
+        """Decisions on a turn that may run are written just before the start of its first call, all others at once."""
         entries = [self._records.decision(request, decision) for request, decision in decided]
         if all(decision.decision == "allow" for _, decision in decided):
             for entry in entries:
@@ -302,8 +301,8 @@ class RunGuard(TurnGuard):
         return self._is_to_be_decided_again or self.told(call.call_id) is not None or self.may_start(call)
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
-        """The answers take effect: budgets go on, and a turn that has to be decided again is. `turns` are the calls of
-        the pause as the model made them. Raises as `judge` does; afterwards `to_approve` may hold something again."""
+        """The answers take effect: budgets go on, and a turn is decided again where it has to be. `turns` are the calls
+        of the pause as the model made them. Raises as `judge` does; `to_approve` may hold something again."""
         answered = [call for call in self._calls if call.answer is not None and call.questions]
         for known in answered:
             if known.answer is not None and known.answer.told is None and self._budget is not None:
@@ -322,7 +321,7 @@ class RunGuard(TurnGuard):
         return self._calls[call.call_id].state is CallState.PLANNED
 
     async def _replanned(self, call: PlannedCall) -> PlannedCall:
-        """The call as it is to be decided again; one that is told to the model is not."""
+        """The call as it is to be decided again. A call whose refusal is told to the model is not decided again."""
         known = self._calls[call.call_id]
         if known.state is CallState.TOLD:
             return call

@@ -11,7 +11,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 
 class RunRecords:
-    """`secret_texts` stood in fields that a tool's own schema names after a secret."""
+    """`secret_texts` are the texts in fields that a tool's own schema names after a secret."""
 
     def __init__(self, run_id: str, masking: Masking) -> None:
         self.secret_texts: list[str] = []

@@ -1,4 +1,4 @@
-"""The judge: a callable of the user's, and what counts as a verdict. Anything else is an error and refuses the call."""
+"""The judge: the user's callable, and what counts as a verdict. Anything else is an error and refuses the call."""
 
 import asyncio
 import contextvars
@@ -16,7 +16,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class JudgeFailed(Exception):
-    """A judge raised something; its cause is what. Not everything that a thread raises can be raised again as it is."""
+    """A judge raised its `__cause__`. Not everything that a thread raises can be raised again as it is."""
 
 
 class SafetyAgent(Judge):

@@ -33,7 +33,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged. A profile that nobody chose is the policy file's, else `balanced`.
+    """Under which rules a call is judged. If nobody chose a profile, it is the policy file's, else `balanced`.
 
     `over_budget` says which budget is used up.
     """

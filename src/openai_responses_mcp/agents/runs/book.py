@@ -1,7 +1,7 @@
 """What is written down about runs, and what only this process knows of them.
 
-Agents and contexts are Python objects and cannot be stored. This process remembers those of its own runs, the last ones
-first, so that a run can be resumed here without giving them again.
+Agents and contexts are Python objects and cannot be stored. This process remembers those of its own latest runs, so
+that a run can be resumed here without giving them again.
 """
 
 import uuid

@@ -72,17 +72,17 @@ class FinishRun:
         return self._result(run, outcome, unsaved=unsaved)
 
     async def end_session(self, record: RunRecord) -> None:
-        """What was allowed for this run ends with it. Only a run that has waited for a human can have such a thing."""
+        """What was allowed for this run ends with it. Only a run that has waited for a human can have such."""
         if record.status == "running":
             return
         try:
             await self._standing.end_session(record.run_id)
         except AgentsError as exc:
-            # No other run has this id, so that it allows nothing any more.
+            # No other run has this id, so a standing approval that is left over allows nothing.
             _logger.warning("standing approvals for %s are not ended: %s", record.run_id, exc.message)
 
     async def _saved_as_done(self, run: Run) -> str | None:
-        """What kept the end of the run from being stored. Its calls have been made, and their result must not be lost."""
+        """Why the end of the run could not be stored. Its calls have been made, and their result must not be lost."""
         try:
             await self._book.save(run.record, "done")
         except StoreUnavailable as exc:

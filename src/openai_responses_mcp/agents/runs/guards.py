@@ -30,7 +30,7 @@ class Guards:
         return RunGuard(run_id, self._gate, self._audit, self._masking, context, user_intent, budget)
 
     def _limits(self, extensions: Extensions) -> list[Limit]:
-        """Those of the run, and that of the policy file as it is now; a session of that is the run."""
+        """The limits of the run, and that of the policy file as it is now. A session of the latter is the run."""
         limits = [*limits_of(self._gate.budget, _WHOSE)]
         if extensions.max_tool_calls is not None:
             limits.append(Limit(extensions.max_tool_calls, "calls", "run"))

@@ -38,7 +38,7 @@ class RequestedToolCall:
 class Extensions:
     """Everything this library adds to a run.
 
-    After `max_tool_calls` calls or `max_tokens` tokens a human is asked whether to go on, and so each time again.
+    Each time `max_tool_calls` calls or `max_tokens` tokens are used up, a human is asked whether to go on.
     """
 
     policy_profile: ProfileName | None = None

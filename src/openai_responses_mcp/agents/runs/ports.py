@@ -28,7 +28,7 @@ class RunStateStore(Protocol):
     """Any text can be stored."""
 
     async def begin(self, record: RunRecord) -> None:
-        """A new run. It is there for this process at once, and for others no later than anything that comes of it."""
+        """A new run. This process sees it at once, others no later than anything else that is stored about it."""
         await self.save(record)
 
     async def save(self, record: RunRecord) -> None:

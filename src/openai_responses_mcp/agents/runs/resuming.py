@@ -1,8 +1,8 @@
 """Resuming a run, in this process or in another one.
 
-In this order: check the token or the decisions, read the run back, compare what was approved with what is there, use the
-decisions up, run. Everything before that is used up changes nothing. Where a human refused a call and wants the model to
-know, or changed one, the turn is decided again first; that may pause the run once more.
+In this order: check the token or the decisions, read the run back, compare what was approved with what is there, use
+the decisions up, run. Nothing is changed before the decisions are used up. Where a human refused a call and wants the
+model to know, or changed one, the turn is decided again first; that may pause the run once more.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -73,12 +73,12 @@ class ResumeRun:
         decision: HumanDecision,
         comment: str | None,
     ) -> tuple[Resumption, list[HumanApprovalRequest]]:
-        """Decide one call of the run. What can be resumed then, and what of the turn is not decided yet."""
+        """Decide one call of the run. Returns what can then be resumed, and what of the turn is still undecided."""
         approval = await self._approvals.get(approval_id)
         if approval.request.run_id != wanted.run_id:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "This run has no such approval")
         if approval.request.status == "pending" and decision == "approve":
-            # A run that cannot be read back is better known before somebody's decision is spent on it.
+            # A run that cannot be read back should be noticed before somebody decides on it.
             await self._read_back.read(approval, wanted.agent, wanted.sdk)
         token = await self._approvals.submit_decision(approval_id, decision, comment)
         waiting = await self._approvals.pending_of_pause(approval.pause_id)
@@ -114,7 +114,7 @@ class ResumeRun:
             raise
 
     async def _unknown_outcomes(self, run_id: str) -> dict[str, object]:
-        """What a used token may have left behind: calls of which nobody knows what came of them."""
+        """Calls that a used token may have left with an unknown outcome."""
         logs = await self._audit.query(run_id)
         calls = [log.tool_call_id for log in unfinished(logs)]
         pause = await self._approvals.of_newest_pause(run_id)
@@ -154,7 +154,7 @@ class ResumeRun:
 
 
 def _said(run: Run, human_response: str | None) -> str | None:
-    """What humans said for the model, also to a resume that had to wait again."""
+    """What humans said for the model, also with a resume that had to wait again."""
     return "\n".join(filter(None, [run.engine_state.get(_UNSAID), human_response])) or None
 
 

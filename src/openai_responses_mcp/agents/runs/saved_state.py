@@ -49,12 +49,12 @@ class SavedStates:
 
 
 def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
-    """Options of the SDK that are as good in another process as here."""
+    """Options of the SDK that mean the same in another process."""
     return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
 
 
 def _objects(sdk: Mapping[str, object]) -> list[str]:
-    """The names of those that somebody has to give again there: a context, a session, hooks and so on."""
+    """The names of options that have to be given again in another process: a context, a session, hooks and so on."""
     return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
 
 

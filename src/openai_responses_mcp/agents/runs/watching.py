@@ -1,4 +1,4 @@
-"""Looking at runs from outside, and waiting until somebody has decided. Decisions fall in other processes, so the store is asked."""
+"""Looking at runs from outside, and waiting for decisions. Another process may make those, so the store is asked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

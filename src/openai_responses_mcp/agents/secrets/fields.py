@@ -129,7 +129,7 @@ class _Place:
             self._items.append(schema.get("items"))
             first = schema.get("prefixItems")
             self._first.append(first if isinstance(first, list) else ())
-        # Each is made once, however often it is come by.
+        # Each is made once, however often it is reached.
         self._inside: dict[JsonValue, _Place] = {}
 
     def names(self, key: JsonValue) -> bool:

@@ -1,4 +1,4 @@
-"""One way to write a value down and one way to hash it, so that equal things have equal hashes everywhere."""
+"""One way to write a value and one way to hash it, so that equal things have equal hashes everywhere."""
 
 import hashlib
 import hmac

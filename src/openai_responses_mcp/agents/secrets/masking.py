@@ -1,6 +1,6 @@
 """Secrets out of everything that the guarded half keeps or shows, for good, in two views.
 
-Who decides on a call (a human, a judge) sees it exactly: each real secret as what it is (`‹OPENAI_API_KEY›`), and
+Whoever decides on a call (a human, a judge) sees it exactly: a label for each real secret (`‹OPENAI_API_KEY›`), and
 everything else whole, because the model chose the keys and the texts. The log may hide more: also what only looks like
 a secret. Where secrets must come back when a run goes on, `withholding` does it.
 """
@@ -33,10 +33,10 @@ class Masking:
         self._mask = SecretMask(secret.value for secret in known)
 
     # -----------------------------------------------------------------------------------------------------------------
-    # For who decides
+    # For whoever decides
 
     def shown_text(self, text: str) -> str:
-        """The text with each real secret in it as what it is."""
+        """The text with a label for each real secret in it."""
         found = self.finder.find(text)
         return replaced(text, found) if found else text
 
@@ -80,7 +80,7 @@ class Masking:
 
 
 def _likely_field(path: Path, text: str) -> str:
-    """The name of a field that says that it holds a secret, whoever chose it. What a shell would run is none."""
+    """The name of a field if it says that it holds a secret, whoever chose it. What a shell would run is not hidden."""
     name = path[-1] if path else None
     is_likely = isinstance(name, str) and is_secret_name(name) and not _COMMAND.search(text)
     return str(name) if is_likely else ""
@@ -118,7 +118,7 @@ def _labelled(name: str, text: str) -> str:
 
 
 def _unused(key: str, taken: JsonObject, number: int = 2) -> str:
-    """Two keys that are shown alike are still two."""
+    """Two keys that look the same when masked stay two keys."""
     if key not in taken:
         return key
     numbered = f"{key} ({number})"

@@ -6,7 +6,7 @@ from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
 def with_secrets(changed: JsonObject, shown: JsonObject, original: JsonObject) -> JsonObject:
-    """The changed arguments with everything that was left as it was shown as it really is."""
+    """The changed arguments, with the secret put back wherever a text was left as it was shown."""
     return {key: _restored(inner, shown.get(key), original.get(key)) for key, inner in changed.items()}
 
 

@@ -1,9 +1,9 @@
 """Secrets out of a run that is saved, and back into it when it is resumed.
 
 What is cut out of a text is noted beside the saved run by its place: which text, at which character, and what. Only
-that is put back, and only there. The texts themselves are never looked at again, so nothing that a tool or a model
-wrote can call for a secret. Values of the environment are noted by the name of their variable, which works in any process
-with the same environment. Any other secret stays in the memory of the process that took it out.
+that is put back, and only there. The texts themselves are never searched again, so nothing that a tool or a model wrote
+can ask for a secret. Values of the environment are noted by the name of their variable, which works in any process with
+the same environment. Any other secret stays in the memory of the process that took it out.
 """
 
 import json
@@ -59,7 +59,7 @@ class Withholding:
         return {"kept": kept, "gaps": save.gaps, "save": save.number}
 
     def put_back(self, taken: OwnJson) -> JsonValue:
-        """Raises `AGENTS-E-RUNNER` where a secret was held back by a process that this one knows nothing of."""
+        """Raises `AGENTS-E-RUNNER` if another process took the secret out and kept it."""
         gaps: dict[tuple[Path, bool], list[tuple[int, str]]] = {}
         for gap in taken["gaps"]:
             place = (tuple(gap["path"]), bool(gap["is_key"]))
