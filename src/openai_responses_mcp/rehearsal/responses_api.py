@@ -14,7 +14,7 @@ from openai_responses_mcp.rehearsal.response_objects import build_response
 from openai_responses_mcp.rehearsal.runs import Run, StoredRuns
 from openai_responses_mcp.rehearsal.stream_events import numbered, stream_events
 
-MODELS = ("gpt-5.1", "gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4.1-mini", "o3", "o4-mini")
+MODELS = ("gpt-5.2", "gpt-5.4-mini", "gpt-5.5")
 
 _MODELS_CREATED = 1_700_000_000
 _SOURCES = "web_search_call.action.sources"

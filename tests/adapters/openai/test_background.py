@@ -242,6 +242,8 @@ async def test_reading_on_is_in_the_debug_log(api: Api) -> None:
     read_on = logger.facts("read on")
     assert [(facts["after"], facts.get("status")) for facts in read_on] == [(2, None), (2, 503), (5, None)]
     assert {facts["responseId"] for facts in read_on} == {api.started[0]}
+    assert read_on[1]["type"] == "server_error"
+    assert "overloaded" in str(read_on[1]["body"])
     assert read_on[-1]["msg"] == "the stream ended"
 
 

@@ -163,8 +163,11 @@ class BackgroundRun:
 
     def _log(self, message: str, trouble: GatewayError | None = None) -> None:
         """Why the rest is read in another request, and from where on."""
-        facts = {} if trouble is None else {"status": trouble.status, "code": trouble.code, "name": trouble.name}
-        self._logger.debug("read on", responseId=self.response_id, after=self._last_number, **facts, msg=message)
+        facts: dict[str, object] = {"responseId": self.response_id, "after": self._last_number}
+        if trouble is not None:
+            facts |= {"status": trouble.status, "code": trouble.code, "type": trouble.kind, "name": trouble.name}
+            facts |= {"body": trouble.body or None}
+        self._logger.debug("read on", **facts, msg=message)
 
     def _require_id(self, trouble: Exception) -> None:
         """Without one there is nothing to go on with."""
