@@ -228,6 +228,19 @@ async def test_with_a_required_log_no_call_starts_beside_one_whose_records_were_
     assert await events(store) == []
 
 
+async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_written_later(
+    store: BreakableLogStore,
+) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    store.is_broken = True
+    assert await code_of(guard.finished("c1", "paid")) == "AGENTS-E-LOG-STORE"
+    store.is_broken = False
+    assert await code_of(guard.starting("c9", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert (await events(store))[-2:] == ["c1 outcome completed", "c9 refused deny"]
+
+
 async def test_the_first_refusal_is_the_one_that_counts(guard: RunGuard) -> None:
     first = guard.refuse(AgentsError("AGENTS-E-GATE-EVAL", "first"))
     second = AgentsError("AGENTS-E-GATE-DENIED", "second")

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.gate.budgets import SessionBudget
 from openai_responses_mcp.agents.gate.call_states import LET_THROUGH, MAY_START, CallEvent, CallState, ForbiddenMove
 from openai_responses_mcp.agents.gate.call_table import CallTable, GuardedCall, HumanAnswer, Permit
@@ -216,7 +216,13 @@ class RunGuard(TurnGuard):
         # What a tool raised may have become an answer for the model on its way here.
         call.result = self.shown(call.planned, error if output is None and error is not None else output)
         decision, reason = ("completed", "") if error is None else ("failed", error)
-        await self._record(self._records.about(call.planned, "outcome", decision, reason))
+        outcome = self._records.about(call.planned, "outcome", decision, reason)
+        try:
+            await self._record(outcome)
+        except StoreUnavailable as exc:
+            # It has happened, and the log is to tell so once it can.
+            self._audit.keep(exc.message, outcome)
+            raise
 
     async def suspend(self, call_id: str) -> None:
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
