@@ -1,8 +1,11 @@
 """A person at a terminal: what is shown, what is decided, and with which exit code."""
 
 import asyncio
+import errno
 import getpass
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +73,23 @@ def test_a_request_is_denied_once(paused: Any, sqlite_url: str, capsys: pytest.C
     assert "AGENTS-E-APPROVAL-INVALID" in capsys.readouterr().err
     assert main(["approvals", "show", "nobody", "--store", sqlite_url]) == 1
     assert "AGENTS-E-APPROVAL-NOT-FOUND" in capsys.readouterr().err
+
+
+class FullDisk(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_decision_whose_token_cannot_be_shown_stands(
+    paused: Any, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting = paused.interruptions[0].approval_id
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", FullDisk())
+        assert main(["approvals", "approve", waiting, "--store", sqlite_url]) == 1
+    assert "This is decided. Its token cannot be shown (No space left on device)" in capsys.readouterr().err
+    assert main(["approvals", "deny", waiting, "--store", sqlite_url]) == 1
+    assert "decided already" in capsys.readouterr().err
 
 
 def test_the_log_is_shown_and_verified(

@@ -176,7 +176,11 @@ async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
         arguments=getattr(arguments, "arguments", None),
     )
     # Shown to the person who decides, who has to pass it on, and to nobody else.
-    desk.show_fields(asdict(token))
+    try:
+        desk.show_fields(asdict(token))
+        sys.stdout.flush()
+    except OSError as exc:
+        return _complain(f"This is decided. Its token cannot be shown ({exc.strerror}); the run goes on without one", 1)
     return 0
 
 
