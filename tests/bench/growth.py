@@ -1,4 +1,4 @@
-"""How the cost grows: the time and the memory of 1 to 1,000 calls in flight, and of answers of 1 KB to 2 MB."""
+"""How the cost grows: the time and the memory of 1 to 1,000 calls in flight, and of answers of 1 to 512 KB."""
 
 from collections.abc import Mapping
 from statistics import median
