@@ -4,9 +4,10 @@
 """
 
 import json
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import AnsweringError, CallInFlight, InvalidArguments
+from openai_responses_mcp.domain.strict_json import Members, parsed, why_unreadable
 from openai_responses_mcp.domain.texts import without_surrogates
 
 PARSE_ERROR = -32700
@@ -68,49 +69,16 @@ def decode(body: bytes) -> Incoming:
     """None for what is never answered: responses, and objects without an id that are no notification either."""
     try:
         text = body.decode("utf-8")
-        message = _parsed(text)
+        message = parsed(text)
         if "\\u" in text:
             message = _cleaned(message)
     except (ValueError, RecursionError) as exc:
-        return BadMessage(PARSE_ERROR, f"Parse error: {_reason(exc)}")
-    if isinstance(message, _Members):
+        return BadMessage(PARSE_ERROR, f"Parse error: {why_unreadable(exc)}")
+    if isinstance(message, Members):
         return _refuse_repeated_keys(message)
     if not isinstance(message, dict):
         return BadMessage(INVALID_REQUEST, "Invalid request: not a JSON object (batches are not supported)")
     return _classify(message)
-
-
-class _KeyTwice(Exception):
-    """An object has a key twice."""
-
-
-class _Members(list[tuple[str, Any]]):
-    """An object as it was written."""
-
-
-def _parsed(text: str) -> Any:
-    """As usual, but where an object has a key twice, every object is its `_Members`."""
-    if text.startswith("\ufeff"):
-        raise ValueError("it begins with a byte order mark (BOM)")
-    try:
-        return _DECODER.decode(text)
-    except _KeyTwice:
-        return json.loads(text, object_pairs_hook=_Members, parse_constant=_refuse_constant)
-
-
-def _each_once(members: list[tuple[str, Any]]) -> JsonObject:
-    as_object = dict(members)
-    if len(as_object) != len(members):
-        raise _KeyTwice
-    return as_object
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-# Made once: making one takes nearly as long as using it.
-_DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_constant=_refuse_constant)
 
 
 def _classify(message: JsonObject) -> Incoming:
@@ -145,7 +113,7 @@ def _fault_in(message: JsonObject) -> str | None:
     return None
 
 
-def _refuse_repeated_keys(members: _Members) -> BadMessage | None:
+def _refuse_repeated_keys(members: Members) -> BadMessage | None:
     ids = [value for key, value in members if key == "id"]
     if not ids or _is_response(dict(members)):
         return None
@@ -155,15 +123,6 @@ def _refuse_repeated_keys(members: _Members) -> BadMessage | None:
 
 def _is_usable_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
-
-
-def _reason(exc: Exception) -> str:
-    if isinstance(exc, RecursionError):
-        return "nesting too deep"
-    if isinstance(exc, UnicodeDecodeError):
-        return f"not UTF-8 at byte {exc.start}"
-    # Python refuses longer numbers, in words for programmers.
-    return "a number has too many digits" if "digits" in str(exc) else str(exc)[:200]
 
 
 def _cleaned(value: Any) -> Any:

@@ -8,9 +8,10 @@ makes the message unfit, because the other side may be such a parser.
 
 import json
 import unicodedata
-from typing import NamedTuple, NoReturn, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from openai_responses_mcp.agents.json_values import JsonValue as JsonValue
+from openai_responses_mcp.domain.strict_json import Members, parsed, why_unreadable
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -22,6 +23,7 @@ RequestId = int | str
 
 CALL, LIST = "tools/call", "tools/list"
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 _KEYS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _CALL_KEYS = frozenset({"name", "arguments", "_meta", "inputResponses", "requestState", "task"})
 
@@ -64,10 +66,10 @@ Message = Request | Notification | Reply
 def read(body: bytes) -> Message | Unfit:
     try:
         text = body.decode("utf-8")
-        content = _parsed(text)
+        content: JsonValue = parsed(text)
     except (ValueError, RecursionError) as exc:
-        return Unfit(PARSE_ERROR, f"Parse error: {_short(exc)}")
-    if isinstance(content, _Members):
+        return Unfit(PARSE_ERROR, f"Parse error: {why_unreadable(exc)}")
+    if isinstance(content, Members):
         return _with_a_key_twice(content)
     if not isinstance(content, dict):
         return Unfit(INVALID_REQUEST, "Invalid request: not a JSON object (batches are not supported)")
@@ -110,60 +112,10 @@ def cancelled_id(message: Notification) -> RequestId | None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Parsing
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
-
-
-class _KeyTwice(Exception):
-    """An object has a key twice."""
-
-
-class _Members(list[tuple[str, JsonValue]]):
-    """An object as it was written."""
-
-
-def _each_once(members: list[tuple[str, JsonValue]]) -> JsonObject:
-    as_object = dict(members)
-    if len(as_object) != len(members):
-        raise _KeyTwice
-    return as_object
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError("a number is too large")
-    return number
-
-
-# Made once: making one takes nearly as long as using it.
-_DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_constant=_refuse_constant, parse_float=_finite)
-
-
-def _parsed(text: str) -> JsonValue:
-    """As usual. But if any object has a key twice, all objects are given as `_Members`."""
-    if text.startswith("\ufeff"):
-        raise ValueError("it begins with a byte order mark (BOM)")
-    try:
-        return _DECODER.decode(text)
-    except _KeyTwice:
-        return json.loads(text, object_pairs_hook=_Members, parse_constant=_refuse_constant)
-
-
-def _short(exc: Exception) -> str:
-    return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Classifying
 
 
-def _with_a_key_twice(members: _Members) -> Unfit:
+def _with_a_key_twice(members: Members) -> Unfit:
     ids = [value for key, value in members if key == "id"]
     keys = {key for key, _ in members}
     usable = ids[0] if len(ids) == 1 and is_id(ids[0]) else None
