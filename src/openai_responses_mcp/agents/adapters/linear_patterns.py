@@ -1,4 +1,4 @@
-"""Patterns on the engine inside pydantic, which takes no longer for a text than its length allows.
+"""Patterns on the engine inside pydantic, whose time grows only in proportion to the text.
 
 Python's own engine tries again and again, and one careless pattern would let an argument keep it busy for hours. This
 one knows no back references and no look-around; everything else is written the same way.
@@ -12,7 +12,8 @@ from openai_responses_mcp.domain.texts import without_surrogates
 
 class LinearPatterns(Patterns):
     def compile(self, pattern: str) -> Callable[[str], bool]:
-        # Alone first: what is only whole together with what is put around it must not get out of there.
+        # By itself first: a pattern such as `a)|(b` is complete only with the brackets below, and would escape from
+        # them.
         _checker(pattern)
         is_match = _checker(rf"\A(?:{pattern})\z")
         return lambda text: is_match(without_surrogates(text))
@@ -29,5 +30,5 @@ def _checker(pattern: str) -> Callable[[str], bool]:
 
 
 def _last_words(message: str) -> str:
-    """The engine shows the pattern with a mark below the place, and says in the end what is wrong."""
+    """The engine shows the pattern with a mark below the place, and says what is wrong on the last line."""
     return message.strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")

@@ -22,7 +22,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class PolicyReading:
-    """What is in a file; the policy is of use only without problems. `rule_places` are the rules' files and lines."""
+    """What is in a file. The policy may be used only without problems. `rule_places` are the rules' files and lines."""
 
     policy: Policy
     problems: tuple[str, ...]

@@ -23,7 +23,7 @@ def create_private(file: Path) -> bool:
 def make_private(file: Path) -> None:
     """Only for a file that is known to be ours."""
     if os.stat(file).st_mode & _OTHERS:
-        # Somebody else's file, who has let us in, stays as it is.
+        # A file of another user that we may use stays as it is.
         with suppress(PermissionError):
             os.chmod(file, _OWNER_ONLY)
 

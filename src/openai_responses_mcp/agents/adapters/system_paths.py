@@ -8,7 +8,7 @@ from openai_responses_mcp.agents.policy.ports import Paths
 # What is longer cannot be opened as it is, and would take long to resolve.
 _LONGEST_PATH = 4096
 
-# Links in a circle, a folder that may not be entered, a NUL, a character that is half of one.
+# Links in a circle, a folder that may not be entered, a NUL, half a surrogate pair.
 _CANNOT_BE_TOLD = (OSError, ValueError)
 
 
@@ -56,5 +56,5 @@ def _real(path: str) -> str:
     try:
         return os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        # A file that is to be made: what there is of the way to it is resolved.
+        # A file that does not exist yet: the part of its path that exists is resolved.
         return os.path.realpath(path)

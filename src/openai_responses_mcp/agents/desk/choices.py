@@ -19,8 +19,7 @@ _CODE = "AGENTS-E-APPROVAL-INVALID"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An approval may hold for later calls, too (`from_now_on`), or be one of other `arguments`. A denial may be told to
-    the model (`tell_model`)."""
+    """An approval may hold for later calls (`from_now_on`) or other `arguments`; the model may be told of a denial."""
 
     approval_id: str
     decision: HumanDecision

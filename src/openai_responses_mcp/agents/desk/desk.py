@@ -1,6 +1,6 @@
-"""The desk: what a person who decides can see and do, whatever they look at it with.
+"""The desk: what a person who decides can see and do. It does not know how that is shown.
 
-Nothing is kept here. Every look is a look at the store, where workers ask and others may decide at the same time.
+Nothing is kept here. Everything is read from the store, where workers ask and others may decide at the same time.
 """
 
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ BETWEEN_RENEWALS = timedelta(seconds=30)
 
 
 class Desk:
-    """`requests` is where the approvals are kept: to look at what waits must not write anything, as often as it is done."""
+    """`requests` is the store of approvals. It is read directly, because frequent looks must not write anything."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Who may sit at the desk: the link lets one browser in, once; what that browser gets lets it stay.
+"""Who may use the desk: the link lets one browser in, once, and gives it a cookie to come back with.
 
-Cookies of a machine's own address go to every port of it, whoever listens there. So the desk has a path that nobody can
-guess, and the cookie goes nowhere else.
+Cookies for 127.0.0.1 go to every port there, whoever listens. So the desk has a path that nobody can guess, and the
+cookie goes to that path only.
 """
 
 import secrets
@@ -30,7 +30,7 @@ class Entrance:
         return not self._is_open
 
     def knows(self, session: str | None) -> bool:
-        """Before anybody came in, nobody is known."""
+        """False for everybody before the link was used."""
         return self.is_used and session is not None and _same(session, self._session)
 
     def is_from_the_page(self, token: str | None) -> bool:

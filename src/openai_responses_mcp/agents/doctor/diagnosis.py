@@ -1,8 +1,8 @@
 """`status()` and `doctor()`: how a runner is set up, and whether everything it needs is there and answers.
 
 Nothing is changed and nothing is billed: a provider is only asked for its list of models, an MCP server for its list of
-tools, the store for its log. Each finding is one line that says what was looked at, what was found and, where that is
-not fine, what to do next.
+tools, the store for its log. Each finding is one line that says what was checked, what was found and, if that is a
+problem, what to do next.
 """
 
 import asyncio

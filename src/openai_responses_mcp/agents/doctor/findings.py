@@ -35,7 +35,7 @@ class DoctorReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentsStatus:
-    """`problem` says why provider and model are not known, where they are not."""
+    """`problem` says why provider and model are not known, if they are not."""
 
     provider: str
     model: str | None

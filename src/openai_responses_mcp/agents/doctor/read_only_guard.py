@@ -10,7 +10,7 @@ from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
 class ReadOnlyGuard(TurnGuard):
-    """The guard of a look at an agent, during which nothing runs: it records nothing and lets nothing through."""
+    """For looking at an agent without running anything: it records nothing and lets nothing through."""
 
     @property
     def refusal(self) -> AgentsError | None:

@@ -1,4 +1,4 @@
-"""The definition of a tool as it is kept when the tool is approved, and what is not the same any more later.
+"""The definition of a tool as it is kept when the tool is approved, and what has changed later.
 
 A pin is the hash of the whole definition with the definition behind it: the hash is compared, the rest tells a person what
 changed. A pin of an earlier kind is the hash alone.

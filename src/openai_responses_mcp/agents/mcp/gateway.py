@@ -65,10 +65,10 @@ class McpGateway:
         return await _listed(server_id, self._client(server_id))
 
     async def call(self, server_id: str, tool: str, args: JsonObject, *, is_repeatable: bool = False) -> object:
-        """What the tool gave back. Only below the gate: nobody is asked here before the call is made.
+        """What the tool gave back. Only for use behind the gate: the call is made without asking anybody.
 
-        Made once, or up to twice more where the tool may be repeated and it is not known whether the call ran. Where the
-        tool's schema is known, arguments that do not fit it are not sent.
+        The call is made once, or up to twice more if the tool may be repeated and it is not known whether the call ran.
+        Where the tool's schema is known, arguments that do not fit it are not sent.
         """
         client, shown = self._client(server_id), f"{server_id}/{tool}"
         capability = self._capabilities[server_id].get(tool)

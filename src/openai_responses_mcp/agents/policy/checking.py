@@ -1,4 +1,4 @@
-"""From the plain data of a policy file to a policy, strictly: every problem is told with the key that it is about."""
+"""From the plain data of a policy file to a policy, strictly: every problem is reported with its key."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -74,13 +74,13 @@ def shown(path: KeyPath) -> str:
 
 
 def policy_from(data: object, patterns: Patterns) -> tuple[Policy, list[Problem]]:
-    """The policy is of use only where there are no problems."""
+    """The policy may be used only if there are no problems."""
     checker = _Checker(patterns)
     return checker.policy(data), checker.problems
 
 
 class _Checker:
-    """What is wrong is noted and left out, so that one look finds every problem."""
+    """What is wrong is noted and left out, so that one check finds every problem."""
 
     def __init__(self, patterns: Patterns) -> None:
         self.problems: list[Problem] = []

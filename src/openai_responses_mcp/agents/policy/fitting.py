@@ -1,8 +1,8 @@
 """How a rule fits a call.
 
 A rule fits when one of its globs fits the tool's name and everything in its `when` holds. An argument that is missing
-or of another type does not fit. Where it cannot be told which file a path means, only `deny` fits: doubt never lets a
-call through.
+or of another type does not fit. If it is not clear which file a path means, only `deny` fits: doubt never lets a call
+through.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Fit(Enum):
 def policy_name(kind: str, name: str) -> str:
     """What rules call a tool: `server/tool`, `function/name` or `skill/name`.
 
-    A server that is called like a kind of tool is written `mcp/server/tool`, so that no rule for functions means it.
+    A server with the name of a kind of tool is written `mcp/server/tool`, so that no rule for functions applies to it.
     """
     is_plain = kind == "mcp" and name.partition("/")[0] not in get_args(ToolKind)
     return name if is_plain else f"{kind}/{name}"

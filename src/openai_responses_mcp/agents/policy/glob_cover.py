@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 NAMES_OF_TOOLS = "?*/?*"
 
-# Beyond this the answer is no: a rule that may never apply is only worth a word when it is certain.
+# Beyond this the answer is no: a rule is reported only if it certainly never applies.
 _MOST_STATES = 2000
 
 # The steps of a glob, and the places in each of several globs that may have been reached.
@@ -46,7 +46,7 @@ def is_covered(all_of: Sequence[str], any_of: Sequence[str]) -> bool:
 
 
 def _examples(glob: str) -> Iterator[str]:
-    """Texts with something unusual for each wildcard: they nearly always show at once what is not covered."""
+    """Texts with something unusual for each wildcard: one that is not covered is nearly always among them."""
     for unusual in (_UNUSUAL, f"{_UNUSUAL}/{_UNUSUAL}"):
         yield glob.replace("*", unusual).replace("?", _UNUSUAL)
 

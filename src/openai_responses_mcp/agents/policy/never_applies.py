@@ -59,7 +59,7 @@ def _asks_no_more(one: Rule, rule: Rule) -> bool:
     asked, known = {repr(when) for when in one.when}, {repr(when) for when in rule.when}
     if not asked <= known:
         return False
-    # A path of which it cannot be told where it leads fits rules that deny, and no others.
+    # If it is not clear where a path leads, it fits rules that deny, and no others.
     return one.decide == "deny" or rule.decide != "deny" or not any(map(_has_path, one.when))
 
 

@@ -17,7 +17,7 @@ class PolicyStore(Protocol):
 
 class PolicySource(Protocol):
     def current(self) -> Policy:
-        """The policy in force. It follows its file; while that is of no use, the last good one stays. Never raises."""
+        """The policy in force. It follows its file; if that cannot be used, the last good one stays. Never raises."""
         ...
 
 
@@ -30,7 +30,7 @@ class Paths(Protocol):
         ...
 
     def readings(self, path: str, directory: str) -> frozenset[str]:
-        """Every file that a server in this directory may take the path for; none where that cannot be told.
+        """Every file that a server in this directory may take the path for; none if that cannot be told.
 
         Whether `link/..` is the folder around the link or around its target differs from program to program.
         """

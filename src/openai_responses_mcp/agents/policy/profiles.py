@@ -43,7 +43,7 @@ PROFILES: Mapping[str, PolicyProfile] = {
 
 
 def stricter(name: str, other: str | None) -> str:
-    """Of two names of profiles, the one that is built in as the stricter."""
+    """The stricter of two profiles, by the built-in order of their names."""
     order: list[str] = list(get_args(ProfileName))
     if other is None or name not in order or other not in order:
         return name

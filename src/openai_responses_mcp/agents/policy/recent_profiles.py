@@ -1,4 +1,4 @@
-"""Profiles as they were a moment ago, for whoever asks before every call: looking each time costs more than deciding."""
+"""Profiles, remembered for a moment: reading the store before every call costs more than deciding."""
 
 import time
 

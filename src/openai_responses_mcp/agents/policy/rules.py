@@ -1,6 +1,6 @@
 """A policy as data: its rules, of which the first that fits decides, and what the file says besides.
 
-How a rule fits a call is told in `fitting`, what a file may hold in `checking`.
+`fitting` says how a rule fits a call, and `checking` what a file may hold.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is None was not said; whoever asks has a default."""
+    """None means that the file does not say; the default is up to whoever asks."""
 
     profile: ProfileName | None = None
     rules: tuple[Rule, ...] = ()
@@ -93,5 +93,5 @@ class Policy:
         return chosen or self.profile or DEFAULT_PROFILE
 
     def scoped(self, profile: PolicyProfile) -> PolicyProfile:
-        """The profile with the scopes of the policy in the place of its own."""
+        """The profile with the scopes of the policy instead of its own."""
         return profile if self.scopes is None else replace(profile, allowed_tool_scopes=self.scopes)

@@ -19,7 +19,7 @@ _SAYS: Mapping[Choice | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a rule says about a call: `decide` in the place of the profile's threshold, or the `risk` it is put to."""
+    """What a rule says about a call: `decide`, instead of the profile's limits, or the `risk` that it sets."""
 
     decide: Choice | None
     risk: int | None

@@ -119,7 +119,7 @@ def timeout_ms_from(environ: Mapping[str, str]) -> int:
 
 
 def completed_base_url(base_url: str, usual: str) -> str:
-    """The address with the end that it usually has: as much of it as is missing, unless it names a version already."""
+    """The address with its usual end added as far as that is missing, unless it names a version already."""
     base_url = base_url.rstrip("/")
     there = [part for part in urlsplit(base_url).path.split("/") if part]
     suffix = [part for part in urlsplit(usual).path.split("/") if part]

@@ -1,7 +1,7 @@
 """The table of providers: where each is, which variables describe it, and what it cannot do.
 
-A quirk is adapted to where the outcome is the same or is checked on this side anyway. Where it is not, asking for the
-feature is `AGENTS-E-COMPAT-UNSUPPORTED`.
+A quirk is worked around if the outcome is the same or is checked here anyway. Otherwise asking for the feature is
+`AGENTS-E-COMPAT-UNSUPPORTED`.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from openai_responses_mcp.agents.providers.models import ProviderName
 class Quirks:
     """What a provider does with the parts of a request that not everybody understands.
 
-    `named_tool_choice`: `single_tool` offers that tool alone and asks for any; the outcome is the same.
-    `json_schema`: where it is not kept, the schema is written into the instructions, and the SDK checks the answer.
+    `named_tool_choice`: `single_tool` offers that tool alone and asks for any; the outcome is the same. `json_schema`:
+    if the provider does not keep to it, the schema goes into the instructions, and the SDK checks the answer.
     `dropped_fields` and `dropped_keywords` are hints to the model or the provider; arguments are checked here anyway.
     """
 
@@ -119,7 +119,7 @@ PROVIDERS: Mapping[ProviderName, ProviderSpec] = {
             model_variable="AGENTS_ANTHROPIC_MODEL",
             list_headers={"anthropic-version": "2023-06-01"},
             key_header="x-api-key",
-            # Ignores strict and response_format without a word; refuses nothing else that is sent here.
+            # Ignores strict and response_format silently; refuses nothing else that is sent here.
             quirks=Quirks(strict=False, json_schema=False, dropped_fields=_FOR_OPENAI_ONLY, highest_temperature=1.0),
         ),
         ProviderSpec(

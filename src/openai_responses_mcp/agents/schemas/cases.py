@@ -13,15 +13,15 @@ from openai_responses_mcp.agents.schemas.references import References, Schema
 from openai_responses_mcp.agents.schemas.steps import DEEPEST, Steps, TooDeep
 
 _LONGEST_NAME = 60
-# In these drafts what stands beside a $ref counts for nothing.
+# In these drafts, what stands beside a $ref is ignored.
 _OLD_DRAFTS = ("draft-04/schema", "draft-06/schema", "draft-07/schema")
-# What is about the rest comes last.
+# Keywords about what is left over come last.
 _LAST = ("unevaluatedItems", "unevaluatedProperties")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Written out only when it is the answer: most problems are those of branches that do not matter."""
+    """Put into words only when it is reported: most problems are in branches that do not matter."""
 
     path: tuple[str | int, ...]
     said: str

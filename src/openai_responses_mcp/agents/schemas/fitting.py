@@ -1,8 +1,9 @@
 """Does a value fit a JSON Schema? Asked of arguments before they reach a skill or leave for an MCP server.
 
-A package would do, but for who writes the schemas: nested `anyOf` and `$ref` take exponential time, `uniqueItems`
-quadratic, a pattern for ever, and the text of an error is as long as the value. Here every piece of work is a step of
-one budget, patterns are never tried, and where the budget ends the value does not fit.
+No package is used, because schemas come from servers that nobody here wrote. In a package, nested `anyOf` and `$ref`
+take exponential time, `uniqueItems` quadratic time, a pattern may run for ever, and the text of an error is as long as
+the value. Here every piece of work is counted against one budget, patterns are never tried, and a value does not fit
+when the budget is used up.
 
 Understands drafts 4 to 2020-12. `format` and `content…` say nothing, as the standard has it. The schema was read by
 `reading.problem_in`, so that its keywords have the form they should have.
@@ -21,7 +22,7 @@ RULES = {**rules.RULES, **rules_of_lists.RULES, **rules_of_objects.RULES}
 
 
 async def problem_with(value: JsonValue, schema: JsonObject) -> str | None:
-    """Why the value does not fit, in one sentence. What takes more than a moment is done in a thread."""
+    """Why the value does not fit, in one sentence. A check that takes more than a moment goes on in a thread."""
     try:
         return _first_problem(value, schema, Steps(FEW_STEPS))
     except OutOfSteps:
@@ -29,7 +30,7 @@ async def problem_with(value: JsonValue, schema: JsonObject) -> str | None:
 
 
 def find_problem(value: JsonValue, schema: JsonObject, steps: Steps | None = None) -> str | None:
-    """The same, at once. Who checks much can share one budget."""
+    """The same, without a thread. Several checks can share one budget."""
     try:
         return _first_problem(value, schema, steps or Steps())
     except OutOfSteps:

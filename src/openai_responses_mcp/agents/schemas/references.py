@@ -53,7 +53,7 @@ def _anchors_of(part: JsonObject) -> list[str]:
 
 
 def nodes_of(value: JsonValue) -> Iterator[JsonValue]:
-    """The value and everything inside it, without recursion: it may be nested as deep as it likes."""
+    """The value and everything inside it, without recursion: it may be nested to any depth."""
     waiting = [value]
     while waiting:
         node = waiting.pop()

@@ -11,7 +11,7 @@ _MOST_SHOWN = 10
 
 
 def is_number(value: Any) -> bool:
-    """Python reads NaN and Infinity, too, which are no JSON."""
+    """Python also reads NaN and Infinity, which are not JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
@@ -59,7 +59,7 @@ def _any_of(case: Case, wanted: Any) -> Problem | None:
     problems: list[Problem] = []
     for one in wanted:
         problem = case.check(one)
-        # Who wants to know what was looked at needs them all.
+        # Where somebody needs to know what was looked at, all have to be tried.
         if problem is None and case.seen is None:
             return None
         problems += [] if problem is None else [problem]

@@ -1,8 +1,8 @@
-"""How much work checking a value may cost. Schemas and values come from outside, and a small one can be made to take for ever."""
+"""How much work checking a value may cost. Values and schemas come from outside, and a small one can take for ever."""
 
-# Less than a second of work; a list of ten thousand ordinary objects takes a third of it.
+# Less than a second of work, and enough for a list of many thousand ordinary objects.
 MOST_STEPS = 500_000
-# Few enough to be taken on the event loop without anybody noticing.
+# Few enough not to hold up the event loop.
 FEW_STEPS = 2_000
 DEEPEST = 100
 

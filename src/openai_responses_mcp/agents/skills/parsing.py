@@ -1,8 +1,8 @@
 """The text of a SKILL.md, taken apart: front matter, headings in English or Japanese, fenced blocks, lists, names.
 
 Pure text in, plain values out; what headings and names mean to a skill is decided in `skills`. Headings are only looked
-for outside fenced blocks, because instructions quote Markdown. The text may come from anybody: nothing here takes longer
-than in proportion to its length.
+for outside fenced blocks, because instructions quote Markdown. The text may come from anybody, so nothing here takes
+more time than in proportion to its length.
 """
 
 import hashlib
@@ -123,7 +123,7 @@ def skill_id_for(name: str) -> str:
 
 
 def tool_name_for(skill_id: str) -> str:
-    """`skill_` and the id in ASCII, with a short hash where something of the id would get lost or is taken."""
+    """`skill_` and the id in ASCII, with a short hash if part of the id would get lost or the name is taken."""
     slug = "_".join(re.findall(r"[a-z0-9]+", skill_id))
     name = f"skill_{slug}"
     is_whole = slug == skill_id.replace("-", "_") and slug not in RESERVED_SLUGS

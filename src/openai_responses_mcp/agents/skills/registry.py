@@ -1,7 +1,7 @@
 """Skills: folders with a SKILL.md, read once, listed, described, and offered to a model as tools.
 
-A file that is no good leaves its skill out and is told in `.problems`; the others load. What a skill says about itself,
-its `allowed-tools` above all, is shown and never acted upon: only the gate decides what runs.
+A skill whose file cannot be used is left out and named in `.problems`; the others load. What a skill says about itself,
+such as `allowed-tools`, is shown and never acted upon: only the gate decides what runs.
 """
 
 import asyncio

@@ -12,8 +12,9 @@
     agents policy check|test FILE
     agents guard … -- COMMAND                                             (`guard`, which is not started from here)
 
-The store is named by `--store` or AGENTS_STORE, else it is the guard's own. Tables on a terminal, JSON with `--json` or into a pipe. Exit 0: done;
-1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
+The store is the one that `--store` or AGENTS_STORE names, else the guard's own. Output is a table on a terminal, and
+JSON with `--json` or into a pipe. Exit 0: done; 1: refused, or the log is not intact; 2: wrong usage or a store that
+cannot be used.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def _desk(store: str, arguments: argparse.Namespace) -> Desk:
 
 
 def _shared(default: str | None = None) -> argparse.ArgumentParser:
-    """What every command takes. A verb behind another one has no defaults: they would take the place of what was said."""
+    """What every command takes. A subcommand has no defaults: they would replace what was given before it."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=default)
     shared.add_argument(
         "--store", metavar="URL", help="the store of the runs (else AGENTS_STORE, else the guard's own)"
@@ -159,7 +160,7 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
 async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
     request: HumanApprovalRequest = (await desk.approvals.get(arguments.approval_id)).request
     facts = _plain(request)
-    # The arguments come last: however long they are, their end is what stands above the next prompt.
+    # The arguments come last: however long they are, their end stands right above the next prompt.
     facts["arguments"] = facts.pop("arguments")
     told = [(name, as_text(value)) for name, value in facts.items() if value not in (None, "", False)]
     desk.tell(facts, sheet(told, desk.width))
@@ -219,7 +220,7 @@ async def _accept_loss(desk: Desk, arguments: argparse.Namespace) -> int:
 
 
 def _user() -> str:
-    """As the system calls whoever sits at the terminal; it may not know."""
+    """The name of the user, if the system knows it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -1,4 +1,4 @@
-"""Approvals by the beginning of their id: `7f3a` is enough where nothing else that waits begins so."""
+"""Approvals by the beginning of their id: `7f3a` is enough if no other waiting request begins with it."""
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.errors import AgentsError
@@ -8,7 +8,7 @@ _FEWEST_LETTERS = 4
 
 
 async def full_id(approvals: ApprovalController, written: str) -> str:
-    """Looks among what waits. Anything else is given back as it was written, and so is what is too short to be sure."""
+    """Looks among waiting requests. An id that is too short, or not among them, is given back as it was written."""
     beginning = written.removeprefix(_PREFIX)
     if len(beginning) < _FEWEST_LETTERS:
         return written

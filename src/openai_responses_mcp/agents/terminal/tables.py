@@ -1,7 +1,7 @@
 """What a person at a terminal reads: tables for an overview, sheets where everything counts.
 
-Nothing in them steers the terminal. A table shows texts by the same rule as an answer, and cuts its last column. A sheet
-is what somebody decides on: nothing in it stays invisible, and it cuts nothing and wraps.
+Nothing in them steers the terminal. A table shows texts by the same rule as an answer, and cuts its last column. A
+sheet is what somebody decides on: nothing in it is invisible, and long lines are wrapped, not cut.
 """
 
 from collections.abc import Iterator, Sequence

@@ -66,7 +66,7 @@ class _Connection:
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def opened(self) -> None:
-        """One caller may stop waiting; the others go on."""
+        """If one caller stops waiting, the others go on."""
         await asyncio.shield(self._ready)
 
     async def close(self) -> None:

@@ -86,7 +86,7 @@ async def _listed(server: MCPServer, agent: Agent[Any], context: RunContextWrapp
 
 
 def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpTool]]]) -> dict[tuple[int, int], str]:
-    """The tool's own name where nothing else is called so, else the SDK's name with the server's in front."""
+    """The tool's own name if nothing else has it, else the SDK's name with the server's in front."""
     taken = [tool.name for tool in agent.tools]
     taken += [one.tool_name if isinstance(one, Handoff) else Handoff.default_tool_name(one) for one in agent.handoffs]
     batches = [(number, server, tools) for number, (server, tools) in enumerate(listed)]
@@ -99,7 +99,7 @@ def _wire_names(agent: Agent[Any], listed: Sequence[tuple[MCPServer, list[McpToo
 
 
 def _fit(name: str) -> str:
-    """What a model's API takes as the name of a tool; where something gets lost, a hash stands for it."""
+    """What a model's API takes as the name of a tool, with a hash if part of the name gets lost."""
     fitting = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     if fitting == name and len(name) <= LONGEST_TOOL_NAME:
         return name
@@ -159,7 +159,7 @@ def _pinned(
 
 
 def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -> FunctionTool:
-    """The tool, which tells the model about arguments that do not fit, and sends the server no such thing."""
+    """The tool with its arguments checked: if they do not fit, the model is told, and nothing is sent to the server."""
     invoke = tool.on_invoke_tool
 
     async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> object:

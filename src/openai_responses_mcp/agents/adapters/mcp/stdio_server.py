@@ -78,7 +78,7 @@ async def _close_after_exit(process: asyncio.subprocess.Process, incoming: "_Inc
 
 
 class _Incoming(AbstractAsyncContextManager["_Incoming"]):
-    """Messages of the server, one line each. What is no message is passed on as the error it is."""
+    """Messages of the server, one line each. Anything else is passed on as an error."""
 
     def __init__(self, reader: asyncio.StreamReader, transport: asyncio.ReadTransport) -> None:
         self._reader = reader
@@ -146,7 +146,7 @@ class _Outgoing(AbstractAsyncContextManager["_Outgoing"]):
 
 
 async def _end(process: asyncio.subprocess.Process, outgoing: _Outgoing) -> None:
-    """The end of its input tells a server to exit. Whoever is left of its group after that is told, then made to."""
+    """The end of its input tells a server to exit. The rest of its group is then asked to end, and at last killed."""
     await outgoing.aclose()
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), GRACE_SECONDS)
@@ -157,7 +157,7 @@ async def _end(process: asyncio.subprocess.Process, outgoing: _Outgoing) -> None
 
 
 def _signal_group(leader: int, number: int) -> bool:
-    """Whether anybody is there. Processes of other users cannot be told anything, but they are there."""
+    """Whether the group has any process left. Those of other users get no signal, but they count."""
     try:
         with suppress(PermissionError):
             os.killpg(leader, number)
@@ -175,7 +175,7 @@ async def _is_group_gone(leader: int) -> bool:
 
 
 async def _whatever_happens(work: Awaitable[None]) -> None:
-    """To the end, even if the caller is cancelled meanwhile: a process would be left behind."""
+    """Runs to its end even if the caller is cancelled meanwhile: otherwise a process would be left behind."""
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
         try:

@@ -12,7 +12,8 @@ from openai_responses_mcp.agents.providers.table import Quirks
 
 
 class _Client(AsyncOpenAI):
-    """The vendor's own puts organisation, project and further headers of the environment into every request."""
+    """Sends other providers no organisation, project or further headers, which the vendor's own takes from the
+    environment."""
 
     quirks = Quirks()
     is_for_openai = False

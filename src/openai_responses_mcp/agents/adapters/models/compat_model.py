@@ -192,7 +192,7 @@ class CompatModel(Model):
             return
         except tuple(kind for kind, _, _, _ in FAILURES) as exc:
             failure = failure_from(exc, self.config, self._mask)
-        # Out here, so that an error whose text holds the key does not travel along.
+        # Raised out here, so that an error whose text may hold the key is not attached to it.
         raise failure
 
 

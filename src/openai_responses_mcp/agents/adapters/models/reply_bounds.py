@@ -25,8 +25,8 @@ class StreamCutShort(ValueError):
 
 
 async def bound_body(response: httpx2.Response) -> None:
-    """A hook of the HTTP client. Counted as it is when unpacked: a few kilobytes may unfold into gigabytes."""
-    # Whatever it claims: some names of charsets lead to codecs that fail in their own ways.
+    """A hook of the HTTP client. Bytes are counted after unpacking: a few kilobytes may become gigabytes."""
+    # Whatever charset the reply names: some names lead to codecs that fail in their own ways.
     response.encoding = "utf-8"
     packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
     response.headers.pop("content-encoding", None)

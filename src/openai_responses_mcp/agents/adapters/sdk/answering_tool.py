@@ -82,13 +82,13 @@ class _Answering:
             return await container.answer_question().answer(question)
         finally:
             self._calls[container] -= 1
-            if not self._calls[container]:  # Nobody tells when the loop ends, so no connection is left open.
+            if not self._calls[container]:  # Nothing tells us when the loop ends, so no connection is kept open.
                 del self._calls[container]
                 await container.openai_gateway().close()
 
 
 def _parsed(arguments: str) -> dict[str, JsonValue]:
-    """What is no object lacks the question, which is told to the model."""
+    """Without an object there is no question, and the model is told so."""
     try:
         args = json.loads(arguments or "{}")
     except ValueError:

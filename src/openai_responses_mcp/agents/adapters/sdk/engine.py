@@ -61,7 +61,7 @@ class OpenAIAgentsEngine(AgentEngine):
             return await PausedAtTools.read(session, saved)
         except AgentsError:
             raise
-        except Exception as exc:  # the SDK hides what it fails with here, so that there is nothing to name
+        except Exception as exc:  # the SDK hides why it fails here, so no type can be named
             raise AgentsError(
                 "AGENTS-E-RUNNER",
                 f"The saved run cannot be read by openai-agents {version('openai-agents')}",
@@ -87,7 +87,7 @@ def _given(input: object) -> RunInput:
 
 
 def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
-    """The SDK passes over names that it does not know. A context that was misspelt would be missed much later."""
+    """The SDK ignores names that it does not know. A misspelt `context` would be noticed much later."""
     known = list(RunOptions.__annotations__)
     for name in sdk:
         if name not in known:

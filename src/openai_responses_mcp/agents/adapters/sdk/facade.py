@@ -181,7 +181,7 @@ def _options_from(given: dict[str, Any]) -> RunOptions:
 
 
 def _as_the_sdk_would(failure: AgentsError) -> Exception:
-    """What the SDK itself raised comes out as it went in, so that code written for the SDK catches it."""
+    """What the SDK itself raised comes out unchanged, so that code written for the SDK catches it."""
     cause = failure.__cause__
     is_own = failure.code in ("AGENTS-E-RUNNER", "AGENTS-E-STREAM", "AGENTS-E-GUARDRAIL-DENIED")
     return cause if is_own and isinstance(cause, Exception) else failure

@@ -44,7 +44,7 @@ def translated(guard: TurnGuard, otherwise: str) -> Iterator[None]:
             code = next((code for kinds, code in _FAILURES if isinstance(exc, kinds)), otherwise)
             failure = AgentsError(code, f"{type(exc).__name__}: {exc}")
             failure.__cause__ = exc
-    # A refusal that somebody on the way made an answer of is still a refusal.
+    # A refusal that was turned into an answer for the model is still a refusal.
     if guard.refusal is not None:
         raise guard.refusal
     if failure is not None:

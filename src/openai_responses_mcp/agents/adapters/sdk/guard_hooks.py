@@ -1,4 +1,4 @@
-"""The SDK's lifecycle hooks, where a turn is judged: the model's reply is there, and nothing of it has run.
+"""The SDK's lifecycle hooks, where a turn is judged: the model has replied, and nothing of the reply has run.
 
 Agents that take over or run inside a tool have rules of their own for what comes in and goes out; they are checked
 here. The user's own hooks are called too, with the user's own agents instead of their doubles.
@@ -37,7 +37,8 @@ class GuardHooks(RunHooks[Any]):
             raise self.takeover.guard.refusal
         await check_request(agent, self._run_config, self.takeover.guard)
         if agent.handoffs:
-            # Only a turn of handoffs is said once more after a pause; copying a long conversation in each turn is slow.
+            # Only a turn of handoffs is replayed after a pause. Copying a long conversation in every turn would be
+            # slow.
             self.takeover.turn_inputs[id(agent)] = copy.deepcopy(input_items)
         await self._users.on_llm_start(context, self._of(agent), system_prompt, input_items)
 

@@ -18,7 +18,7 @@ from openai_responses_mcp.agents.gate.ports import TurnGuard
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who hands over, and what of its takeover a handoff has to know."""
+    """The agent that hands over, and what a handoff has to know of its takeover."""
 
     double: Agent[Any]
     guard: TurnGuard

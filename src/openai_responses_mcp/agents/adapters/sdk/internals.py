@@ -72,7 +72,7 @@ def mcp_binding(tool: FunctionTool) -> tuple[str, str, int | None] | None:
 def watched(
     tool: FunctionTool, notice: Callable[[Exception], None]
 ) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
-    """The tool's own call. What the tool raises is noticed, also where the SDK makes an answer for the model of it."""
+    """The tool's own call. What the tool raises is noticed, even if the SDK turns it into an answer for the model."""
     invoke = tool.on_invoke_tool
     if not isinstance(invoke, FailureHandling):
         return invoke

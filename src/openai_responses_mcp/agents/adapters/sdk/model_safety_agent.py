@@ -34,7 +34,7 @@ Answer with one JSON object and nothing else:
 "policy_ref": "the line of the rubric that decided it, or null"}}
 When you are not sure, say needs_human."""
 
-# The whole reply and nothing but the block: a verdict that is only quoted somewhere in a reply is none.
+# The block must be the whole reply: a verdict that is only quoted in a reply does not count.
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 

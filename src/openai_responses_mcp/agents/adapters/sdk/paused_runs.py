@@ -1,7 +1,7 @@
 """Paused runs of the SDK, read back and carried on.
 
 A run that paused at tools is the SDK's own run state. A run that paused at handoffs alone is the model's reply with the
-input that it answered: on resume the reply is said once more.
+input that it answered: on resume the reply is replayed.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ class PausedAtTools(PausedRun):
     @classmethod
     async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
         takeover, context = session.takeover, session.context
-        # First by ourselves: what fails in here would come out of the SDK without its name.
+        # Called here first: inside the SDK a failure would lose its name.
         await session.start.get_all_tools(context)
         given = session.options.pop("context", None)
         override = None if given is None else context_for(given)
@@ -141,5 +141,5 @@ def _tell(state: RunState[Any, Any], human_response: str) -> None:
     try:
         state.add_input(human_response)
     except UserError:
-        # The run ends with this tool's result, so that there is no model left to tell.
+        # The run ends with this tool's result, so the model is not asked again and cannot be told.
         return

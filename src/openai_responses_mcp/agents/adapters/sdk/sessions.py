@@ -83,7 +83,7 @@ class Session:
         return outcome_of(result, self.takeover, self.usage_before, is_requested=self.is_requested)
 
     def _needs_nobody(self, result: RunResult | RunResultStreaming) -> bool:
-        """The SDK paused, but no call waits for a human: it does so for hosted MCP calls, and where it cannot tell beforehand."""
+        """Whether the SDK paused for nothing that waits for a human, such as hosted MCP calls."""
         ids = [item.call_id or "" for item in result.interruptions]
         return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
 

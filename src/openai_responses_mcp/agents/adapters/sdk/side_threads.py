@@ -1,8 +1,8 @@
 """Threads belong to the run that started them.
 
 Python hands context variables on to tasks, but not to threads and executors. A tool that started a run in one of those
-would have left its guarded run. So whatever is started or submitted from inside a guarded run takes the two variables
-along that say so. Outside of guarded runs nothing changes.
+would have left its guarded run. So whatever is started or submitted from inside a guarded run gets the two context
+variables of that run. Outside of guarded runs nothing changes.
 """
 
 from collections.abc import Callable

@@ -85,7 +85,7 @@ def handed_over(failure: str) -> str:
 
 
 class HandoffPause(AgentsException):
-    """A turn of handoffs alone waits for a human; the SDK can only pause at tools, so we leave and come back."""
+    """A turn of handoffs alone waits for a human. The SDK can pause only at tools, so the run stops here."""
 
     def __init__(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
         super().__init__("a handoff waits for a human")
@@ -136,7 +136,7 @@ class Takeover:
             kind = type(agent).__name__
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is no agent that can be guarded")
         if isinstance(agent, SandboxAgent):
-            # The SDK gives it tools of its own while it runs, behind the double's back.
+            # The SDK gives it tools of its own while it runs, which the double does not see.
             message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
         for tool in agent.tools:
@@ -292,7 +292,7 @@ class Takeover:
 
 
 def _duplicate(tool: FunctionTool) -> FunctionTool:
-    """As `copy` makes it, but for checking and copying its schema once more for every run."""
+    """A copy like `copy` makes, without checking and copying the schema again for every run."""
     made: FunctionTool = object.__new__(type(tool))
     made.__dict__.update(tool.__dict__)
     return made
@@ -325,7 +325,7 @@ class _GuardedCall:
             handed_to_model.reset(watching)
             running_calls.reset(inside)
         if guard.refusal is not None:
-            # Something inside the tool was refused, and the SDK made an answer for the model out of it.
+            # Something inside the tool was refused, and the SDK turned that into an answer for the model.
             await guard.finished(call_id, None, error="refused inside")
             raise guard.refusal
         await guard.finished(call_id, output, error=failures[-1] if failures else None)

@@ -27,7 +27,7 @@ from openai_responses_mcp.agents.secrets.hashing import digest
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
 
-# For those who are not allowed to import the SDK.
+# For modules that may not import the SDK.
 SdkTool: TypeAlias = Tool
 SdkFunctionTool: TypeAlias = FunctionTool
 
@@ -38,8 +38,8 @@ MOST_LEVELS = 100
 class ToolTraits:
     """What was declared where the tool was made.
 
-    `definition` is all that the tool's origin says about it, such as its whole entry in an MCP server's list; what
-    changes in there is another tool to whoever approved it.
+    `definition` is all that the tool's origin says about it, such as its whole entry in an MCP server's list; if any of
+    it changes, the tool has to be approved again.
     """
 
     kind: ToolKind | None = None
@@ -126,7 +126,7 @@ def describe_hosted(tool: Tool) -> ToolDescription:
 
 
 def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
-    """A call on a hosted MCP server that the provider asks our leave for."""
+    """A call on a hosted MCP server that the provider asks permission for."""
     name = f"{field_of(item, 'server_label')}/{field_of(item, 'name')}"
     facts = ("hosted", name, tool.tool_config.get("server_url"), tool.tool_config.get("connector_id"))
     return ToolDescription(name, "mcp", definition_hash=digest(*facts))

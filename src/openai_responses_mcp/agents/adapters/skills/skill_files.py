@@ -1,8 +1,8 @@
 """Skills on disk. Nothing outside the folder is read, not even through links, and depth, number and size are limited.
 
 A link that leads to another place in the same folder is not followed, because that place is searched anyway; one that
-leads out is a problem. Files are opened without following a link and looked at before they are read, so that a pipe or
-a device cannot hold the caller.
+leads out is a problem. Files are opened without following a link and checked before they are read, so that a pipe or a
+device cannot make the caller hang.
 """
 
 import os
@@ -33,7 +33,7 @@ class _Unreadable(Exception):
 
 @dataclass(slots=True)
 class _Search:
-    """One walk through a folder: what it may still look at, and what it has found."""
+    """One search through a folder: what it may still look at, and what it has found."""
 
     root: Path
     entries_left: int = MAX_ENTRIES

@@ -166,13 +166,13 @@ _DESCRIBE_SCHEMA: dict[str, JsonValue] = {
 
 
 def _plain_tool(name: str, description: str, schema: dict[str, JsonValue], invoke: Invoke) -> FunctionTool:
-    """Only reads what was loaded, so that it is as harmless as a tool can be."""
+    """Only reads what was loaded, so it has the lowest risk."""
     tool = FunctionTool(name, description, schema, invoke, strict_json_schema=False)
     return with_traits(tool, ToolTraits(kind="function", risk_level=1))
 
 
 def _parsed(arguments: str) -> JsonObject:
-    """What is no object fits no schema and is refused there."""
+    """Anything but an object fits no schema, and is refused by it."""
     try:
         args = json.loads(arguments or "{}")
     except ValueError:

@@ -51,7 +51,7 @@ def _with_named_errors(method: Callable[..., Any]) -> Callable[..., Any]:
             failure: StoreUnavailable = RecordRefused(f"The store does not take this: {type(exc).__name__}")
         except Exception as exc:  # foreign code
             failure = StoreUnavailable(f"The store failed with {type(exc).__name__}")
-        # Out here, so that the text of the store's own error does not travel along: it may hold an address or values.
+        # Raised out here, so that the store's own error is not attached to it: its text may hold an address or values.
         raise failure
 
     return named

@@ -2,7 +2,8 @@
 
 SQLAlchemy's calls block, so each piece of work is one transaction on a thread; a database in memory is quick enough
 without. SQLite writes begin with the write lock taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3
-on: earlier versions can lose rows in it. What can wait is written in the same transaction as the next work that cannot.
+on: earlier versions can lose rows in it. Work that can wait is written in the same transaction as the next work that
+cannot.
 """
 
 import asyncio
@@ -108,7 +109,7 @@ class SqlDatabase:
                 return job(connection)
 
     def close(self) -> None:
-        """Write what waits, and let go of every connection; the next work opens a new one."""
+        """Write what waits, and close every connection; the next work opens a new one."""
         if self._waiting:
             self.work_now(lambda connection: None)
         self._engine.dispose()

@@ -78,7 +78,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return BEGINNING if last is None else Place(*last)
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
-        """The records are in the log for good, even where the head cannot be told so; it knows where they would end."""
+        """The records are in the log for good, even if the head cannot be told so: it knows where they would end."""
         if self._head is None or not records:
             return
         try:
@@ -118,7 +118,7 @@ def arguments_text(arguments: JsonObject) -> str:
 
 
 def arguments_in(text: str) -> JsonObject:
-    """What is no JSON was not written by us. It is shown as it stands, and does not fit its hash."""
+    """Text that is not JSON was not written by us. It is shown as it stands, and does not fit its hash."""
     try:
         arguments: JsonObject = json.loads(text)
     except (ValueError, RecursionError):

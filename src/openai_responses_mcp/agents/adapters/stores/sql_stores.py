@@ -45,7 +45,7 @@ def _put(connection: Connection, statements: tuple[Insert, Insert], values: Mapp
 
 
 class SqlPolicyStore(PolicyStore):
-    """Asked before every call. What is in memory nobody else can change, so that it is read once."""
+    """Asked before every call. A database in memory is read once, since no other process can change it."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
@@ -79,7 +79,7 @@ class SqlRunStateStore(RunStateStore):
         self._database = database
 
     async def begin(self, record: RunRecord) -> None:
-        """Written with the next thing that is: until then nothing has come of the run."""
+        """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
         self._database.work_later(partial(_put, statements=_BEGIN_RUN, values=_run_values(record)))
 

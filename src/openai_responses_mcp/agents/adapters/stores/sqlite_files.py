@@ -1,6 +1,6 @@
-"""Whether a file is ours, and whose it is then: nothing is touched before that is known.
+"""Whether a file is ours, and making it private if so. Nothing is touched before that is known.
 
-The file is not opened by ourselves but by SQLite, read-only. Closing a file that SQLite has open elsewhere in this
+The file is opened by SQLite, read-only, and never directly. Closing a file that SQLite has open elsewhere in this
 process would take SQLite's locks away.
 """
 

@@ -93,7 +93,7 @@ class _Rooms:
         session = self._entrance.enter(secret)
         if session is None:
             return PlainTextResponse(_USED if self._entrance.is_used else _SHUT, 403)
-        # Not a redirect: a browser that follows a link from elsewhere would go on without the strict cookie.
+        # Not a redirect: after a link from elsewhere, a browser follows a redirect without the strict cookie.
         entered = HTMLResponse(welcome(self._entrance.room))
         entered.set_cookie(self._cookie, session, path=f"/{self._entrance.room}/", httponly=True, samesite="strict")
         return entered

@@ -76,7 +76,7 @@ class PromptProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        # There is no cycle before the first head has come, and after a reply there is that of the last one.
+        # Before the first request head there is no cycle; after a reply there is still the one of the last request.
         is_waiting_for_a_head = getattr(self.cycle, "response_complete", True)
         if not is_waiting_for_a_head:
             self._forget()

@@ -1,4 +1,4 @@
-"""The files of the page, which come with the package. Only these have an address; there is no path to walk along."""
+"""The files of the page, which come with the package. Only these have an address: no path is looked up on disk."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -29,7 +29,7 @@ def page(page_token: str) -> str:
 
 
 def welcome(room: str) -> str:
-    """Goes on to the page by itself: that step is the desk's own, and the browser sends the cookie with it."""
+    """Leads on to the page by itself. That request comes from the desk, so the browser sends the cookie with it."""
     return (
         "<!doctype html><meta charset=utf-8><title>Desk</title>"
         f'<meta http-equiv=refresh content="0;url=/{room}/"><a href="/{room}/">Go on to the desk</a>\n'
