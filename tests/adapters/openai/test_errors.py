@@ -1,5 +1,7 @@
+import errno
 import inspect
 import json
+import socket
 import ssl
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -10,6 +12,7 @@ import aiohttp
 import httpx2
 import openai
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,16 +126,45 @@ def test_the_message_has_the_detail_in_one_line_and_bounded() -> None:
         ("ServerDisconnectedError", "before the reply was complete. Ask"),
         ("ValueError: no digits", "(no digits)"),
         ("Internal Server Error", "(Internal Server Error)"),
-        (
-            "Cannot connect to host a.example:443 ssl:default [refused]",
-            "(Cannot connect to host a.example:443 [refused])",
-        ),
     ],
 )
 def test_nothing_is_named_that_only_programmers_know(said: str, told: str) -> None:
     text = str(translated(aiohttp.ClientPayloadError(said)))
     assert told in text
     assert "Error:" not in text.replace("Server Error", "")
+
+
+def untrusted() -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)")
+    error.verify_message = "self-signed certificate"
+    return error
+
+
+def without_tls() -> ssl.SSLError:
+    error = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)")
+    error.reason = "WRONG_VERSION_NUMBER"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 1)"), "Connection refused"),
+        (OSError(errno.ENETUNREACH, "Multiple exceptions: [Errno 101] ..."), "Network is unreachable"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (untrusted(), "certificate verify failed: self-signed certificate"),
+        (without_tls(), "SSL: wrong version number"),
+        (OSError("some reason"), "some reason"),
+    ],
+    ids=repr,
+)
+def test_a_failed_connection_is_told_in_the_words_of_the_system(cause: OSError, told: str) -> None:
+    key = ConnectionKey("api.example", 443, is_ssl=True, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None)
+    assert f" (api.example:443: {told})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
+
+
+def test_no_number_of_an_error_is_told() -> None:
+    assert "complete (Connection reset by peer). " in str(translated(aiohttp.ClientOSError(errno.ECONNRESET, "reset")))
 
 
 def test_what_is_no_fault_of_the_other_side_goes_through() -> None:

@@ -17,6 +17,7 @@ from openai import AsyncOpenAI, Omit, RequestOptions
 from yarl import URL
 
 from openai_responses_mcp import __version__
+from openai_responses_mcp.adapters.openai.system_words import words_of
 from openai_responses_mcp.adapters.openai.transport import AiohttpTransport
 from openai_responses_mcp.domain.errors import GatewayRefused
 
@@ -122,5 +123,5 @@ def _setting_up() -> Iterator[None]:
         yield
     except (OSError, ValueError) as exc:
         raise GatewayRefused(
-            f"No connection to the API can be set up ({exc}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables."
+            f"No connection to the API can be set up ({words_of(exc)}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables."
         ) from exc

@@ -13,6 +13,7 @@ import aiohttp
 import httpx2
 import openai
 
+from openai_responses_mcp.adapters.openai.system_words import words_of
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -28,7 +29,7 @@ LONGEST_BODY = 300
 # Of what is masked: masking takes time, and what is shown in the end is much shorter.
 _LONGEST_FACT = 2_000
 
-_NAMES_IN_CODE = re.compile(r"[:,]? *<?\b[A-Za-z]+(?:Error|Exception)\b(?:[^<>]*>)?:? ?| ssl:default\b")
+_CLASS_NAME = re.compile(r"[:,]? *<?\b[A-Za-z]+(?:Error|Exception)\b(?:[^<>]*>)?:? ?")
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 _BACKGROUND = re.compile(r"\bbackground\b")
@@ -96,8 +97,8 @@ def _wrapped(exc: Exception) -> Exception:
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
     """Masked before it is cut to what is shown: half a key is no longer known as one."""
     error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
-    # The name of a class or an option tells a user nothing; the class is a fact of the error, for the debug log.
-    detail = _NAMES_IN_CODE.sub("", " ".join(str(exc)[:_LONGEST_FACT].split()))
+    # The name of a class tells a user nothing; it is a fact of the error, for the debug log.
+    detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
     text = template.format(detail=mask(detail)[:LONGEST_BODY]) if detail else template.replace(" ({detail})", "")
     return error(text, name=type(exc).__name__)
 
