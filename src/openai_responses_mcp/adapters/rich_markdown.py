@@ -1,6 +1,6 @@
 """Markdown for a terminal, with rich. Marks become styles and links can be clicked, but every word stays.
 
-A Markdown renderer for pages drops more than marks: line ends, HTML, pictures, addresses behind their titles, definitions
+A Markdown renderer for pages drops more than marks: line ends, HTML, pictures, addresses of links, definitions
 of links, the blank that opens a Japanese paragraph, what is too wide for a column. All of that is kept here.
 """
 
@@ -72,7 +72,7 @@ class _FaithfulMarkdown(Markdown):
 
 
 def _restore(tokens: list[Token]) -> None:
-    """Bring back what stands for something else, and put the address of each link behind its last title."""
+    """Bring back what stands for something else, and put the address of each link after its last title."""
     flat = [token for block in tokens for token in (block, *(block.children or []))]
     for token in flat:
         # Not before: what steers a terminal could be spelled in a way that only the parser reads.

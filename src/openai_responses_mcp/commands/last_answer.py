@@ -32,7 +32,7 @@ class LastAnswer:
         return {response_id: question} if self._keeps_question and response_id else {}
 
     def remember(self, response_id: str, question: str) -> bool:
-        """Whether that was possible; an answer does not fail for it."""
+        """Says whether that was possible. The answer is shown in any case."""
         text = f"{response_id}\n{question if self._keeps_question else ''}"
         beside = f"{self.path}.{os.getpid()}"
         try:

@@ -1,4 +1,4 @@
-"""What stdin has for a question. Nobody is waited for who may never say anything: a terminal, or a socket that is silent.
+"""What stdin has for a question. A terminal, or a socket on which nothing comes, is not waited for.
 
 An agent or an editor that starts a command often leaves it a socket on stdin that it never writes to.
 """
@@ -10,7 +10,7 @@ import sys
 
 MOST_BYTES = 1024 * 1024
 SOCKET_SECONDS = 0.2
-# After this long, somebody may wonder why nothing happens.
+# After this long we say what we are waiting for.
 PATIENCE_SECONDS = 1.0
 _STDIN = 0
 

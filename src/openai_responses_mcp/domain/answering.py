@@ -22,7 +22,7 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
 # Of the text: more than any model writes in one answer.
 LONGEST_ANSWER = 1_000_000
-# Of a reply that does not say which, and that nobody here asked for.
+# For an answer that is fetched by its id and does not say which model wrote it.
 UNKNOWN_MODEL = "unknown"
 
 
@@ -148,7 +148,7 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
     """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
     if reply.refusal is not None:
         raise AnswerWithheld(f"The model refused to answer: ask in another way. It says: {reply.refusal}")
-    # Not every blank: one of Japanese opens a paragraph.
+    # Not all blanks: a Japanese paragraph begins with one.
     text = reply.text.strip(" \t\r\n")
     if not text.strip():
         raise _nothing_said(reply)

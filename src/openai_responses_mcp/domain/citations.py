@@ -86,7 +86,7 @@ def split_sources(text: str) -> tuple[str, list[str]]:
 
 
 def _heading_in(lines: Sequence[str]) -> int | None:
-    # The section stands at the end, and a text of nothing but lines shall not hold up anybody.
+    # From the end, where the section stands. Only so many lines are looked at, because a text may be nothing but lines.
     return next((i for i in reversed(range(len(lines))) if _HEADING.fullmatch(lines[i])), None)
 
 

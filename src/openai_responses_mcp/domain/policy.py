@@ -74,7 +74,7 @@ and only if, you searched, one line each: "- <URL or source id> (YYYY-MM-DD)".
 
 
 def policy_in(timezone: str) -> str:
-    """The built-in policy for somebody whose days begin there."""
+    """The built-in policy, with days as they are in that time zone."""
     return SYSTEM_POLICY.replace("Asia/Tokyo", timezone)
 
 

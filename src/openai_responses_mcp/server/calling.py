@@ -97,7 +97,7 @@ class ToolCaller(Caller):
         return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
 
     def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
-        """Most likely: the API may refuse to run it in the background."""
+        """Whether the call will be answered with a task. Not quite sure: the API may refuse to run it in the background."""
         return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
 
     async def _answered(
@@ -157,7 +157,7 @@ class ToolCaller(Caller):
 
 
 def _to_be_fetched(error: StillRunning) -> StillRunning:
-    """For a client that is offered the tool for it; else the error names the command."""
+    """The same failure for a client that has the tool to fetch the answer; to others it names the command."""
     error.args = (
         f"{error.reason} The research goes on at the API."
         f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute.",

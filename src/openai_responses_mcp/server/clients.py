@@ -8,13 +8,13 @@ from openai_responses_mcp.server.tools import RESULT_TOOL
 
 HandOver = float | Literal["auto"] | None
 
-# Ten seconds before those give up that wait for a minute.
+# Some clients give up after a minute. This leaves ten seconds.
 USUAL_HAND_OVER_SECONDS = 50.0
 
 IMPATIENT: dict[str, str] = {
     "claude-ai": "Claude Desktop calls itself so; it ends a call after a minute, whatever progress it is told of",
 }
-"""Names of clients that give up while we are still working, with the reason why each is here."""
+"""Clients that give up while research still goes on, by name, with the reason why each is here."""
 
 
 class Client(NamedTuple):
@@ -27,7 +27,7 @@ class Client(NamedTuple):
 
 
 class ClientOfConnection:
-    """Remembers the name: in one era it comes with the handshake, in the other with every request or with none."""
+    """Remembers its name, which comes with the handshake in one era, and with any request in the other."""
 
     def __init__(self, hand_over: HandOver, tool_names: tuple[str, ...]) -> None:
         self._hand_over = hand_over

@@ -18,7 +18,7 @@ class Failures:
         self._mask = mask
 
     def message(self, error: AnsweringError) -> str:
-        # Masked before it is cut, so that no half of a key is left, but not all of a text without end: that takes time.
+        # Masked before it is cut, so that no half of a key is left. Not the whole of a long text: masking takes time.
         return self._mask(str(error)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
 
     def as_result(self, tool: Tool, error: AnsweringError) -> JsonObject:

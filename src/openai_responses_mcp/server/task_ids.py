@@ -1,6 +1,7 @@
-"""The ids of tasks. An id holds all that is needed to go on, so that no store is, and a signature, so that none is made up.
+"""The ids of tasks. An id holds all that is needed to go on with its task, so nothing is stored here.
 
-The key of the signature is derived from the API key: every server with that key knows the ids of the others.
+It is signed, so that nobody can make one up. The key for that is derived from the API key: every server with the same
+API key knows the ids of the others.
 """
 
 import binascii
@@ -17,7 +18,7 @@ _SIGNATURE_BYTES = 16
 
 
 class TaskFacts(NamedTuple):
-    """What an id says; the domains are None where there was no room for them, and the API has to be asked."""
+    """What an id says. The domains are None where there was no room for them: then the API knows them."""
 
     response_id: str
     tool: str

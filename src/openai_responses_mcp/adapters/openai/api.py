@@ -81,7 +81,7 @@ class ResponsesApi:
                 pass
 
     def prepare(self) -> None:
-        """Pay for the first request in advance, in a thread without an event loop.
+        """Do in advance what only the first request needs, in a thread without an event loop.
 
         What goes wrong here goes wrong again, and is told, with the first request.
         """

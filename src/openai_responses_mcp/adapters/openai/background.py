@@ -180,7 +180,7 @@ class BackgroundRun:
         raise trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
-        """Whether a look at the whole response may do where reading its events did not."""
+        """Whether the whole response may be readable where its events were not."""
         is_about_streaming = isinstance(trouble, GatewayGarbled) or trouble.status == _CANNOT_BE_STREAMED
         return self.response_id is not None and is_about_streaming
 

@@ -59,7 +59,7 @@ def openai_client(*, base_url: str, api_key: str, max_connections: int) -> Async
 
 
 async def load_late_imports(client: AsyncOpenAI) -> None:
-    """Ask where nobody listens: much is imported, and much made, only with the first request."""
+    """Send a request that nobody answers: the SDK imports and makes many things only with its first one."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = "http://{}:{}".format(*unused.getsockname())

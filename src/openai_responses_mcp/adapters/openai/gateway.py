@@ -133,7 +133,7 @@ class OpenAIResponsesGateway(LLMGateway):
             await self._api.count_tokens(counted_body(request_body(request, self._omit, self._extra)))
 
     def prepare(self) -> None:
-        """Pay for the first question in advance, in a thread without an event loop."""
+        """Do in advance what only the first question needs, in a thread without an event loop."""
         self._api.prepare()
 
     async def settle(self) -> bool | None:
@@ -173,7 +173,7 @@ class OpenAIResponsesGateway(LLMGateway):
             self._let_go.discard(run.response_id or "")
         if reading.done() or run.has_answer:
             return await self._outcome(run, reading)
-        # What nobody can fetch for want of an id need not go on.
+        # Without an id nobody could fetch the answer, so it need not go on.
         self._abandoned.add(run, reading, cancels=run.response_id is None)
         raise self._late(run)
 

@@ -18,10 +18,10 @@ from pydantic_core import from_json
 from openai_responses_mcp.adapters.openai.events import EventReader
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
-# Of one event, or of a reply that is a single object: the longest answer of a model fits in several times, and whatever
-# else it is, decoding it holds up nothing.
+# The longest event, or reply that is a single object. No model writes as much, and to decode it takes no time that
+# anybody would notice.
 LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
-# Lists and objects inside it: those take the time, not the letters.
+# In one event or reply. They are what takes long to decode, not the text in them.
 MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 

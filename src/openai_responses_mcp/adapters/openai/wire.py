@@ -36,7 +36,7 @@ _LONGEST_REASON = 2_000
 def request_body(
     request: ModelRequest, omit: Iterable[str] = (), extra: Mapping[str, object] | None = None
 ) -> JsonObject:
-    """Fields in `omit` are left out, those in `extra` added: they are never the same."""
+    """Fields in `omit` are left out, those in `extra` are added. No field is in both."""
     body: JsonObject = {
         "model": request.model,
         "instructions": request.instructions,
