@@ -43,7 +43,7 @@ async def replies_to(body: bytes) -> tuple[list[Any], int]:
     """What is sent at once, and how many calls are then in flight."""
     transport, logger = FakeTransport(), FakeLogger()
     calls = CallsInFlight(logger)
-    dispatcher = Dispatcher(transport, calls, logger, TOOLS, load_caller=_never)
+    dispatcher = Dispatcher(transport, calls, logger, TOOLS, _never, None)
     dispatcher.handle(body)
     count = len(calls)
     dispatcher.abort()

@@ -266,7 +266,7 @@ async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path,
     async def load() -> ToolCaller:
         return caller
 
-    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, ("answer",), load_caller=load)
+    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, ("answer",), load, None)
     dispatcher.handle(json.dumps(tool_call(1)).encode())
     async with asyncio.timeout(WAIT_SECONDS):
         await dispatcher.drain()

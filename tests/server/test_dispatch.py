@@ -256,7 +256,7 @@ async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
     async def fail() -> ToolCaller:
         raise RuntimeError("what a call needs could not be loaded") from ImportError("no such package")
 
-    dispatcher = Dispatcher(wired.transport, CallsInFlight(wired.logger), wired.logger, ("answer",), load_caller=fail)
+    dispatcher = Dispatcher(wired.transport, CallsInFlight(wired.logger), wired.logger, ("answer",), fail, None)
     for number in (1, 2):
         dispatcher.handle(json.dumps(tool_call(number)).encode())
     replies = await wired.transport.wait_for_sent(2)

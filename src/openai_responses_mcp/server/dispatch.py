@@ -62,7 +62,7 @@ class Dispatcher:
         logger: Logger,
         tool_names: Sequence[str],
         load_caller: "Callable[[], Awaitable[Caller]]",
-        hand_over: HandOver = None,
+        hand_over: HandOver,
     ) -> None:
         self._transport = transport
         self._calls = calls
