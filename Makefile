@@ -66,7 +66,7 @@ references: $(VENV)/.dev ## Write what the pages take from the program: tables o
 docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
 	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
 
-bench: $(VENV)/.dev ## Measure this server and its peers side by side and a guarded call, write docs/benchmarks.md; ROUNDS=2 for a quick look
+bench: $(VENV)/.dev ## Measure this server and its peers side by side, a guarded call and a call through the guard, write docs/benchmarks.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 .PHONY: manifests validate

@@ -4,12 +4,14 @@
 
 One client calls one tool of one small server, one call after the other: bare, behind the guard with a store in memory, with
 a SQLite file, and with that file in WAL mode, which is what a newer SQLite than this machine's may use. The ways take turns,
-so that what else runs on the machine slows down all of them. Memory is what belongs to the guard's process alone.
+so that what else runs on the machine slows down all of them. So does one `fsync`, without which nothing is on the disk. Memory
+is what belongs to the guard's process alone.
 """
 
 import argparse
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -21,15 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.agents.guard.conftest import ALLOW_ALL, SMALL_SERVER, policy_file
-from tests.bench.figures import summary
-
-BARE, MEMORY, FILE, WAL = (
-    "bare server",
-    "guarded, in memory",
-    "guarded, SQLite file",
-    "guarded, SQLite file in WAL mode",
-)
-MOST_MS, MOST_MB = 3.0, 40.0
+from tests.bench.guard_report import BARE, FILE, MEMORY, WAL, as_text
 
 _WARM_UP = 50
 _SERVER = (sys.executable, str(SMALL_SERVER))
@@ -94,39 +88,40 @@ def ways(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def measured(calls: int, folder: Path) -> tuple[dict[str, list[float]], dict[str, float]]:
+def measured(calls: int, folder: Path) -> dict[str, Any]:
     talks = {name: Talk(command, folder).__enter__() for name, command in ways(folder).items()}
     times: dict[str, list[float]] = {name: [] for name in talks}
+    fsync: list[float] = []
     for number in range(_WARM_UP + calls):
-        for name, talk in talks.items():
-            took = talk.call_ms()
+        for name in random.sample(list(talks), len(talks)):
+            took = talks[name].call_ms()
             if number >= _WARM_UP:
                 times[name].append(took)
+        fsync.append(fsync_ms(folder / "written"))
     memory = {name: talk.own_memory_mb() for name, talk in talks.items()}
     for talk in talks.values():
         talk.__exit__(None, None, None)
-    return times, memory
+    load = round(os.getloadavg()[0], 1)
+    found = {"calls": calls, "sqlite": sqlite3.sqlite_version, "load": load}
+    return {**found, "times": times, "fsync": fsync, "memory": memory}
 
 
-def as_text(times: dict[str, list[float]], memory: dict[str, float]) -> str:
-    bare = summary(times[BARE]).median
-    calls, load = len(times[BARE]), os.getloadavg()[0]
-    head = f"Medians of {calls} calls of each, SQLite {sqlite3.sqlite_version}, load {load:.1f}:"
-    rows = ["| | a call | more than bare | between quartiles | memory of its own |", "| --- " * 5 + "|"]
-    for name, samples in times.items():
-        found = summary(samples)
-        more = "" if name == BARE else f"{found.median - bare:.1f} ms"
-        rows.append(f"| {name} | {found.median:.2f} ms | {more} | {found.spread:.2f} ms | {memory[name]:.0f} MB |")
-    wanted = f"Wanted: at most {MOST_MS:g} ms more in the median, and {MOST_MB:g} MB."
-    return "\n".join([head, "", *rows, "", wanted])
+def fsync_ms(file: Path) -> float:
+    with file.open("wb", buffering=0) as opened:
+        began = time.perf_counter()
+        opened.write(b"x" * 4096)
+        os.fsync(opened.fileno())
+        return (time.perf_counter() - began) * 1000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.guard", description="A call through the guard.")
     parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--json", action="store_true", help="every figure instead of a table")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        sys.stdout.write(as_text(*measured(options.calls, Path(folder))) + "\n")
+        found = measured(options.calls, Path(folder))
+    sys.stdout.write((json.dumps(found) if options.json else as_text(found)) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench import guarded_report, svg
+from tests.bench import guard_report, guarded_report, svg
 from tests.bench.figures import exponent, growth_in_words
 from tests.bench.results import BY_KEY, MEASURES, Measure, Results
 from tests.bench.servers import OURS
@@ -29,7 +29,9 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
         return
     page = docs / "benchmarks.md"
     text = between_marks(page.read_text(), as_text(results))
-    page.write_text(guarded_report.put_into(text, results.raw["guarded"]) if "guarded" in results.raw else text)
+    for name, part in (("guarded", guarded_report), ("guard", guard_report)):
+        text = part.put_into(text, results.raw[name]) if name in results.raw else text
+    page.write_text(text)
     (docs / "benchmarks.svg").write_text(bar_picture(results))
     (docs / "benchmarks-growth.svg").write_text(growth_picture(results))
 

@@ -192,6 +192,15 @@ def measure_guarded(progress: Progress) -> Any:
     return json.loads(done.stdout)
 
 
+def measure_guard(progress: Progress) -> Any:
+    """One call through the guard beside the bare server."""
+    progress.stage = "call through the guard"
+    progress.say("bare, in memory, in a file")
+    command = [sys.executable, "-m", "tests.bench.guard", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    return json.loads(done.stdout)
+
+
 @contextmanager
 def stand_in() -> Iterator[str]:
     """Its base URL."""
@@ -226,6 +235,7 @@ def main() -> None:
     results = run.results(measure_framer(run.progress))
     if not options.only:
         results["guarded"] = measure_guarded(run.progress)
+        results["guard"] = measure_guard(run.progress)
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     run.progress.say("done\n" if sys.stderr.isatty() else "done")
     # What was just written is what is read: the report needs nothing but the file.

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import guarded_report, report
+from tests.bench import guard_report, guarded_report, report
 from tests.bench.figures import exponent, growth_in_words, percentile, summary
 from tests.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, put_into
 from tests.bench.results import MEASURES, Results
@@ -137,3 +137,15 @@ def test_a_guarded_call_is_compared_with_the_plain_sdk_between_marks_of_its_own(
     assert (page.startswith("before "), page.endswith(" after")) == (True, True)
     assert "| guarded, in memory | 14.0 ms | 1.40 | at most 1.5: yes |" in page
     assert "| guarded, SQLite file | 40.0 ms | 4.00 | at most 3: no |" in page
+
+
+def test_a_call_through_the_guard_is_compared_with_the_bare_server_between_marks_of_its_own() -> None:
+    ways = {guard_report.BARE: 0.5, guard_report.MEMORY: 2.0, guard_report.FILE: 4.0}
+    memory = {guard_report.BARE: 9.0, guard_report.MEMORY: 39.0, guard_report.FILE: 41.0}
+    times = {name: [ms] * 3 for name, ms in ways.items()}
+    found = {"calls": 3, "sqlite": "3.40.1", "load": 0.5, "times": times, "fsync": [1.0], "memory": memory}
+    page = guard_report.put_into(f"before {guard_report.BEGIN} old {guard_report.END} after", found)
+    assert (page.startswith("before "), page.endswith(" after"), "old" in page) == (True, True, False)
+    assert "| bare server | 0.50 ms |  |  | 0.00 ms | 9 MB |  |" in page
+    assert "| 2.00 ms | 1.50 ms | at most 3 ms: yes | 0.00 ms | 39 MB | at most 40 MB: yes |" in page
+    assert "| 4.00 ms | 3.50 ms | at most 3 ms: no | 0.00 ms | 41 MB | at most 40 MB: no |" in page

@@ -26,7 +26,8 @@ class Session:
         self._numbers = itertools.count(1)
         self._open: dict[int, tuple[Any, queue.Queue[dict[str, Any]]]] = {}
         self._lock = threading.Lock()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def request(self, message: dict[str, Any]) -> "queue.Queue[dict[str, Any]]":
         number, answers = next(self._numbers), queue.Queue[dict[str, Any]]()
@@ -43,8 +44,11 @@ class Session:
 
     def close(self) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(WAIT_SECONDS)
+        self._reader.join(WAIT_SECONDS)
+        self._process.stdout.close()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -223,6 +223,131 @@ COVERED: dict[int, dict[str, list[str]]] = {
     },
 }
 
+GUARD = "tests/agents/guard"
+GUARD_BYTES = f"{GUARD}/test_guard_bytes.py"
+GUARD_PROCESS = f"{GUARD}/test_guard_process.py"
+GUARD_FAULTS = f"{GUARD}/test_guard_faults.py"
+GUARD_ASKS = f"{GUARD}/test_guard_e2e.py"
+GUARD_CALLS = f"{GUARD}/test_calls.py"
+GUARD_PARTS = f"{GUARD}/test_parts.py"
+GUARD_RELAY = f"{GUARD}/test_relay.py"
+GUARD_MESSAGES = f"{GUARD}/test_messages.py"
+
+# The same for the guard, towards both sides.
+GUARDED: dict[int, dict[str, list[str]]] = {
+    1: {
+        GUARD_BYTES: [
+            "what_is_no_json_is_a_parse_error_for_the_client",
+            "what_the_server_writes_that_is_no_message_goes_nowhere",
+        ]
+    },
+    2: {
+        GUARD_BYTES: ["blank_lines_line_ends_and_a_byte_order_mark_are_no_part_of_a_message"],
+        GUARD_ASKS: ["a_message_hidden_behind_a_bare_cr_stays_one_message"],
+        GUARD_MESSAGES: ["a_line_end_between_the_parts_is_written_anew"],
+    },
+    3: {GUARD_BYTES: ["blank_lines_line_ends_and_a_byte_order_mark_are_no_part_of_a_message"]},
+    4: {GUARD_BYTES: ["input_byte_by_byte_passes_like_input_in_one_piece"]},
+    5: {GUARD_FAULTS: ["a_thousand_calls_at_once_are_answered_once_each"]},
+    6: {GUARD_BYTES: ["a_message_that_is_too_long_is_one_error_for_either_side_and_takes_bounded_memory"]},
+    7: {
+        GUARD_BYTES: [
+            "what_is_no_message_is_an_invalid_request_for_the_client",
+            "what_the_server_writes_that_is_no_message_goes_nowhere",
+        ]
+    },
+    8: {
+        GUARD_BYTES: [
+            "what_is_no_message_is_an_invalid_request_for_the_client",
+            "what_the_server_writes_that_is_no_message_goes_nowhere",
+        ]
+    },
+    9: {GUARD_BYTES: ["a_message_that_the_end_cuts_off_never_runs_and_a_last_line_needs_no_newline"]},
+    11: {
+        GUARD_BYTES: [
+            "what_is_no_json_is_a_parse_error_for_the_client",
+            "what_the_server_writes_that_is_no_message_goes_nowhere",
+            "a_lone_surrogate_passes",
+        ],
+        GUARD_FAULTS: ["a_reply_that_can_be_read_in_two_ways_becomes_an_error"],
+    },
+    12: {
+        GUARD_MESSAGES: ["what_could_be_read_in_two_ways_is_unfit"],
+        GUARD_CALLS: ["arguments_that_two_servers_read_differently_are_an_error"],
+    },
+    13: {
+        GUARD_BYTES: [
+            "what_is_no_message_is_an_invalid_request_for_the_client",
+            "a_number_and_its_digits_as_text_are_two_calls",
+        ]
+    },
+    14: {
+        GUARD_FAULTS: ["an_id_in_flight_is_refused_and_the_first_call_unharmed"],
+        GUARD_RELAY: ["an_id_in_flight_is_refused_on_both_sides"],
+    },
+    15: {
+        GUARD_FAULTS: ["a_cancelled_call_is_told_to_the_server_and_never_answered"],
+        GUARD_RELAY: ["cancelling_a_held_call_tells_the_server_nothing", "a_server_takes_its_own_request_back"],
+    },
+    16: {
+        GUARD_BYTES: ["a_cancellation_that_races_the_reply_never_brings_two"],
+        GUARD_CALLS: [
+            "a_call_that_is_taken_back_while_its_start_is_written_has_an_outcome",
+            "a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind",
+        ],
+        GUARD_RELAY: ["whatever_both_sides_send_only_messages_pass_and_no_reply_twice"],
+    },
+    17: {GUARD_BYTES: ["line_ends_inside_texts_of_the_server_stay_inside_one_message"]},
+    18: {
+        GUARD_PROCESS: [
+            "a_client_that_closes_stdout_ends_guard_and_server",
+            "descriptors_that_are_closed_at_the_start_are_no_error",
+            "a_stderr_that_takes_nothing_leaves_the_wire_clean",
+            "input_from_a_file_and_output_to_a_file_are_served",
+        ],
+        GUARD_FAULTS: [
+            "a_server_that_reads_nothing_is_ended_when_the_client_closes_its_input",
+            "a_server_that_lists_nothing_is_ended_when_the_client_closes_its_input",
+            "stderr_that_nobody_reads_holds_nothing_up",
+        ],
+    },
+    19: {
+        GUARD_PROCESS: ["a_signal_ends_an_idle_guard_and_its_server"],
+        GUARD_FAULTS: ["a_signal_ends_the_server_too"],
+    },
+    20: {
+        GUARD_PROCESS: ["sixty_long_replies_wait_for_a_client_that_stops_reading"],
+        GUARD_RELAY: ["a_client_that_does_not_read_holds_the_server_up_and_loses_nothing"],
+    },
+    21: {GUARD_PROCESS: ["what_a_library_prints_never_reaches_the_wire"]},
+    22: {
+        GUARD_FAULTS: [
+            "a_store_that_cannot_be_written_refuses_calls",
+            "the_file_says_whether_calls_run_without_a_record_and_the_log_catches_up",
+        ],
+        GUARD_PARTS: ["what_nobody_waits_for_is_kept_until_the_store_is_back"],
+    },
+    23: {GUARD_PROCESS: ["a_thousand_calls_in_flight_keep_no_ping_waiting"]},
+    29: {
+        GUARD_ASKS: [
+            "a_policy_that_cannot_be_used_ends_the_guard",
+            "a_changed_policy_counts_from_the_next_call_on_and_a_broken_one_does_not",
+        ],
+    },
+    30: {GUARD_PROCESS: ["a_setting_that_makes_no_sense_ends_the_guard_with_what_is_wrong"]},
+    45: {GUARD_PARTS: ["a_name_or_a_reason_cannot_pass_for_a_line_of_the_question"]},
+    46: {
+        GUARD_PARTS: ["the_question_shows_exactly_what_is_sent_and_nothing_invisible"],
+        GUARD_CALLS: ["secrets_are_shown_as_what_they_are_and_sent_as_they_are"],
+    },
+    48: {GUARD_CALLS: ["a_yes_that_cannot_be_recorded_does_not_count", "without_a_record_nothing_runs"]},
+}
+
+# There is no API behind the guard, and it writes lines only. The log of 47 and the schemas of 49 are the agents' own.
+NOT_THE_GUARDS = {10, 24, 25, 26, 27, 28}
+
+TABLES = (("server", COVERED), ("guard", GUARDED))
+
 
 @cache
 def names_in(path: str) -> frozenset[str]:
@@ -236,7 +361,14 @@ def test_every_fault_of_the_server_is_in_the_table() -> None:
     assert all(names for files in COVERED.values() for names in files.values())
 
 
-@pytest.mark.parametrize("number", COVERED)
-def test_the_tests_of_a_fault_exist(number: int) -> None:
-    listed = [(path, f"test_{name}") for path, names in COVERED[number].items() for name in names]
+def test_every_fault_that_fits_the_guard_is_in_its_table() -> None:
+    assert {*range(1, 31)} - GUARDED.keys() == NOT_THE_GUARDS
+    assert all(names for files in GUARDED.values() for names in files.values())
+
+
+@pytest.mark.parametrize(
+    "files", [pytest.param(table[number], id=f"{name} {number}") for name, table in TABLES for number in table]
+)
+def test_the_tests_of_a_fault_exist(files: dict[str, list[str]]) -> None:
+    listed = [(path, f"test_{name}") for path, names in files.items() for name in names]
     assert [(path, name) for path, name in listed if name not in names_in(path)] == []

@@ -1,7 +1,9 @@
 """Guards over real pipes in front of the small server, gone after their test."""
 
+import base64
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -26,13 +28,23 @@ Guarded = Callable[..., "Guard"]
 class Guard(Server):
     """The guard as a client sees it, what reached the server behind it, and its store."""
 
-    def __init__(self, folder: Path, *options: str, server: tuple[str, ...] = (), **variables: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        server: tuple[str, ...] = (),
+        shell: str = "",
+        stdout: int = subprocess.PIPE,
+        **variables: str,
+    ) -> None:
+        """`shell` redirects its descriptors."""
         self.folder = folder
         self.seen_file = folder / "seen.jsonl"
         behind = server or (sys.executable, str(SMALL_SERVER), str(self.seen_file))
         command = [*COMMAND, "agents", "guard", "--name", "small", *options, "--", *behind]
+        redirected = ["sh", "-c", f'exec "$@" {shell}', "sh", *command] if shell else command
         environ = environment(folder, XDG_STATE_HOME=str(folder / "state"), **variables)
-        super().__init__(command, environ)
+        super().__init__(redirected, environ, stdout=stdout)
 
     @property
     def store(self) -> str:
@@ -68,6 +80,10 @@ class Guard(Server):
         """The reply to a call that nobody has to decide on."""
         self.start_call(name, call_id, **others)
         return self.reply_to(call_id)
+
+    def server_writes(self, data: bytes, call_id: int | str = "raw") -> Message:
+        """The reply to a call with which the server writes these bytes first."""
+        return self.called("raw", call_id, text=base64.b64encode(data).decode())
 
     def reply_to_any(self) -> Message:
         """The next reply, whichever call it answers."""

@@ -1,0 +1,45 @@
+"""What a call through the guard costs beside the bare server, as a table between marks of its own in the page."""
+
+import re
+from typing import Any
+
+from tests.bench.figures import Summary, summary
+
+BARE, MEMORY, FILE, WAL = (
+    "bare server",
+    "guarded, in memory",
+    "guarded, SQLite file",
+    "guarded, SQLite file in WAL mode",
+)
+MOST_MS, MOST_MB = 3.0, 40.0
+BEGIN, END = "<!-- bench:guard:begin -->", "<!-- bench:guard:end -->"
+
+
+def put_into(page: str, found: dict[str, Any]) -> str:
+    marked = re.compile(f"{BEGIN}.*{END}", re.DOTALL)
+    return marked.sub(lambda _: f"{BEGIN}\n\n{as_text(found)}\n\n{END}", page)
+
+
+def as_text(found: dict[str, Any]) -> str:
+    times = {name: summary(samples) for name, samples in found["times"].items()}
+    about = f"Medians of {found['calls']} calls of each, SQLite {found['sqlite']}, load {found['load']}:"
+    head = [
+        "| | a call | more than bare | wanted | between quartiles | memory of its own | wanted |",
+        "| --- " * 7 + "|",
+    ]
+    rows = [_row(name, times, found["memory"][name]) for name in times]
+    disk = f"Writing 4 KB and waiting until the disk has them (`fsync`) took {summary(found['fsync']).median:.2f} ms meanwhile."
+    return "\n".join([about, "", *head, *rows, "", disk])
+
+
+def _row(name: str, times: dict[str, Summary], memory_mb: float) -> str:
+    more = times[name].median - times[BARE].median
+    cells = [name, f"{times[name].median:.2f} ms", "", "", f"{times[name].spread:.2f} ms", f"{memory_mb:.0f} MB", ""]
+    if name != BARE:
+        cells[2], cells[3] = f"{more:.2f} ms", _wanted(more, MOST_MS, "ms")
+        cells[6] = _wanted(memory_mb, MOST_MB, "MB")
+    return f"| {' | '.join(cells)} |"
+
+
+def _wanted(value: float, most: float, unit: str) -> str:
+    return f"at most {most:g} {unit}: {'yes' if value <= most else 'no'}"
