@@ -10,15 +10,18 @@ from openai_responses_mcp.domain.columns import columns, cut, pieces
 from openai_responses_mcp.domain.texts import revealed, visible
 
 _NARROWEST = 12
-_INDENT = "  "
+_INDENT = _GAP = "  "
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
-    """Columns as wide as they need to be; only the last one is cut to what the terminal has room for."""
+    """Columns as wide as they need to be; only the last one is cut to what the terminal has room for.
+
+    What does not fit beside each other goes on in the next line, indented.
+    """
     lines = [tuple(headings), *(tuple(_one_line(cell) for cell in row) for row in rows)]
     widths = [max(columns(line[place]) for line in lines) for place in range(len(headings))]
-    room = max(width - sum(widths[:-1]) - 2 * (len(widths) - 1), _NARROWEST)
-    return "".join(f"{_row(line, widths, room)}\n" for line in lines)
+    beside = list(_beside_each_other(widths, width))
+    return "".join(f"{text}\n" for line in lines for text in _row(line, widths, beside, width))
 
 
 def sheet(facts: Sequence[tuple[str, str]], width: int) -> str:
@@ -30,9 +33,25 @@ def sheet(facts: Sequence[tuple[str, str]], width: int) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
-    padded = [cell + " " * (width - columns(cell)) for cell, width in zip(cells[:-1], widths, strict=False)]
-    return "  ".join([*padded, cut(cells[-1], room)])
+def _beside_each_other(widths: Sequence[int], width: int) -> Iterator[range]:
+    """The columns of each line."""
+    needed = [*widths[:-1], min(widths[-1], _NARROWEST)]
+    first = used = 0
+    for place, wide in enumerate(needed):
+        if place > first and used + wide > width:
+            yield range(first, place)
+            first, used = place, len(_INDENT)
+        used += wide + len(_GAP)
+    yield range(first, len(widths))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], beside: Sequence[range], width: int) -> Iterator[str]:
+    for places in beside:
+        line = _INDENT if places.start else ""
+        for place in places[:-1]:
+            line += cells[place] + " " * (widths[place] - columns(cells[place])) + _GAP
+        is_last = places.stop == len(cells)
+        yield line + (cut(cells[-1], max(width - columns(line), _NARROWEST)) if is_last else cells[places[-1]])
 
 
 def _one_line(cell: str) -> str:
