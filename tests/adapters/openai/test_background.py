@@ -23,6 +23,7 @@ from openai_responses_mcp.domain.errors import (
     StillRunning,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool
+from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event
 from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeLogger
 from tests.stand_in.http_server import HttpServer
@@ -301,11 +302,21 @@ async def test_another_refusal_is_not_asked_again(api: Api) -> None:
     assert api.requested() == ["POST /responses"]
 
 
-async def test_an_api_that_ignores_the_parameter_is_read_as_any_other() -> None:
-    finished = {"id": "resp_1", "status": "completed", "background": False, "output": []}
-    async with answering(json_reply(finished)) as api:
-        assert (await api.ask()).response_id == "resp_1"
+@pytest.mark.parametrize("said", [{"background": False}, {"background": None}, {}])
+async def test_an_api_that_ignores_the_parameter_is_read_as_any_other(said: dict[str, Any]) -> None:
+    created = {"id": "resp_1", "status": "in_progress", "output": [], **said}
+    events = [{"type": "response.created", "sequence_number": 0, "response": created}]
+    events += [{"type": "response.completed", "response": {**created, "status": "completed", "output": [MESSAGE]}}]
+    async with answering(Reply(headers=STREAM_HEADERS, body=b"".join(map(encode_event, events)))) as api:
+        assert (await api.ask()).text == "Well."
         assert api.started == []
+
+
+async def test_an_api_that_does_not_say_so_runs_in_the_background_what_it_queues() -> None:
+    queued = {"id": "resp_1", "status": "queued", "output": []}
+    async with answering(json_reply(queued), json_reply(queued | {"status": "completed", "output": [MESSAGE]})) as api:
+        assert (await api.ask()).text == "Well."
+        assert api.started == ["resp_1"]
 
 
 async def test_an_id_that_is_none_is_not_told() -> None:

@@ -135,8 +135,7 @@ class BackgroundRun:
         self._tell(progress_of(event, self._mask))
 
     def _learn_id(self, response: object) -> None:
-        # What the API does not run in the background is lost with its connection, id or not.
-        if self.response_id is not None or not isinstance(response, dict) or response.get("background") is False:
+        if self.response_id is not None or not isinstance(response, dict) or not _is_in_background(response):
             return
         if is_response_id(response.get("id")):
             self.response_id = response["id"]
@@ -187,6 +186,14 @@ class BackgroundRun:
     @property
     def _id(self) -> str:
         return self.response_id or ""
+
+
+def _is_in_background(response: JsonObject) -> bool:
+    """A gateway may ignore that we ask for it. Then the response is lost with its connection, id or not.
+
+    One that does not say so either way runs it in the background only where the response waits in a queue.
+    """
+    return bool(response.get("background", response.get("status") == "queued"))
 
 
 def _lost_before_its_id(reason: str) -> GatewayBroken:
