@@ -12,8 +12,7 @@ from openai_responses_mcp.agents.providers.table import Quirks
 
 
 class _Client(AsyncOpenAI):
-    """Sends other providers no organisation, project or further headers, which the vendor's own takes from the
-    environment."""
+    """Keeps headers that the vendor's own client takes from the environment away from other providers."""
 
     quirks = Quirks()
     is_for_openai = False

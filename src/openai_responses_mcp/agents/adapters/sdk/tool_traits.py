@@ -149,10 +149,10 @@ async def with_sdk_approval(
 
 
 def parsed(arguments: str | None) -> JsonObject:
-    """Arguments as the gate sees them. What is no JSON object is judged as it stands.
+    """Arguments as the gate sees them. Anything but a JSON object is judged as it stands.
 
-    What readers could take for different things is refused: a key twice, a number that not all can hold, and more levels
-    than any tool needs.
+    What two readers could read differently is refused: a key twice, a number too large for some, and more levels than
+    any tool needs.
     """
     try:
         args = _DECODER.decode(arguments or "{}")
