@@ -9,12 +9,12 @@ import asyncio
 import os
 import sys
 
-from openai_responses_mcp.agents.composition import open_desk
+from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import AgentsError
 
 
 def use_up(store: str, run_id: str, token: str) -> bool:
-    approvals, _ = open_desk(store)
+    approvals = open_desk_parts(store).approvals
 
     async def attempt() -> bool:
         try:
@@ -30,7 +30,7 @@ def use_up(store: str, run_id: str, token: str) -> bool:
 
 
 def main(store: str, run_id: str, token: str, processes: int) -> int:
-    open_desk(store)  # imports the driver, connects to nothing
+    open_desk_parts(store)  # imports the driver, connects to nothing
     children = []
     waiting, go = os.pipe()
     for _ in range(processes):

@@ -44,7 +44,7 @@ def test_the_guard_passes_initialize_on_before_anything_heavy_is_loaded() -> Non
 
 def test_the_terminal_does_not_need_the_sdk() -> None:
     code = (
-        "import sys; from openai_responses_mcp.agents.composition import open_desk; open_desk('sqlite://');"
+        "import sys; from openai_responses_mcp.agents.composition import open_desk_parts; open_desk_parts('sqlite://');"
         "print('agents' in sys.modules)"
     )
     assert run(code) == "False"

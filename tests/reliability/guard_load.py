@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from openai_responses_mcp.agents.composition import open_desk, open_stores
+from openai_responses_mcp.agents.composition import open_desk_parts, open_stores
 from tests.agents.guard.conftest import ALLOW_ALL, Guard, policy_file
 from tests.reliability.talking import say
 
@@ -50,7 +50,7 @@ async def _problems_in_log(store: str, count: int) -> list[str]:
     logs = await open_stores(store, must_exist=True).logs.query()
     per_event = Counter(log.event for log in logs)
     problems = [f"{per_event[event]} records of {event}" for event in EVENTS if per_event[event] != count]
-    verified = await open_desk(store)[1].verify()
+    verified = await open_desk_parts(store).audit.verify()
     return problems if verified.is_intact else [*problems, verified.problem]
 
 

@@ -265,7 +265,7 @@ def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingAp
 
 @dataclass(frozen=True, slots=True)
 class DeskParts:
-    """What a person decides with."""
+    """What a person decides with, at the desk and in a terminal."""
 
     approvals: ApprovalController
     audit: AuditLog
@@ -273,7 +273,7 @@ class DeskParts:
 
 
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
-    """Approvals and the log of a store that is there, without agents. Not a database URL: `AGENTS-E-RUNNER-CONFIG`."""
+    """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
     return _desk_parts(open_stores(store, audit_head, must_exist=True))
 
 
@@ -282,12 +282,6 @@ def _desk_parts(stores: Stores) -> DeskParts:
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
     approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
     return DeskParts(approvals, audit, standing_on(stores, audit, masking))
-
-
-def open_desk(store: str, audit_head: str | os.PathLike[str] | None = None) -> tuple[ApprovalController, AuditLog]:
-    """The same for who decides nothing from now on."""
-    parts = open_desk_parts(store, audit_head)
-    return parts.approvals, parts.audit
 
 
 def desk_on(stores: Stores) -> Desk:
@@ -331,7 +325,7 @@ def _controller(
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
     """For a look without a runner; the log is checked where a store is named."""
-    verify_log = open_desk(store, audit_head)[1].verify if store else None
+    verify_log = open_desk_parts(store, audit_head).audit.verify if store else None
     return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.composition import open_desk, open_stores
+from openai_responses_mcp.agents.composition import DeskParts, open_desk_parts, open_stores
 from tests.e2e.client import COMMAND, Message, Server, environment
 
 SMALL_SERVER = Path(__file__).with_name("small_server.py")
@@ -112,8 +112,8 @@ class Guard(Server):
         records = [(await stores.approvals.list_newest_pause(log.run_id))[0] for log in asked]
         return [record.request.status for record in records]
 
-    def desk(self) -> Any:
-        return open_desk(self.store)
+    def desk(self) -> DeskParts:
+        return open_desk_parts(self.store)
 
 
 def text_of(reply: Message) -> str:

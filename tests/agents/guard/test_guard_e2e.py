@@ -36,7 +36,7 @@ async def until(look: Callable[[], Awaitable[T]]) -> T:
 async def pending_id(guard: Guard) -> str:
     async def look() -> str:
         try:
-            waiting = await guard.desk()[0].pending()
+            waiting = await guard.desk().approvals.pending()
         except StoreUnavailable:  # The guard has not made it yet.
             return ""
         return waiting[0].approval_id if waiting else ""
@@ -56,7 +56,7 @@ async def test_an_allowed_call_runs_and_is_recorded(guarded: Guarded) -> None:
     assert guard.finish() == 0
     events = [("decision", "allow"), ("started", "started"), ("outcome", "completed")]
     assert await guard.events() == [*events, *events[:2], ("outcome", "failed")]
-    assert (await guard.desk()[1].verify()).is_intact
+    assert (await guard.desk().audit.verify()).is_intact
 
 
 async def test_a_denied_call_is_told_to_the_model_and_never_reaches_the_server(guarded: Guarded) -> None:
@@ -131,7 +131,7 @@ async def test_observing_lets_everything_pass_and_records_what_would_have_been(g
         ("started", "started"),
         ("outcome", "completed"),
     ]
-    assert (await guard.desk()[1].verify()).is_intact
+    assert (await guard.desk().audit.verify()).is_intact
 
 
 async def test_a_changed_policy_counts_from_the_next_call_on_and_a_broken_one_does_not(guarded: Guarded) -> None:
@@ -190,7 +190,7 @@ async def test_a_client_of_the_handshake_era_is_asked_and_runs_what_was_shown(gu
     events = await guard.events()
     assert ("approval", "approved") in events
     assert ("approval", "denied") in events
-    assert (await guard.desk()[1].verify()).is_intact
+    assert (await guard.desk().audit.verify()).is_intact
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(g
     progress = guard.receive()["params"]
     assert progress["progressToken"] == "p"
     assert progress["message"] == f"waiting for approval {short}…: agents approvals show {short}"
-    await guard.desk()[0].submit_decision(approval_id, "approve", "go on")
+    await guard.desk().approvals.submit_decision(approval_id, "approve", "go on")
     assert guard.reply_to("c")["result"]["isError"] is False
     assert guard.finish() == 0
 
@@ -297,7 +297,7 @@ async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(g
 async def test_a_denial_at_the_desk_tells_the_comment(guarded: Guarded) -> None:
     guard = guarded()
     guard.start_call("echo")
-    await guard.desk()[0].submit_decision(await pending_id(guard), "deny", "ask me tomorrow")
+    await guard.desk().approvals.submit_decision(await pending_id(guard), "deny", "ask me tomorrow")
     expected = "The guard did not run small/echo: denied by a human. The approver says: ask me tomorrow"
     assert text_of(guard.reply_to("c")) == expected
     assert guard.calls_seen() == []

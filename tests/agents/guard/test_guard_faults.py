@@ -180,7 +180,7 @@ async def test_a_thousand_calls_at_once_are_answered_once_each(guarded: Guarded)
         ("started", "started"): 1000,
         ("outcome", "completed"): 1000,
     }
-    assert (await guard.desk()[1].verify()).is_intact
+    assert (await guard.desk().audit.verify()).is_intact
 
 
 async def test_input_from_a_file_is_served_and_the_exit_code_is_the_servers(guarded: Guarded) -> None:

@@ -34,10 +34,10 @@ from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
-from openai_responses_mcp.agents.terminal.desk import Desk, as_text
-from openai_responses_mcp.agents.terminal.said import json_arguments
+from openai_responses_mcp.agents.terminal.console import Console, as_text
 from openai_responses_mcp.agents.terminal.short_ids import full_id
 from openai_responses_mcp.agents.terminal.tables import sheet
+from openai_responses_mcp.agents.terminal.typed_values import json_arguments
 from openai_responses_mcp.commands.usage import AGENTS
 from openai_responses_mcp.domain.texts import visible
 
@@ -56,18 +56,18 @@ def main(argv: Sequence[str]) -> int:
     if not store:
         return _complain(why_no_store(), 2)
     try:
-        desk = _desk(store, arguments)
-        return asyncio.run(_run(desk, arguments))
+        console = _console(store, arguments)
+        return asyncio.run(_run(console, arguments))
     except AgentsError as exc:
         return _complain(str(exc), 2 if exc.code in _USAGE_CODES else 1)
     except ModuleNotFoundError as exc:
         return _complain(f'{exc}; this needs the extra: pip install "openai-responses-mcp[agents]"', 2)
 
 
-async def _run(desk: Desk, arguments: argparse.Namespace) -> int:
+async def _run(console: Console, arguments: argparse.Namespace) -> int:
     if hasattr(arguments, "approval_id"):
-        arguments.approval_id = await full_id(desk.approvals, arguments.approval_id)
-    return await _COMMANDS[arguments.command](desk, arguments)
+        arguments.approval_id = await full_id(console.approvals, arguments.approval_id)
+    return await _COMMANDS[arguments.command](console, arguments)
 
 
 def _complain(message: str, code: int) -> int:
@@ -75,11 +75,11 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _desk(store: str, arguments: argparse.Namespace) -> Desk:
+def _console(store: str, arguments: argparse.Namespace) -> Console:
     parts = open_desk_parts(store, arguments.audit_head)
     is_json = arguments.json or not sys.stdout.isatty()
     width, encoding = shutil.get_terminal_size().columns, sys.stdout.encoding or "utf-8"
-    return Desk(parts.approvals, parts.audit, parts.standing, sys.stdout.write, is_json, width, encoding)
+    return Console(parts.approvals, parts.audit, parts.standing, sys.stdout.write, is_json, width, encoding)
 
 
 def _shared(default: str | None = None) -> argparse.ArgumentParser:
@@ -140,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
-    waiting: list[HumanApprovalRequest] = await desk.approvals.pending(arguments.run)
+async def _list(console: Console, arguments: argparse.Namespace) -> int:
+    waiting: list[HumanApprovalRequest] = await console.approvals.pending(arguments.run)
     rows = [
         (
             one.approval_id,
@@ -153,23 +153,23 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
         )
         for one in waiting
     ]
-    desk.show([_plain(one) for one in waiting], ("APPROVAL", "RUN", "TOOL", "RISK", "ASKED (UTC)", "REASON"), rows)
+    console.show([_plain(one) for one in waiting], ("APPROVAL", "RUN", "TOOL", "RISK", "ASKED (UTC)", "REASON"), rows)
     return 0
 
 
-async def _one(desk: Desk, arguments: argparse.Namespace) -> int:
-    request: HumanApprovalRequest = (await desk.approvals.get(arguments.approval_id)).request
+async def _one(console: Console, arguments: argparse.Namespace) -> int:
+    request: HumanApprovalRequest = (await console.approvals.get(arguments.approval_id)).request
     facts = _plain(request)
     # The arguments come last: however long they are, their end stands right above the next prompt.
     facts["arguments"] = facts.pop("arguments")
     told = [(name, as_text(value)) for name, value in facts.items() if value not in (None, "", False)]
-    desk.tell(facts, sheet(told, desk.width))
+    console.tell(facts, sheet(told, console.width))
     return 0
 
 
-async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
+async def _decide(console: Console, arguments: argparse.Namespace) -> int:
     decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
-    token = await desk.approvals.submit_decision(
+    token = await console.approvals.submit_decision(
         arguments.approval_id,
         decision,
         arguments.comment,
@@ -178,18 +178,18 @@ async def _decide(desk: Desk, arguments: argparse.Namespace) -> int:
     )
     # Shown to the person who decides, who has to pass it on, and to nobody else.
     try:
-        desk.show_fields(asdict(token))
+        console.show_fields(asdict(token))
         sys.stdout.flush()
     except OSError as exc:
         return _complain(f"This is decided. Its token cannot be shown ({exc.strerror}); the run goes on without one", 1)
     return 0
 
 
-async def _log(desk: Desk, arguments: argparse.Namespace) -> int:
+async def _log(console: Console, arguments: argparse.Namespace) -> int:
     if arguments.verify:
-        return await _verify(desk)
-    logs: list[ExecutionLog] = await desk.audit.query(arguments.run, arguments.since)
-    unknown = {(one.run_id, one.tool_call_id) for one in unfinished(await desk.audit.query(arguments.run))}
+        return await _verify(console)
+    logs: list[ExecutionLog] = await console.audit.query(arguments.run, arguments.since)
+    unknown = {(one.run_id, one.tool_call_id) for one in unfinished(await console.audit.query(arguments.run))}
     rows = [
         (
             str(one.sequence),
@@ -203,19 +203,19 @@ async def _log(desk: Desk, arguments: argparse.Namespace) -> int:
         for one in logs
     ]
     facts = [_plain(one) | ({"outcome": "unknown"} if _is_unknown(one, unknown) else {}) for one in logs]
-    desk.show(facts, ("NO", "TIME (UTC)", "RUN", "EVENT", "DECISION", "TOOL", "WHY"), rows)
+    console.show(facts, ("NO", "TIME (UTC)", "RUN", "EVENT", "DECISION", "TOOL", "WHY"), rows)
     return 0
 
 
-async def _verify(desk: Desk) -> int:
-    found: LogVerification = await desk.audit.verify()
-    desk.show_fields(asdict(found))
+async def _verify(console: Console) -> int:
+    found: LogVerification = await console.audit.verify()
+    console.show_fields(asdict(found))
     return 0 if found.is_intact else 1
 
 
-async def _accept_loss(desk: Desk, arguments: argparse.Namespace) -> int:
-    record: ExecutionLog = await desk.audit.accept_loss(arguments.reason, _user())
-    desk.show_fields(_plain(record))
+async def _accept_loss(console: Console, arguments: argparse.Namespace) -> int:
+    record: ExecutionLog = await console.audit.accept_loss(arguments.reason, _user())
+    console.show_fields(_plain(record))
     return 0
 
 
@@ -227,7 +227,7 @@ def _user() -> str:
         return ""
 
 
-_COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[object, None, int]]] = {
+_COMMANDS: Mapping[str, Callable[[Console, argparse.Namespace], Coroutine[object, None, int]]] = {
     "list": _list,
     "show": _one,
     "approve": _decide,

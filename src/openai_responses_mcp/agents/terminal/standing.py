@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
 
 from openai_responses_mcp.agents.approvals.standing import StandingTerms, approve_from_now_on
-from openai_responses_mcp.agents.terminal.desk import Desk
-from openai_responses_mcp.agents.terminal.said import duration
+from openai_responses_mcp.agents.terminal.console import Console
+from openai_responses_mcp.agents.terminal.typed_values import duration
 
 
 def add_to(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", shared: argparse.ArgumentParser) -> None:
@@ -31,17 +31,17 @@ def add_to(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", shared:
     revoking.add_argument("--comment", metavar="TEXT")
 
 
-async def _allow(desk: Desk, arguments: argparse.Namespace) -> int:
+async def _allow(console: Console, arguments: argparse.Namespace) -> int:
     terms = StandingTerms(arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments)
     token, made = await approve_from_now_on(
-        desk.approvals, desk.standing, arguments.approval_id, terms=terms, comment=arguments.comment
+        console.approvals, console.standing, arguments.approval_id, terms=terms, comment=arguments.comment
     )
-    desk.show_fields({**asdict(token), "standing_id": made.standing_id, "holds": made.holds})
+    console.show_fields({**asdict(token), "standing_id": made.standing_id, "holds": made.holds})
     return 0
 
 
-async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
-    standing = await desk.standing.list()
+async def _list(console: Console, arguments: argparse.Namespace) -> int:
+    standing = await console.standing.list()
     rows = [
         (
             one.standing_id,
@@ -51,17 +51,17 @@ async def _list(desk: Desk, arguments: argparse.Namespace) -> int:
         )
         for one in standing
     ]
-    desk.show([asdict(one) for one in standing], ("STANDING", "HOLDS", "TOOL"), rows)
+    console.show([asdict(one) for one in standing], ("STANDING", "HOLDS", "TOOL"), rows)
     return 0
 
 
-async def _revoke(desk: Desk, arguments: argparse.Namespace) -> int:
-    ended = await desk.standing.revoke(arguments.standing_id, arguments.comment)
-    desk.show_fields({**asdict(ended), "ended_because": "revoked"})
+async def _revoke(console: Console, arguments: argparse.Namespace) -> int:
+    ended = await console.standing.revoke(arguments.standing_id, arguments.comment)
+    console.show_fields({**asdict(ended), "ended_because": "revoked"})
     return 0
 
 
-COMMANDS: Mapping[str, Callable[[Desk, argparse.Namespace], Coroutine[object, None, int]]] = {
+COMMANDS: Mapping[str, Callable[[Console, argparse.Namespace], Coroutine[object, None, int]]] = {
     "allow": _allow,
     "standing": _list,
     "revoke": _revoke,

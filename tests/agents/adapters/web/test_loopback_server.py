@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from openai_responses_mcp.agents.adapters.web.application import application
-from openai_responses_mcp.agents.adapters.web.guarding import Limits
 from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
+from openai_responses_mcp.agents.adapters.web.request_checks import Limits
 from openai_responses_mcp.agents.composition import desk_on
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.errors import AgentsError

@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from openai_responses_mcp.agents.adapters.web.guarding import LIMITS, Guarded, Limits
+from openai_responses_mcp.agents.adapters.web.request_checks import LIMITS, CheckedRequests, Limits
 from openai_responses_mcp.agents.adapters.web.static_files import FILES, page, read, welcome
 from openai_responses_mcp.agents.desk.choices import choices_in, read_json, revocation_in
 from openai_responses_mcp.agents.desk.desk import Desk
@@ -53,7 +53,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 def application(desk: Desk, entrance: Entrance, port: int, limits: Limits = LIMITS) -> ASGIApp:
     rooms = _Rooms(desk, entrance, cookie=f"desk_{port}")
     # Browsers leave the usual port out.
-    return Guarded(rooms.routes(), "127.0.0.1" if port == 80 else f"127.0.0.1:{port}", limits)
+    return CheckedRequests(rooms.routes(), "127.0.0.1" if port == 80 else f"127.0.0.1:{port}", limits)
 
 
 class _Rooms:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from openai_responses_mcp.agents.adapters.web.guarding import LIMITS, Limits
+from openai_responses_mcp.agents.adapters.web.request_checks import LIMITS, Limits
 from openai_responses_mcp.agents.errors import AgentsError
 
 _LARGEST_HEAD = 16 * 1024

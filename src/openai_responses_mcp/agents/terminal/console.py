@@ -1,4 +1,4 @@
-"""What the commands of a person at a terminal work with, and where their output goes."""
+"""What a command in the terminal works with, and how it writes: tables for people, JSON for programs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.terminal.tables import table
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Console:
     approvals: ApprovalController
     audit: AuditLog
     standing: StandingApprovals

@@ -40,7 +40,7 @@ HEADERS = {
 _LOOKING = ("GET", "HEAD")
 
 
-class Guarded:
+class CheckedRequests:
     """Wraps an application that is reached at `authority` (host and port) and at no other name."""
 
     def __init__(self, app: ASGIApp, authority: str, limits: Limits) -> None:
