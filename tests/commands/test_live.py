@@ -162,6 +162,20 @@ def test_a_terminal_without_the_letters_gets_others() -> None:
     assert scene.drawn() == ["/ 0 s ? ??"]
 
 
+def test_what_stood_above_stays_when_the_terminal_is_made_narrower() -> None:
+    scene = Scene()
+    link = "\x1b]8;id=1;https://example.com/an/address/that/is/long\x1b\\link\x1b]8;;\x1b\\"
+    lines = f"\x1b[1m短い\x1b[0m\n{link}\n{'長' * 30}"
+    scene.view = LiveView(scene.terminal, lambda: scene.seconds, lambda *_: lines, lambda: scene.size)
+    scene.tell("writing", "words")
+    scene.view.draw()
+    scene.size = os.terminal_size((41, 24))
+    before = len(scene.terminal.getvalue())
+    scene.view.wipe()
+    # The terminal has wrapped the last line alone: five rows, so four to go back.
+    assert scene.terminal.getvalue()[before:] == "\r\x1b[4A\x1b[J"
+
+
 def test_a_terminal_that_does_not_tell_its_size_is_taken_for_a_usual_one() -> None:
     scene = Scene(columns=0, rows=0)
     scene.tell("x" * 100)

@@ -7,6 +7,7 @@ would wrap or scroll it, and it could not be wiped off.
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TextIO
@@ -22,6 +23,8 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_SPINNER = "|/-\\"
 _TO_END_OF_LINE = "\x1b[K"
 _TO_END_OF_SCREEN = "\x1b[J"
+# What rendered lines hold besides letters: styles and the addresses of links.
+_UNSEEN = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;[^\x1b]*\x1b\\")
 # Rendering takes at most this part of the time: reading what the API sends comes first.
 _RENDERING_SHARE = 0.2
 
@@ -84,8 +87,7 @@ class LiveView:
         if self._render and self._words and height > 1:
             lines += self._rendered(self._render, width, height)[1 - height :]
         self._write(self._back(width) + f"{_TO_END_OF_LINE}\n".join(lines) + _TO_END_OF_SCREEN)
-        # Rendered lines fill the width at most; what they hold besides letters is not counted.
-        self._drawn = [columns(lines[0]), *[width] * (len(lines) - 1)]
+        self._drawn = [columns(_UNSEEN.sub("", line)) for line in lines]
 
     def _rendered(self, render: Render, width: int, height: int) -> list[str]:
         """The end of the words, as lines; now and then, when there are new ones."""
