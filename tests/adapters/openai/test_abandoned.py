@@ -7,9 +7,11 @@ import pytest
 
 from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
 from openai_responses_mcp.domain.models import ModelReply, Progress
-from tests.adapters.openai.test_background import SHORT_SECONDS, Api, asking
+from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event
+from tests.adapters.openai.test_background import SHORT_SECONDS, Api, answering, asking
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import WAIT_SECONDS
+from tests.stand_in.http_wire import Reply
 from tests.stand_in.server import StandIn
 
 
@@ -142,6 +144,25 @@ async def test_a_call_that_is_answered_before_its_cancellation_gets_through_is_n
     await api.cancel(call)
     await api.wait_until_nothing_runs()
     assert api.cancellations() == 0
+
+
+async def test_a_call_that_the_api_does_not_run_in_the_background_ends_with_its_connection() -> None:
+    created = {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield encode_event(created)
+        await asyncio.get_running_loop().create_future()
+
+    async with answering(Reply(headers=STREAM_HEADERS, body=endless())) as api:
+        has_begun = asyncio.Event()
+        call = asyncio.ensure_future(api.gateway.respond(asking(""), lambda progress: has_begun.set()))
+        await until(has_begun)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await api.gateway.settle() is True
+        await api.server.wait_for_abort(1)
+        assert api.requested() == ["POST /responses"]
 
 
 async def test_an_api_in_trouble_is_asked_again_to_cancel(api: Cancelling) -> None:

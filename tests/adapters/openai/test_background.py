@@ -27,7 +27,7 @@ from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_
 from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeLogger
 from tests.stand_in.http_server import HttpServer
-from tests.stand_in.http_wire import RecordedRequest, Reply
+from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.replies import json_reply
 from tests.stand_in.server import StandIn
 
@@ -312,6 +312,19 @@ async def test_an_api_that_ignores_the_parameter_is_read_as_any_other(said: dict
         assert api.started == []
 
 
+@pytest.mark.parametrize(("is_cut", "reason"), [(False, "The stream ended before"), (True, "broke before the reply")])
+async def test_what_an_api_does_not_run_in_the_background_is_lost_with_its_connection(
+    is_cut: bool, reason: str
+) -> None:
+    created = {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}
+    ending = Ending.CUT if is_cut else Ending.KEEP
+    reply = Reply(headers=STREAM_HEADERS, body=some_bytes(encode_event(created)), ending=ending)
+    async with answering(reply) as api:
+        with pytest.raises(GatewayBroken, match=reason):
+            await api.ask()
+        assert api.requested() == ["POST /responses"]
+
+
 async def test_an_api_that_does_not_say_so_runs_in_the_background_what_it_queues() -> None:
     queued = {"id": "resp_1", "status": "queued", "output": []}
     async with answering(json_reply(queued), json_reply(queued | {"status": "completed", "output": [MESSAGE]})) as api:
@@ -344,6 +357,21 @@ async def test_what_is_garbled_also_as_a_whole_is_a_failure() -> None:
             await api.ask()
     assert caught.value.response_id == "resp_1"
     assert isinstance(caught.value.__cause__, GatewayGarbled)
+
+
+async def test_a_look_that_shows_nothing_is_repeated_with_growing_waits() -> None:
+    queued = {"id": "resp_1", "status": "queued", "background": True, "output": []}
+    nothing, done = Reply(headers=STREAM_HEADERS), json_reply(queued | {"status": "completed", "output": [MESSAGE]})
+    async with answering(json_reply(queued), nothing, nothing, done) as api:
+        assert (await api.ask()).text == "Well."
+        assert len(api.clock.sleeps) == 3
+        assert api.heard[-1].startswith("waiting ")
+
+
+async def test_a_single_look_that_shows_nothing_is_a_failure() -> None:
+    async with answering(Reply(headers=STREAM_HEADERS)) as api:
+        with pytest.raises(GatewayBroken, match="The stream ended"):
+            await api.gateway.look_up("resp_1")
 
 
 # Fetching by the id
@@ -472,6 +500,11 @@ async def answering(*replies: Reply) -> AsyncIterator[Api]:
     api = Api(server, await server.start())
     yield api
     await api.close()
+
+
+async def some_bytes(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
 
 
 def without_ids(reply: ModelReply) -> ModelReply:

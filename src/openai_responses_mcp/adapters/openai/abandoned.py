@@ -53,7 +53,8 @@ class AbandonedRuns:
                 if not cancels or run.has_answer:
                     return True
                 if run.response_id is None:
-                    return _has_not_begun(reading)
+                    # What does not run in the background ends with its connection.
+                    return run.is_known.is_set() or _has_not_begun(reading)
                 await self._cancel(run.response_id)
                 return True
         return False

@@ -18,9 +18,9 @@ from openai import AsyncOpenAI, RequestOptions
 from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, shutdown_date
 from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
-from openai_responses_mcp.adapters.openai.streams import ReplyStream
+from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, ReplyStream, StreamEnded
 from openai_responses_mcp.adapters.openai.wire import JsonObject
-from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, ResponseLost
+from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError, GatewayRefused, ResponseLost
 
 _NOT_FOUND = 404
 _NOTHING_TO_CANCEL = 400
@@ -57,7 +57,10 @@ class ResponsesApi:
         """The response object as it is now. Raises `ResponseLost`."""
         with self._found(response_id), self._translated():
             async with _open(await self._get(_path_of(response_id))) as stream:
-                return await stream.final_response()
+                try:
+                    return await stream.final_response()
+                except StreamEnded as exc:  # Not asked for a stream, some proxy sent an empty one.
+                    raise GatewayBroken(ENDED_EARLY) from exc
 
     async def cancel(self, response_id: str) -> None:
         """Done also when there was nothing to cancel any more. Raises `ResponseLost`."""

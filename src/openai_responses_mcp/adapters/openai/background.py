@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 
 from openai_responses_mcp.adapters.openai.api import ResponsesApi, is_response_id
-from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded
+from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, ReplyStream, StreamEnded
 from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
 from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
 from openai_responses_mcp.domain.errors import (
@@ -33,9 +33,10 @@ Step = Callable[[], Awaitable[object]]
 
 
 class BackgroundRun:
-    """One response; `response_id` is None until the API has said it.
+    """One response; `is_known` is set once the API has said what becomes of it.
 
-    `trouble` is what went wrong last, None once something has come again.
+    From then on `response_id` is None only where the API does not run it in the background. `trouble` is what went wrong
+    last, None once something has come again.
     """
 
     def __init__(
@@ -135,11 +136,11 @@ class BackgroundRun:
         self._tell(progress_of(event, self._mask))
 
     def _learn_id(self, response: object) -> None:
-        if self.response_id is not None or not isinstance(response, dict) or not _is_in_background(response):
+        if self.is_known.is_set() or not isinstance(response, dict) or not is_response_id(response.get("id")):
             return
-        if is_response_id(response.get("id")):
+        self.is_known.set()
+        if _is_in_background(response):
             self.response_id = response["id"]
-            self.is_known.set()
             if self._on_started is not None:
                 self._on_started(response["id"])
 
@@ -172,11 +173,10 @@ class BackgroundRun:
         """Without one there is nothing to go on with."""
         if self.response_id is not None:
             return
-        if isinstance(trouble, StreamEnded):
-            raise _lost_before_its_id("the stream ended") from trouble
-        if isinstance(trouble, GatewayBroken):
-            raise _lost_before_its_id("the connection was lost") from trouble
-        raise trouble
+        has_ended = isinstance(trouble, StreamEnded)
+        if not self.is_known.is_set() and (has_ended or isinstance(trouble, GatewayBroken)):
+            raise _lost_before_its_id("the stream ended" if has_ended else "the connection was lost") from trouble
+        raise GatewayBroken(ENDED_EARLY) if has_ended else trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
         """Whether the whole response may be readable where its events were not."""

@@ -15,7 +15,7 @@ from openai_responses_mcp.adapters.openai.api import ResponsesApi
 from openai_responses_mcp.adapters.openai.background import BackgroundRun
 from openai_responses_mcp.adapters.openai.checks import counted_body
 from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
-from openai_responses_mcp.adapters.openai.streams import StreamEnded
+from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, StreamEnded
 from openai_responses_mcp.adapters.openai.turns import Turns
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import (
@@ -156,7 +156,7 @@ class OpenAIResponsesGateway(LLMGateway):
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
-                raise GatewayBroken("The stream ended before the answer was complete. Ask again.") from exc
+                raise GatewayBroken(ENDED_EARLY) from exc
             deadline.reschedule(None)  # The answer is there; being late can no longer cost it.
             await stream.read_to_end()
             return response

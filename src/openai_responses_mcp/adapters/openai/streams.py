@@ -17,6 +17,8 @@ LONGEST_END_BYTES = 64 * 1024
 
 _FINAL_EVENTS = (COMPLETED, "response.incomplete", "response.failed", "response.cancelled")
 
+ENDED_EARLY = "The stream ended before the answer was complete. Ask again."
+
 EventListener = Callable[[JsonObject], None]
 
 
