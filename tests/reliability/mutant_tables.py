@@ -30,6 +30,12 @@ MODULES = {
     ),
     "jsonrpc": Module(PACKAGE / "server/jsonrpc.py", ("tests/server/test_jsonrpc.py", EDGES)),
     "framer": Module(PACKAGE / "adapters/stdio/framing.py", ("tests/adapters/stdio/test_framing.py", EDGES), 8),
+    "gate.budgets": Module(GUARDED / "gate/budgets.py", (f"{_GATE}budgets.py",)),
+    "gate.changing": Module(GUARDED / "gate/changing.py", (f"{_GATE}deciding_again.py",)),
+    "gate.judging": Module(GUARDED / "gate/judging.py", _RUN_GUARD),
+    "gate.run_records": Module(
+        GUARDED / "gate/run_records.py", (*_RUN_GUARD, f"{_GATE}deciding_again.py", "tests/agents/test_runner.py")
+    ),
     "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
     "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
     "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
@@ -48,6 +54,11 @@ MODULES = {
     "policy.path_globs": Module(GUARDED / "policy/path_globs.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
     "policy.pointers": Module(GUARDED / "policy/pointers.py", (f"{_POLICY}fitting.py", f"{_POLICY}checking.py")),
     "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
+    "approvals.changes": Module(GUARDED / "approvals/changes.py", (f"{_APPROVALS}changes.py",)),
+    "approvals.records": Module(
+        GUARDED / "approvals/records.py", (f"{_APPROVALS}changes.py", f"{_APPROVALS}controller.py")
+    ),
+    "approvals.standing": Module(GUARDED / "approvals/standing.py", (f"{_APPROVALS}standing.py",)),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
     "approvals.notices": Module(GUARDED / "approvals/notices.py", (f"{_APPROVALS}notices.py",)),
     "approvals.pauses": Module(GUARDED / "approvals/pauses.py", (f"{_APPROVALS}pauses.py",)),
@@ -65,6 +76,7 @@ MODULES = {
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
+    "secrets.putting_back": Module(GUARDED / "secrets/putting_back.py", (f"{_SECRETS}putting_back.py",)),
     "secrets.withholding": Module(GUARDED / "secrets/withholding.py", (f"{_SECRETS}withholding.py",)),
 }
 

@@ -27,6 +27,9 @@ def story(*events: str, call: str = "c1") -> list[ExecutionLog]:
         ("decision needs_human", "approval_requested pending", "approval approved", "started", "outcome failed"),
         ("decision needs_human", "approval_requested pending", "approval denied"),
         ("decision needs_human", "approval approved", "approval_requested:2 pending", "approval:2 approved", "started"),
+        ("decision needs_human", f"approval:{'9' * 5000} approved", "started"),
+        # Somebody in another process was quicker than the record of the request.
+        ("decision needs_human", "approval approved", "approval_requested pending", "started"),
         ("decision allow", "started"),
     ],
 )
@@ -50,6 +53,11 @@ def test_a_story_that_can_be_true_has_no_finding(events: tuple[str, ...]) -> Non
         (
             ("decision needs_human", "started", "approval approved"),
             2,
+            "started, and needed a human, and no approval was recorded",
+        ),
+        (
+            ("decision needs_human", "approval approved", "approval_requested:2 pending", "started"),
+            4,
             "started, and needed a human, and no approval was recorded",
         ),
         (("decision allow", "outcome completed"), 2, "has an outcome, and never started"),

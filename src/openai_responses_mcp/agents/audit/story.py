@@ -13,24 +13,32 @@ _Call = tuple[str, str]
 
 # How a standing approval is named at the end of a reason.
 _STANDING = re.compile(r"\((sta_\w+)\)\Z", re.ASCII)
+# Whoever writes by hand can write anything.
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
     decisions: dict[_Call, str] = {}
-    approvals: dict[_Call, str] = {}
+    asked: dict[_Call, int] = {}
+    approvals: dict[_Call, tuple[int, str]] = {}
     started: set[_Call] = set()
     made: set[str] = set()
     for log in logs:
         call = (log.run_id, log.tool_call_id)
-        # A request that was opened again has its number behind the name of the event.
-        event = log.event.partition(":")[0]
+        # A request that was opened again has its number behind the name of the event, and so has the answer to it.
+        event, _, number = log.event.partition(":")
+        attempt = int(number) if _NUMBER.fullmatch(number) else 1
         if event == "decision":
             decisions[call] = log.decision
+        elif event == "approval_requested":
+            asked[call] = max(asked.get(call, 1), attempt)
         elif event == "approval":
-            approvals[call] = log.decision
+            approvals[call] = (attempt, log.decision)
         elif event == "started":
             started.add(call)
-            if reason := _reason_against(decisions.get(call), approvals.get(call)):
+            answered, approval = approvals.get(call, (0, None))
+            is_answered = answered >= asked.get(call, 1)
+            if reason := _reason_against(decisions.get(call), approval if is_answered else None):
                 yield _finding(log, f"started, and {reason}")
         elif event == "standing_made":
             made.add(log.tool_call_id)

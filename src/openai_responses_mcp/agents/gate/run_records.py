@@ -20,10 +20,13 @@ class RunRecords:
 
     def decision(self, request: ToolCallRequest, decision: GateDecision) -> AuditEntry:
         if _logger.isEnabledFor(logging.DEBUG):
-            names = [self._masking.text(str(name)) for name in request.args]
-            facts = {"run": self._run_id, "call": request.tool_call_id, "arguments": sorted(names)}
-            said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level, facts)
-            _logger.debug("gate: %s %s -> %s, risk %s %s", *said)
+            names = sorted(self._masking.text(str(name)) for name in request.args)
+            said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level)
+            _logger.debug(
+                "gate: %s %s -> %s, risk %s %s",
+                *said,
+                {"run": self._run_id, "call": request.tool_call_id, "arguments": names},
+            )
         return AuditEntry(
             run_id=self._run_id,
             tool_call_id=request.tool_call_id,
