@@ -158,18 +158,18 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
     if reason is not None:
         text = f"[Incomplete: {reason}] {text}"
     searched = used_search(reply)
-    citations, left_out = select_citations(
+    selection = select_citations(
         reply, today=today.isoformat(), limit=rules.max_citations, allowed_domains=reply.allowed_domains
     )
     return Answer(
-        text=with_sources(text, citations, today=today.isoformat()) if searched else text,
+        text=with_sources(text, selection.citations, today=today.isoformat()) if searched else text,
         used_search=searched,
-        citations=citations,
+        citations=selection.citations,
         model=reply.model or UNKNOWN_MODEL,
         response_id=reply.response_id if rules.store else None,
         usage=reply.usage,
         search_count=reply.search_count,
-        left_out=left_out,
+        left_out=selection.left_out,
         incomplete_reason=reason,
     )
 

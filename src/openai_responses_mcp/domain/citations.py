@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from openai_responses_mcp.domain.hosts import lies_in
 from openai_responses_mcp.domain.models import Citation, ModelReply, Source
@@ -20,7 +20,8 @@ def used_search(reply: ModelReply) -> bool:
     return bool(reply.cited) or reply.search_count > 0
 
 
-class Selection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Selection:
     """The sources that an answer shows, and the addresses left out because they lie outside the allowed domains."""
 
     citations: tuple[Citation, ...]
