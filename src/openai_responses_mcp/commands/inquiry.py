@@ -27,7 +27,7 @@ class Unaskable(Exception):
 
 
 class Inquiry(NamedTuple):
-    """The command line, as far as it is about the question. `continues` is empty for the last answer, None for none."""
+    """The command line, as far as it is about the question. `continues` is an id, or empty for the last answer."""
 
     question: str
     tools: tuple[str, ...] = ()

@@ -193,7 +193,7 @@ class Settings(NamedTuple):
 
     @property
     def tools_in_background(self) -> tuple[str, ...]:
-        """None where the API is not to keep the response, or cannot be asked for such a one."""
+        """Whose questions run there. None where the API shall keep no responses, or the request may not ask for it."""
         if not self.request.store or {"background", "stream"} & {*self.request.omit}:
             return ()
         profiles = self.model_profiles._asdict().items()

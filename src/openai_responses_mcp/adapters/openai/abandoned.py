@@ -38,7 +38,7 @@ class AbandonedRuns:
         task.add_done_callback(self._tasks.discard)
 
     async def wait(self, seconds: float) -> bool | None:
-        """Wait at most that long. Says whether everything that was under way has been cancelled; None where nothing was."""
+        """Wait at most that long, and say whether all of them are cancelled. None if there were none."""
         if not self._tasks:
             return None
         done, pending = await asyncio.wait(self._tasks, timeout=seconds)

@@ -189,7 +189,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
-    """How long the API asks us to wait; None when it does not say, or not in a way that can be followed."""
+    """How long the API asks us to wait; None when it does not say, or in a way that cannot be read."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000

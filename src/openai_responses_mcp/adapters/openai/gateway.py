@@ -137,7 +137,10 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api.prepare()
 
     async def settle(self) -> bool | None:
-        """Wait a moment until what was cancelled here is cancelled at the API too. Says whether it is; None for nothing."""
+        """Wait a moment until what was cancelled here is cancelled at the API too, and say whether it is.
+
+        None if there was nothing to cancel.
+        """
         return await self._abandoned.wait(LONGEST_SETTLE_SECONDS)
 
     async def close(self) -> bool | None:

@@ -64,7 +64,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 class _CleanConnector(aiohttp.TCPConnector):
-    """Gives no connection on which something came while nobody asked: it would be read as the next answer."""
+    """Gives no connection on which something came unasked: it would be read as the next answer."""
 
     async def connect(self, *arguments: Any, **options: Any) -> Connection:
         while True:
@@ -90,7 +90,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _shortened(response: httpx2.Response) -> httpx2.Response:
-    """With the beginning of its body, unpacked: nobody reads more of what is no answer."""
+    """The reply with only the beginning of its body, unpacked. More of an error is not looked at."""
     body = b""
     async with aclosing(response), aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:

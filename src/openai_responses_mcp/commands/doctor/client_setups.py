@@ -297,7 +297,7 @@ def _server_problems(
 
 
 def _unknown_options(entry: Entry) -> list[str]:
-    """Those behind our own name; those before it are for whoever starts us."""
+    """Those after our own name; those before it belong to the program that starts us."""
     words = [entry.command, *entry.arguments]
     ours = max((place for place, word in enumerate(words) if _PROGRAM.fullmatch(ntpath.basename(word))), default=0)
     options = [word.partition("=")[0] for word in words[ours + 1 :] if word.startswith("--")]
@@ -313,7 +313,7 @@ def _key_problems(client: Client, entry: Entry, key_variable: str, *, is_key_set
         elif not is_key_set:
             yield "warn", _not_set_here(client, key_variable)
         return
-    # No name of a secret is followed by a colon here: the mask would star out the word behind it.
+    # No name of a secret is followed by a colon here: the mask would star out the word after it.
     text = str(value).strip()
     if text in ("", PLACEHOLDER):
         yield "FAIL", f"env has no key yet ({key_variable}): {advice}"
