@@ -1,12 +1,18 @@
 """What runs leave in the log, and what happens when it cannot be written."""
 
+import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.agents.runs.models import RunOptions
 from tests.agents.fake_stores import FakeExecutionLogStore
-from tests.agents.fakes import BreakableLogStore, FakeClock, code_of
-from tests.agents.scenes import LOOK, Scene
+from tests.agents.fakes import BreakableLogStore, FakeClock, FakeJudge, code_of, within
+from tests.agents.scenes import LOOK, PAY, Scene
 
 
 async def test_the_log_is_found_by_run_and_by_time(clock: FakeClock) -> None:
@@ -48,3 +54,49 @@ async def test_required_reports_an_outcome_that_could_not_be_recorded() -> None:
     scene = Scene(LOOK, "one", log_store=store, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
     assert scene.ran == ["look here"]
+
+
+class PatientJudge(FakeJudge):
+    """Thinks for ever about everything but the first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_thinking = asyncio.Event()
+
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        if self.requests:
+            self.is_thinking.set()
+            await asyncio.Event().wait()
+        return await super().evaluate(agent, request, policy)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_a_run_that_nobody_waits_for_any_more_has_failed(is_stream: bool) -> None:
+    judge = PatientJudge()
+    scene = Scene(LOOK, replace(LOOK, call_id="l-2"), "never said", judge=judge)
+    running = asyncio.create_task(scene.runner.run(scene.agent, "go", RunOptions(stream=is_stream)))
+    await within(judge.is_thinking.wait())
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await within(running)
+    assert [run.status for run in await scene.runner.list_runs()] == ["failed"]
+    assert [event for event, _ in await scene.events()] == ["decision", "started", "outcome"]
+
+
+async def test_a_run_that_has_paused_when_nobody_waits_for_it_any_more_goes_on() -> None:
+    told = asyncio.Event()
+
+    async def told_slowly(request: HumanApprovalRequest) -> None:
+        told.set()
+        await asyncio.Event().wait()
+
+    scene = Scene(PAY, "done", on_approval_requested=told_slowly)
+    running = asyncio.create_task(scene.runner.run(scene.agent, "go"))
+    await within(told.wait())
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await within(running)
+    (request,) = await scene.runner.get_pending_approvals()
+    assert (await scene.runner.get_run(request.run_id)).status == "paused"
+    result = await within(scene.runner.approve_and_resume(request.run_id, request.approval_id))
+    assert result.output_text == "done"

@@ -1,5 +1,6 @@
 """Finishing a run: what the engine gives back becomes a result, a pause or a failure, and is written down as such."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing, suppress
@@ -34,6 +35,9 @@ class FinishRun:
             return await self._ended(run, await work)
         except AgentsError as exc:
             failure = exc
+        except asyncio.CancelledError:
+            await self._left(run)
+            raise
         raise await self._failed(run, failure)
 
     async def stream(
@@ -51,9 +55,8 @@ class FinishRun:
             result = await self._ended(run, outcome)
         except AgentsError as exc:
             failure = exc
-        except GeneratorExit:
-            # The reader has left, so the run does not end well.
-            await self._book.save(run.record, "failed")
+        except (GeneratorExit, asyncio.CancelledError):
+            await self._left(run)
             raise
         else:
             yield None, _last_event(result)
@@ -102,6 +105,18 @@ class FinishRun:
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
         await self.end_session(run.record)
         return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
+
+    async def _left(self, run: Run) -> None:
+        """Nobody waits for the run any more, so that it does not end well. One that has paused can still go on."""
+        with suppress(AgentsError):
+            await self._audit.settle(run.run_id)
+        with suppress(AgentsError):
+            known = await self._book.get(run.run_id)
+            if known is not None and known.status == "paused":
+                return
+            await self._book.save(run.record, "failed")
+        self._book.forget(run.run_id)
+        await self.end_session(run.record)
 
     def _result(
         self,
