@@ -56,7 +56,7 @@ MODULES = {
     "policy.ruling": Module(GUARDED / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
     "approvals.changes": Module(GUARDED / "approvals/changes.py", (f"{_APPROVALS}changes.py",)),
     "approvals.records": Module(
-        GUARDED / "approvals/records.py", (f"{_APPROVALS}changes.py", f"{_APPROVALS}controller.py")
+        GUARDED / "approvals/records.py", (f"{_APPROVALS}controller.py", "tests/agents/runs/test_changed_calls.py")
     ),
     "approvals.standing": Module(GUARDED / "approvals/standing.py", (f"{_APPROVALS}standing.py",)),
     "approvals.controller": Module(GUARDED / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),

@@ -19,11 +19,12 @@ from openai_responses_mcp.agents.gate.models import (
     ToolCallRequest,
 )
 from openai_responses_mcp.agents.gate.run_guard import RunGuard
+from openai_responses_mcp.agents.gate.run_records import RunRecords
 from openai_responses_mcp.agents.gate.safety_gate import GateContext
 from openai_responses_mcp.agents.runs.models import Extensions
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of
-from tests.agents.gate.guards import guard_on
+from tests.agents.gate.guards import MASKING, guard_on
 
 TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
@@ -40,6 +41,7 @@ class Agent:
 
     def __init__(self, **rules: Any) -> None:
         self.guardrails = create_guardrails_template(**rules)
+        self.extensions = Extensions()
 
 
 @pytest.fixture
@@ -239,6 +241,21 @@ async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_writt
     store.is_broken = False
     assert await code_of(guard.starting("c9", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     assert (await events(store))[-2:] == ["c1 outcome completed", "c9 refused deny"]
+
+
+@pytest.mark.parametrize(("of_the_run", "of_the_agent"), [(True, False), (False, True), (False, False)])
+async def test_a_human_is_asked_where_the_run_or_the_agent_demands_it(
+    store: BreakableLogStore, of_the_run: bool, of_the_agent: bool
+) -> None:
+    guard = guard_on(store, FakeJudge(), GateContext("fast", require_human_approval=of_the_run))
+    agent = Agent()
+    agent.extensions = Extensions(require_human_approval=of_the_agent)
+    await guard.judge(agent, [OTHER], [LOOK])
+    assert bool(guard.to_approve) == (of_the_run or of_the_agent)
+
+
+def test_a_record_without_a_reason_has_none() -> None:
+    assert RunRecords("r1", MASKING).about(CALL, "started", "started").reason == ""
 
 
 async def test_the_first_refusal_is_the_one_that_counts(guard: RunGuard) -> None:
