@@ -237,6 +237,14 @@ def test_a_place_that_cannot_be_written_costs_no_answer(environ: dict[str, str],
     assert run(environ, "Why?").returncode == 0
 
 
+def test_an_answer_that_is_not_kept_is_told_in_words_of_the_command_line(environ: dict[str, str]) -> None:
+    done = run(environ, "Why?", "--continue", "resp_gone")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        b"answer failed: The response that --continue names is not known to the API: ask again without --continue."
+    )
+
+
 def test_without_kept_answers_there_is_nothing_to_continue(environ: dict[str, str], tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("request: {store: false}")

@@ -8,6 +8,7 @@ from openai_responses_mcp.commands.last_answer import LastAnswer
 from openai_responses_mcp.commands.showing import Showing
 from openai_responses_mcp.commands.terminal import show_answer
 from openai_responses_mcp.config.loading import Configuration
+from openai_responses_mcp.domain.errors import PreviousResponseLost
 from openai_responses_mcp.domain.models import Answer, ProgressListener
 from openai_responses_mcp.start import basis_of
 
@@ -29,7 +30,11 @@ def ask(
     started: list[str] = []
 
     async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
-        return await container.answer_question().answer(question, on_progress, started.append)
+        try:
+            return await container.answer_question().answer(question, on_progress, started.append)
+        except PreviousResponseLost as exc:
+            # Nobody here has heard of the argument; they wrote the option.
+            raise PreviousResponseLost(str(exc).replace("previous_response_id", "--continue")) from exc
 
     showing = Showing(tool, environ, is_json=is_json, remember=lambda given: last_answer.remember(given, question.text))
     return show_answer(answer, basis_of(configuration, environ), showing, rehearsed=known, started=started)
