@@ -391,7 +391,7 @@ def _handoff_to(agent: FakeAgent) -> ToolDescription:
 
 def _an_agent(agent: Any) -> FakeAgent:
     if not isinstance(agent, FakeAgent):
-        message = f"A {type(agent).__name__} is no agent that can be guarded"
+        message = f"A {type(agent).__name__} is not an agent that can be guarded"
         raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
     return agent
 

@@ -70,7 +70,7 @@ class FakePatterns(Patterns):
         try:
             compiled = re.compile(pattern)
         except re.error as exc:
-            raise ValueError(f"is no pattern that can be used: {exc}") from exc
+            raise ValueError(f"is not a pattern that can be used: {exc}") from exc
         return lambda text: compiled.fullmatch(text) is not None
 
 

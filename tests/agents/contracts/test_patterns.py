@@ -36,5 +36,5 @@ def test_a_pattern_matches_the_whole_text(patterns: Patterns, pattern: str, text
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a)|(?:b", "*", "a{2,1}"])
 def test_what_is_no_pattern_is_refused(patterns: Patterns, pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"^is no pattern that can be used: \w"):
+    with pytest.raises(ValueError, match=r"^is not a pattern that can be used: \w"):
         patterns.compile(pattern)

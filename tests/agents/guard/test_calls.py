@@ -73,8 +73,8 @@ async def test_arguments_that_the_schema_itself_tells_apart_pass() -> None:
     ("listed", "reason"),
     [
         ([entry("echo"), entry("echo", description="another")], "lists echo twice"),
-        ([entry("echo", inputSchema={"type": "string"})], "is no schema of an object"),
-        ([entry("echo", inputSchema=None)], "is no schema of an object"),
+        ([entry("echo", inputSchema={"type": "string"})], "is not the schema of an object"),
+        ([entry("echo", inputSchema=None)], "is not the schema of an object"),
     ],
 )
 async def test_a_definition_that_cannot_be_used_refuses_the_call(listed: Any, reason: str) -> None:

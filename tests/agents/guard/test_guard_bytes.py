@@ -144,7 +144,7 @@ def test_what_the_server_writes_that_is_no_message_goes_nowhere(guarded: Guarded
     assert [message.get("id") for message in guard.received if "id" in message] == ["first", "raw", "last"]
     # Of two good messages behind the fault, one may be lost.
     assert 1 <= len([message for message in guard.received if message.get("method") == "notifications/x"]) <= 2
-    assert "the server sent something that is no message" in guard.stderr
+    assert "the server sent something that is not a message" in guard.stderr
 
 
 def test_line_ends_inside_texts_of_the_server_stay_inside_one_message(guarded: Guarded) -> None:

@@ -113,7 +113,7 @@ def test_a_path_glob_is_a_folder_and_the_names_below_it(glob: str, folder: str, 
         ({"version": 1, "scopes": "mcp:*"}, 'scopes is a list of scopes such as ["mcp:files/*"]'),
         (
             {"version": 1, "scopes": ["function:*", "files/*"]},
-            "scopes[1] is no scope: a scope is kind:name with kind mcp, function or skill, not 'files/*'",
+            "scopes[1] is not a scope: a scope is kind:name with kind mcp, function or skill, not 'files/*'",
         ),
         ({"version": 1, "budget": 5}, "budget is a mapping with calls, per"),
         ({"version": 1, "budget": {"calls": 5}}, "budget needs per"),
@@ -165,7 +165,7 @@ def test_a_budget_that_is_no_mapping_is_told_once() -> None:
         ({"when": {"": "x"}}, "rule 1: when. is the name of an argument or a JSON pointer such as /options/depth"),
         (
             {"when": {"/a~b": "x"}},
-            "rule 1: when./a~b is no JSON pointer: ~ is written ~0 there, and / inside a name ~1",
+            "rule 1: when./a~b is not a JSON pointer: ~ is written ~0 there, and / inside a name ~1",
         ),
         ({"when": {"a": True}}, "rule 1: when.a is a glob, or a mapping such as {equals: 5}"),
         ({"when": {"a": None}}, "rule 1: when.a is a glob, or a mapping such as {equals: 5}"),
@@ -200,7 +200,7 @@ def test_a_mistake_in_a_rule_is_told_with_its_key(said: Any, told: str) -> None:
 
 def test_a_pattern_that_is_none_is_told() -> None:
     (told,) = in_a_rule(when={"a": {"matches": "("}})
-    assert told.startswith("rule 1: when.a.matches is no pattern that can be used: ")
+    assert told.startswith("rule 1: when.a.matches is not a pattern that can be used: ")
 
 
 def test_every_mistake_is_told_at_once() -> None:

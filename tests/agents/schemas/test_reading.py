@@ -9,34 +9,34 @@ from openai_responses_mcp.agents.schemas.reading import FORMS, LONGEST_PLACE, MO
 BAD: list[tuple[Any, str]] = [
     ([], "A schema is a JSON object"),
     ({"enum": [[] for _ in range(MOST_PARTS)]}, f"The schema has more than {MOST_PARTS} parts; make it smaller"),
-    ({"properties": 7}, "properties is no object with names"),
-    ({"properties": {"a": 7}}, "properties.a is no schema, which is an object, true or false"),
-    ({"properties": {"a": {"type": "text"}}}, "properties.a.type is none of array, boolean"),
-    ({"type": []}, "type is none of"),
-    ({"type": ["string"] * 8}, "type is none of"),
-    ({"anyOf": []}, "anyOf is no list of schemas"),
-    ({"anyOf": [{}, 7]}, "anyOf.1 is no schema"),
-    ({"items": 7}, "items is no schema"),
-    ({"items": [7]}, "items.0 is no schema"),
-    ({"not": []}, "not is no schema"),
-    ({"enum": 7}, "enum is no list"),
-    ({"required": True}, "required is no list of names"),
-    ({"required": [7]}, "required is no list of names"),
-    ({"minLength": -1}, "minLength is no whole number"),
-    ({"maxItems": 1.5}, "maxItems is no whole number"),
-    ({"maxItems": float("inf")}, "maxItems is no whole number"),
-    ({"minimum": "1"}, "minimum is no number"),
-    ({"minimum": True}, "minimum is no number"),
-    ({"exclusiveMaximum": None}, "exclusiveMaximum is no number"),
-    ({"multipleOf": 0}, "multipleOf is no number above 0"),
+    ({"properties": 7}, "properties is not an object with names"),
+    ({"properties": {"a": 7}}, "properties.a is not a schema, which is an object, true or false"),
+    ({"properties": {"a": {"type": "text"}}}, "properties.a.type is not one of array, boolean"),
+    ({"type": []}, "type is not one of"),
+    ({"type": ["string"] * 8}, "type is not one of"),
+    ({"anyOf": []}, "anyOf is not a list of schemas"),
+    ({"anyOf": [{}, 7]}, "anyOf.1 is not a schema"),
+    ({"items": 7}, "items is not a schema"),
+    ({"items": [7]}, "items.0 is not a schema"),
+    ({"not": []}, "not is not a schema"),
+    ({"enum": 7}, "enum is not a list"),
+    ({"required": True}, "required is not a list of names"),
+    ({"required": [7]}, "required is not a list of names"),
+    ({"minLength": -1}, "minLength is not a whole number"),
+    ({"maxItems": 1.5}, "maxItems is not a whole number"),
+    ({"maxItems": float("inf")}, "maxItems is not a whole number"),
+    ({"minimum": "1"}, "minimum is not a number"),
+    ({"minimum": True}, "minimum is not a number"),
+    ({"exclusiveMaximum": None}, "exclusiveMaximum is not a number"),
+    ({"multipleOf": 0}, "multipleOf is not a number above 0"),
     ({"uniqueItems": 1}, "uniqueItems is neither true nor false"),
     ({"dependentRequired": {"a": "b"}}, "dependentRequired gives no list"),
     ({"dependencies": {"a": [7]}}, "dependencies gives no schema"),
-    ({"dependencies": {"a": 7}}, "dependencies.a is no schema"),
-    ({"pattern": 7}, "pattern is no regular expression"),
-    ({"pattern": "("}, "pattern is no regular expression"),
-    ({"patternProperties": {"(": {}}}, "patternProperties is no regular expression"),
-    ({"patternProperties": 7}, "patternProperties is no regular expression"),
+    ({"dependencies": {"a": 7}}, "dependencies.a is not a schema"),
+    ({"pattern": 7}, "pattern is not a regular expression"),
+    ({"pattern": "("}, "pattern is not a regular expression"),
+    ({"patternProperties": {"(": {}}}, "patternProperties is not a regular expression"),
+    ({"patternProperties": 7}, "patternProperties is not a regular expression"),
     ({"$ref": 7}, "$ref leads to something that the schema does not contain"),
     ({"$ref": "https://example.com/other"}, "$ref leads to something that the schema does not contain"),
     ({"$ref": "other.json"}, "$ref leads to something that the schema does not contain"),
@@ -48,7 +48,7 @@ BAD: list[tuple[Any, str]] = [
         "$ref leads to something that the schema does not contain",
     ),
     ({"$ref": "#nowhere"}, "$ref leads to something that the schema does not contain"),
-    ({"$ref": "#/x-mine", "x-mine": {"type": 7}}, "$ref.#/x-mine.type is none of"),
+    ({"$ref": "#/x-mine", "x-mine": {"type": 7}}, "$ref.#/x-mine.type is not one of"),
     ({"properties": {"a": {"$id": "https://example.com/a"}}}, "properties.a.$id gives a part an address of its own"),
 ]
 
@@ -60,7 +60,7 @@ def test_a_schema_that_cannot_be_used_is_told_with_its_place(schema: Any, proble
 
 def test_every_form_has_a_case() -> None:
     said = {said for _, said in FORMS.values()}
-    assert [one for one in said if not any(one[:12] in problem for _, problem in BAD)] == ["is no text"]
+    assert [one for one in said if not any(one[:12] in problem for _, problem in BAD)] == ["is not a text"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_patterns_of_other_engines_can_be_let_be() -> None:
     schema = {"pattern": r"^\p{L}+$", "patternProperties": {"(?<year>[0-9]+)": {}}}
     assert problem_in(schema) is not None
     assert problem_in(schema, checks_patterns=False) is None
-    assert problem_in({"pattern": 7}, checks_patterns=False) == "pattern is no text"
+    assert problem_in({"pattern": 7}, checks_patterns=False) == "pattern is not a text"
 
 
 def test_a_place_is_told_shortly_however_deep_it_is() -> None:

@@ -188,10 +188,10 @@ def test_nothing_standing_says_so(paused: Any, sqlite_url: str) -> None:
         (["allow", "A", "--for", "八時間"], "such as 30m, 8h or 7d"),
         (["allow", "A", "--for", "８h"], "such as 30m, 8h or 7d"),
         (["allow", "A", "--for", "99999w"], "such as 30m, 8h or 7d"),
-        (["approve", "A", "--arguments", "{"], "that is no JSON"),
-        (["approve", "A", "--arguments", "[1]"], "that is no JSON object"),
-        (["approve", "A", "--arguments", '{"a": 1, "a": 2}'], "a key is there twice"),
-        (["approve", "A", "--arguments", "[" * 100_000], "that is no JSON"),
+        (["approve", "A", "--arguments", "{"], "that is not JSON"),
+        (["approve", "A", "--arguments", "[1]"], "that is not a JSON object"),
+        (["approve", "A", "--arguments", '{"a": 1, "a": 2}'], "a key appears twice"),
+        (["approve", "A", "--arguments", "[" * 100_000], "that is not JSON"),
         (["approve", "A", "--arguments", "@/no/such/file"], "/no/such/file cannot be read"),
         (["approve", "A", "--tell-model"], "unrecognized arguments: --tell-model"),
         (["deny", "A", "--arguments", "{}"], "unrecognized arguments: --arguments"),
@@ -235,7 +235,7 @@ def test_a_file_that_is_no_text_is_wrong_usage(
     (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SystemExit):
         main(["approvals", "approve", "A", "--arguments", f"@{tmp_path}/x.json", "--store", sqlite_url])
-    assert "that is no JSON" in capsys.readouterr().err
+    assert "that is not JSON" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("said", ["30s", "90m", "8h", "7d", "2w", "1h30m"])

@@ -28,5 +28,5 @@ async def test_two_that_begin_alike_are_not_told_apart(monkeypatch: pytest.Monke
             return len(await scene.approvals.pending()) == 2
 
         await scene.until(both)
-        with pytest.raises(AgentsError, match="2 requests begin so"):
+        with pytest.raises(AgentsError, match="2 requests begin like that"):
             await full_id(scene.approvals, "7f3a")

@@ -26,7 +26,7 @@ def _checker(pattern: str) -> Callable[[str], bool]:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
     except SchemaError as exc:
-        raise ValueError(f"is no pattern that can be used: {_last_words(str(exc))}") from exc
+        raise ValueError(f"is not a pattern that can be used: {_last_words(str(exc))}") from exc
 
 
 def _last_words(message: str) -> str:

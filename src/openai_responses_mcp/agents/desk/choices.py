@@ -102,9 +102,9 @@ def read_json(text: str | bytes) -> JsonValue:
 def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key appears twice")
     return made
 
 
 def _refused(constant: str) -> JsonValue:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number in JSON")

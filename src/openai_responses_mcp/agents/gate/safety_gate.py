@@ -68,7 +68,7 @@ class SafetyGate:
         """Raises `AGENTS-E-GATE-EVAL` without a usable verdict and `AGENTS-E-GUARDRAIL-DENIED` before asking for one."""
         tool = request.target_tool
         if tool is None:
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is no tool of this agent")
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is not a tool of this agent")
         if AMBIGUOUS in request.args:
             raise AgentsError("AGENTS-E-GATE-DENIED", "The arguments of the call could be read in more than one way")
         profile = await self.profile(context.policy_profile)

@@ -139,7 +139,7 @@ class Relay:
         elif (reply := _as_reply(message, "guarded server")) is not None:
             self._from_server(reply)
         else:
-            self._complain(f"the server sent something that is no message ({message.reason})")
+            self._complain(f"the server sent something that is not a message ({message.reason})")
             if message.id is not None:
                 self.server.send(messages.error_reply(message.id, message.code, message.reason))
 

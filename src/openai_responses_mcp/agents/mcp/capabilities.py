@@ -29,7 +29,7 @@ def _capability(server_id: str, entry: JsonObject) -> McpCapability:
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or not name.isprintable():
         raise schema_error(f"{server_id} lists a tool without a name of 1 to {LONGEST_ID} printable characters")
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
-        raise schema_error(f"The input schema of {server_id}/{name} is no schema of an object")
+        raise schema_error(f"The input schema of {server_id}/{name} is not the schema of an object")
     # Patterns are written for the regular expressions of other languages, and never tried.
     problem = problem_in(schema, checks_patterns=False)
     if problem:

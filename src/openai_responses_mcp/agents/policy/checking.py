@@ -270,7 +270,7 @@ def _scope(value: object) -> str:
     try:
         PolicyProfile("strict", 1, 5, (value,))  # type: ignore[arg-type]
     except AgentsError as exc:
-        raise ValueError(f"is no scope: {exc.message}") from exc
+        raise ValueError(f"is not a scope: {exc.message}") from exc
     return str(value)
 
 

@@ -19,7 +19,7 @@ def steps_of(place: str) -> tuple[str, ...]:
     if not place.startswith("/"):
         return (place,)
     if _BAD_ESCAPE.search(place):
-        raise ValueError("is no JSON pointer: ~ is written ~0 there, and / inside a name ~1")
+        raise ValueError("is not a JSON pointer: ~ is written ~0 there, and / inside a name ~1")
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in place[1:].split("/"))
 
 

@@ -150,7 +150,7 @@ def _address_problem(address: object, *, is_key_secret: bool = False) -> str | N
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "is no address"
+        return "is not an address"
     if parts.scheme not in ("http", "https") or not host or not text.isprintable() or " " in text:
         return "must be an http:// or https:// address with a host"
     if parts.username is not None or parts.password is not None:

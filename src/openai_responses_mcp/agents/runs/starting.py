@@ -70,7 +70,7 @@ class StartRun:
         found = [(catalog.get(call.tool_name) or catalog.get(call.tool_name.replace(".", "_")), call) for call in calls]
         unknown = [call.tool_name for tool, call in found if tool is None]
         if unknown:
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{', '.join(unknown)} is no tool of this agent")
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{', '.join(unknown)} is not a tool of this agent")
         return tuple(
             PlannedCall(f"call_{uuid.uuid4().hex}", tool, dict(call.args)) for tool, call in found if tool is not None
         )

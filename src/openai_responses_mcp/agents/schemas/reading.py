@@ -59,7 +59,7 @@ class _Reading:
             if isinstance(schema, bool) or id(schema) in seen:
                 continue
             if not isinstance(schema, Mapping):
-                return f"{place} is no schema, which is an object, true or false"
+                return f"{place} is not a schema, which is an object, true or false"
             seen.add(id(schema))
             for keyword, value in schema.items():
                 here = f"{place}.{keyword}".removeprefix(".")[-LONGEST_PLACE:]
@@ -78,7 +78,7 @@ class _Reading:
         if keyword in ("pattern", "patternProperties") and self._checks_patterns:
             names = value if isinstance(value, Mapping) else [value]
             if not all(isinstance(name, str) and _is_pattern(name) for name in names):
-                return "is no regular expression"
+                return "is not a regular expression"
         is_fine, said = FORMS.get(keyword, (_anything, ""))
         return None if is_fine(value) else said
 
@@ -145,10 +145,10 @@ def _are_schemas(value: Any) -> bool:
 
 
 _Form = tuple[Callable[[Any], bool], str]
-_COUNT: _Form = (_is_count, "is no whole number from 0 up")
-_NUMBER: _Form = (_is_number, "is no number")
-_LIMIT: _Form = (_is_limit, "is no number")
-_OBJECT: _Form = (lambda value: isinstance(value, Mapping), "is no object with names")
+_COUNT: _Form = (_is_count, "is not a whole number from 0 up")
+_NUMBER: _Form = (_is_number, "is not a number")
+_LIMIT: _Form = (_is_limit, "is not a number")
+_OBJECT: _Form = (lambda value: isinstance(value, Mapping), "is not an object with names")
 
 FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties"), _COUNT),
@@ -156,13 +156,13 @@ FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("maximum", "minimum"), _NUMBER),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _LIMIT),
     **dict.fromkeys(NAMED_SCHEMAS, _OBJECT),
-    **dict.fromkeys(LISTED_SCHEMAS, (_are_schemas, "is no list of schemas")),
+    **dict.fromkeys(LISTED_SCHEMAS, (_are_schemas, "is not a list of schemas")),
     "dependencies": (_are_dependencies, "gives no schema or list of names for each name"),
     "dependentRequired": (_are_named_texts, "gives no list of names for each name"),
-    "enum": (lambda value: isinstance(value, list), "is no list"),
-    "multipleOf": (_is_divisor, "is no number above 0"),
-    "pattern": (lambda value: isinstance(value, str), "is no text"),
-    "required": (_are_texts, "is no list of names"),
-    "type": (_are_types, f"is none of {', '.join(sorted(TYPES))}"),
+    "enum": (lambda value: isinstance(value, list), "is not a list"),
+    "multipleOf": (_is_divisor, "is not a number above 0"),
+    "pattern": (lambda value: isinstance(value, str), "is not a text"),
+    "required": (_are_texts, "is not a list of names"),
+    "type": (_are_types, f"is not one of {', '.join(sorted(TYPES))}"),
     "uniqueItems": (lambda value: isinstance(value, bool), "is neither true nor false"),
 }

@@ -17,7 +17,7 @@ class SkillFolder(Protocol):
         ...
 
     def read_file(self, source_path: str, name: str) -> str:
-        """A file next to the SKILL.md. `AGENTS-E-SKILL-NOT-FOUND` for any other name, `AGENTS-E-SKILL-PARSE` if it is no text."""
+        """A file next to the SKILL.md. `AGENTS-E-SKILL-NOT-FOUND` for any other name, `AGENTS-E-SKILL-PARSE` if it is not text."""
         ...
 
 

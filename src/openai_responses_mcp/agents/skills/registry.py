@@ -130,7 +130,7 @@ def _schema_from(text: str) -> JsonObject:
     except (ValueError, RecursionError) as exc:
         raise AgentsError("AGENTS-E-SKILL-SCHEMA", "The schema is not JSON; check its commas and quotes") from exc
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        raise AgentsError("AGENTS-E-SKILL-SCHEMA", 'The JSON is no schema of an object; it needs "type": "object"')
+        raise AgentsError("AGENTS-E-SKILL-SCHEMA", 'The JSON is not the schema of an object; it needs "type": "object"')
     problem = problem_in(schema)
     if problem:
         raise AgentsError("AGENTS-E-SKILL-SCHEMA", problem)

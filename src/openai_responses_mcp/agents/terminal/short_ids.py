@@ -15,5 +15,5 @@ async def full_id(approvals: ApprovalController, written: str) -> str:
     waiting = [request.approval_id for request in await approvals.pending()]
     found = [one for one in waiting if one.startswith(f"{_PREFIX}{beginning}")]
     if len(found) > 1:
-        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", f"{len(found)} requests begin so: write more of the id")
+        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", f"{len(found)} requests begin like that: write more of the id")
     return found[0] if found else written

@@ -21,7 +21,7 @@ def duration(text: str) -> int:
     if _DURATION.fullmatch(text):
         seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     if not 1 <= seconds <= LONGEST_LIFETIME_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 30m, 8h or 7d, up to ten years")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 8h or 7d, up to ten years")
     return seconds
 
 
@@ -33,9 +33,9 @@ def json_arguments(text: str) -> JsonObject:
     except OSError as exc:
         raise argparse.ArgumentTypeError(f"{text.removeprefix('@')} cannot be read: {exc.strerror}") from None
     except (ValueError, RecursionError) as exc:
-        raise argparse.ArgumentTypeError(f"that is no JSON: {exc}") from None
+        raise argparse.ArgumentTypeError(f"that is not JSON: {exc}") from None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError('that is no JSON object, such as {"amount": 5}')
+        raise argparse.ArgumentTypeError('that is not a JSON object, such as {"amount": 5}')
     return value
 
 
@@ -48,5 +48,5 @@ def _content(name: str) -> str:
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     read = dict(pairs)
     if len(read) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key appears twice")
     return read

@@ -193,7 +193,7 @@ async def test_arguments_that_are_no_object_do_not_reach_the_server(host: Host, 
     model = ScriptedModel([ScriptedCall("echo", arguments)], "I see.")
     agent = Agent(name="caller", model=model, mcp_servers=[server])
     result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "Say it", asking_fast()))
-    assert "no JSON object" in str(result.tool_calls[0].output)
+    assert "not a JSON object" in str(result.tool_calls[0].output)
     assert "called" not in log.read_text()
 
 

@@ -14,20 +14,20 @@ from tests.agents.fakes import FakeJudge
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("", "no database URL"),
-        ("agents.db", "no database URL"),
+        ("", "not a database URL"),
+        ("agents.db", "not a database URL"),
         ("postgres://me@host/db", "begins with postgresql://"),
         ("mysql://host/db", "not mysql:"),
-        ("sqlite:///a\0b.db", "no database URL"),
-        ("sqlite:///a\ud800.db", "no database URL"),
+        ("sqlite:///a\0b.db", "not a database URL"),
+        ("sqlite:///a\ud800.db", "not a database URL"),
         ("postgresql+psycopg2://me@host/db", "psycopg2"),
         ("postgresql+nothing://me@host/db", "does not exist"),
         ("sqlite+nothing:///a.db", "does not exist"),
         ("postgresql+psycopg_async://me@host/db", "asynchronous"),
         ("sqlite:///agents.db?mode=ro", "uri=true"),
         ("sqlite:///agents.db?mode=ro&uri=false", "uri=true"),
-        ("postgresql://host:port/db", "no database URL"),
-        (5, "no database URL"),
+        ("postgresql://host:port/db", "not a database URL"),
+        (5, "not a database URL"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_told_in_plain_words(url: str, words: str) -> None:

@@ -102,7 +102,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
         place.mkdir()
     else:
         os.mkfifo(place)
-    with pytest.raises(AgentsError, match="is no file"):
+    with pytest.raises(AgentsError, match="is not a file"):
         use(f"sqlite:///{place}")
 
 

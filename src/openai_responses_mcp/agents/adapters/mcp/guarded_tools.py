@@ -168,7 +168,7 @@ def _checking(tool: FunctionTool, server_name: str, capability: McpCapability) -
             if not isinstance(args, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            return handed_over("The tool was not called, because its arguments are no JSON object")
+            return handed_over("The tool was not called, because its arguments are not a JSON object")
         try:
             await check_arguments(server_name, capability, args)
         except AgentsError as exc:

@@ -161,5 +161,5 @@ def _verdict_in(reply: str) -> GateDecision:
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     read = dict(pairs)
     if len(read) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key appears twice")
     return read

@@ -134,7 +134,7 @@ class Takeover:
             return cast(Agent[Any], agent)
         if not isinstance(agent, Agent):
             kind = type(agent).__name__
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is no agent that can be guarded")
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is not an agent that can be guarded")
         if isinstance(agent, SandboxAgent):
             # The SDK gives it tools of its own while it runs, which the double does not see.
             message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"

@@ -97,7 +97,7 @@ def check_is_tool(tool: object) -> None:
     if isinstance(tool, _TOOL_CLASSES):
         return
     name = getattr(tool, "__name__", type(tool).__name__)
-    message = f"{name} is no tool: put @tool over a function, or give an MCP server to mcp_servers"
+    message = f"{name} is not a tool: put @tool over a function, or give an MCP server to mcp_servers"
     raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
@@ -168,7 +168,7 @@ def parsed(arguments: str | None) -> JsonObject:
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     read = dict(pairs)
     if len(read) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key appears twice")
     return read
 
 

@@ -144,7 +144,7 @@ def _text_of(path: Path, most_bytes: int) -> str:
         raise _Unreadable(f"cannot be opened ({exc.strerror or 'no reason given'})") from exc
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _Unreadable("is no regular file")
+        raise _Unreadable("is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:

@@ -24,7 +24,7 @@ def understood(url: str) -> URL:
             raise ValueError
         parsed = make_url(url)
     except (ArgumentError, ValueError, AttributeError, TypeError):
-        raise _unusable("store is no database URL; write sqlite:///agents.db or postgresql://…") from None
+        raise _unusable("store is not a database URL; write sqlite:///agents.db or postgresql://…") from None
     backend = parsed.get_backend_name()
     if backend == "postgres":
         raise _unusable("store begins with postgresql://, not with postgres://")

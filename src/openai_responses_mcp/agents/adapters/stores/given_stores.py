@@ -21,7 +21,7 @@ def given(store: _T, port: type) -> _T:
     """`AGENTS-E-RUNNER-CONFIG` where the store lacks a method that it must have."""
     missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _HAVE_A_WAY]
     if missing:
-        message = f"{type(store).__name__} is no {port.__name__}: it lacks {', '.join(missing)}"
+        message = f"{type(store).__name__} is not a complete {port.__name__}: it lacks {', '.join(missing)}"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     return cast(_T, _Given(store, port))
 

@@ -32,7 +32,7 @@ class HeadFile(AuditHead):
         self._path = Path(path)
         self._is_sole_writer = is_sole_writer
         if b"\0" in _encoded(self._path):
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit_head is no path that a file can have")
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit_head is not a path that a file can have")
 
     @property
     def is_sole_writer(self) -> bool:

@@ -43,7 +43,7 @@ def journal_mode(version: tuple[int, ...]) -> str:
 
 class SqlDatabase:
     def __init__(self, url: str = IN_MEMORY, *, must_exist: bool = False) -> None:
-        """Opens nothing yet. A URL that is no SQLite or PostgreSQL one: `AGENTS-E-RUNNER-CONFIG`.
+        """Opens nothing yet. A URL of neither SQLite nor PostgreSQL: `AGENTS-E-RUNNER-CONFIG`.
 
         With `must_exist` nothing is created, and work on a store that is not there is `StoreUnavailable`.
         """

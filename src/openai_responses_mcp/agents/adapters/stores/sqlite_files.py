@@ -26,7 +26,7 @@ def make_ours(file: SqliteFile, busy_seconds: float) -> None:
         return
     found = os.stat(file.path)
     if not stat.S_ISREG(found.st_mode):
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"store names {file.path.name}, which is no file")
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"store names {file.path.name}, which is not a file")
     if found.st_size > 0:
         _check_tables(file.path, busy_seconds)
     if not file.is_read_only:
@@ -41,7 +41,7 @@ def _check_tables(path: Path, busy_seconds: float) -> None:
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
-        message = f"store names {path.name}, which is no SQLite database; nothing was changed"
+        message = f"store names {path.name}, which is not a SQLite database; nothing was changed"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message) from None
     if names and not names & set(metadata.tables):
         message = f"store names {path.name}, which is the database of something else; name a file of its own"
