@@ -229,7 +229,7 @@ async def test_a_key_in_what_the_api_says_is_masked_before_it_is_cut(api: Api) -
 
 
 async def test_a_demand_to_wait_for_long_is_not_waited_for(api: Api) -> None:
-    with pytest.raises(StillRunning, match="Ask again in 61 s, as the API demands") as caught:
+    with pytest.raises(StillRunning, match="The API wants us to wait for 61 s") as caught:
         await api.ask("cuts=after 3; get_status=429; retry_after=61")
     assert caught.value.status == 429
     assert len(api.clock.sleeps) == 1  # After the cut.
@@ -273,6 +273,18 @@ async def test_trouble_without_end_ends_with_the_time_and_is_told(api: Api) -> N
         await api.ask(f"cuts=after 2; get_status={', '.join(['503'] * 5000)}")
     assert caught.value.status == 503
     assert api.questions() == 1
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["get_status=429; retry_after=61", "get_status=" + "503, " * 5000 + "503", "get_status=" + "0, " * 5000 + "0"],
+)
+async def test_where_the_answer_can_be_fetched_nobody_is_told_to_ask_again(api: Api, keys: str) -> None:
+    api.use(timeout_seconds=SHORT_SECONDS)
+    with pytest.raises(StillRunning) as caught:
+        await api.ask(f"cuts=after 2; {keys}")
+    assert "ask again" not in str(caught.value).lower()
+    assert " ." not in str(caught.value)
 
 
 async def test_trouble_that_has_passed_is_not_told(api: Api) -> None:
@@ -356,6 +368,7 @@ async def test_what_is_garbled_also_as_a_whole_is_a_failure() -> None:
         with pytest.raises(StillRunning, match="could not be read") as caught:
             await api.ask()
     assert caught.value.response_id == "resp_1"
+    assert "ask again" not in str(caught.value).lower()
     assert isinstance(caught.value.__cause__, GatewayGarbled)
 
 

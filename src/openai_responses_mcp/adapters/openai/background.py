@@ -153,7 +153,7 @@ class BackgroundRun:
         seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
         self._log(str(trouble), trouble)
         if seconds > LONGEST_RETRY_AFTER_SECONDS:
-            trouble.args = (f"Ask again in {seconds:.0f} s, as the API demands. {trouble}",)
+            trouble.args = (f"The API wants us to wait for {seconds:.0f} s. {trouble}",)
             raise trouble
         reason = trouble.status or (
             "no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke"

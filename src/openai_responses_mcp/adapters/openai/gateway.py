@@ -5,6 +5,7 @@ used again. A question in the background runs on at the API when the connection 
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -39,6 +40,8 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 LONGEST_SETTLE_SECONDS = 0.7
 # Of why a reply could not be read: how to fetch the answer follows, and must not be cut off.
 LONGEST_REASON = 150
+# Good advice where the question is lost. Where its answer can be fetched, it would be asked and billed twice.
+_ADVICE_TO_ASK = re.compile(r" Ask again\.|(: ask again in a while|, or ask again)(?=\.)")
 
 
 class OpenAIResponsesGateway(LLMGateway):
@@ -216,7 +219,7 @@ class OpenAIResponsesGateway(LLMGateway):
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
-        reason = self._mask(reason)
+        reason = _ADVICE_TO_ASK.sub("", self._mask(reason))
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}…"
         return StillRunning(reason, response_id=response_id, cause=cause)
