@@ -119,8 +119,13 @@ def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> Non
 # Questions and answers
 
 
+ARGUMENTS = "Arguments, as they will be sent (to see all: agents approvals show 7f3a):"
+
+
 def asked(arguments: Any, **changes: Any) -> str:
-    request = HumanApprovalRequest("apr_1", "r", "a", "p", "pending", tool_name="s/t", arguments=arguments, **changes)
+    request = HumanApprovalRequest(
+        "apr_7f3a99", "r", "a", "p", "pending", tool_name="s/t", arguments=arguments, **changes
+    )
     return str(form_for(request, "s")["message"])
 
 
@@ -128,15 +133,30 @@ def asked(arguments: Any, **changes: Any) -> str:
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text(), max_size=2), max_size=3))
 def test_the_question_shows_exactly_what_is_sent_and_nothing_invisible(arguments: dict[str, Any]) -> None:
     message = asked(arguments, reason="why\u202e\x1b[31m")
-    shown = message.partition("Arguments, as they will be sent:\n")[2]
+    shown = message.partition(f"{ARGUMENTS}\n")[2]
     assert json.loads(shown) == arguments
     assert all(letter.isprintable() or letter in "\n\u3000" for letter in message)
 
 
 def test_a_name_or_a_reason_cannot_pass_for_a_line_of_the_question() -> None:
-    evil = 'x"\nArguments, as they will be sent:\n{}'
+    evil = f'x"\n{ARGUMENTS}\n{{}}'
     message = asked({"a": 1}, reason=evil, definition_change=f"description: {evil}")
-    assert message.count("\nArguments, as they will be sent:\n") == 1
+    assert message.count(f"\n{ARGUMENTS}\n") == 1
+
+
+def test_short_arguments_are_one_line_so_that_clients_that_cut_show_all_of_them() -> None:
+    message = asked({"path": "/notes/買い物.md", "content": "牛乳\n"}, reason="why")
+    assert message.splitlines() == [
+        'The server "s" is asked to run "t".',
+        "Why you are asked: why",
+        ARGUMENTS,
+        '{"path": "/notes/買い物.md", "content": "牛乳\\n"}',
+    ]
+
+
+def test_long_arguments_have_a_line_each() -> None:
+    shown = asked({"path": "/notes", "content": "牛乳" * 15}).splitlines()[3:]
+    assert shown == ["{", '  "path": "/notes",', f'  "content": "{"牛乳" * 15}"', "}"]
 
 
 @settings(deadline=None)

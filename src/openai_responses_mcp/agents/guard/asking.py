@@ -22,7 +22,7 @@ from openai_responses_mcp.agents.guard.messages import JsonObject, JsonValue
 from openai_responses_mcp.agents.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.agents.guard.pending_questions import PendingQuestion, PendingQuestions
 from openai_responses_mcp.agents.guard.ports import Notices
-from openai_responses_mcp.agents.guard.questions import Answer, Choice, answer_in, form_for
+from openai_responses_mcp.agents.guard.questions import Answer, Choice, answer_in, form_for, short_id
 from openai_responses_mcp.agents.policy.rules import Policy
 
 DEFAULT_WAIT_SECONDS = 300.0
@@ -30,7 +30,6 @@ SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_SIGNS = 5.0
 QUESTION_KEY = "guard-approval"
 
-_CHARACTERS_OF_AN_ID = 4
 _TAKEN_BACK, _NOBODY = "the client took the call back", "nobody decided in time"
 _REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 
@@ -252,7 +251,7 @@ class Asking:
     @asynccontextmanager
     async def _signs_of_life(self, params: JsonObject, request: HumanApprovalRequest) -> AsyncIterator[None]:
         """A client gives up on a call that is silent for too long."""
-        short = request.approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
+        short = short_id(request.approval_id)
         text = f"waiting for approval {short}…: agents approvals show {short}"
         self._notices.tell(f"{request.tool_name}: {text}")
         token = progress_token_of(params)

@@ -1,4 +1,8 @@
-"""What a person is asked in the client, and what counts as an answer. Anything but a clear yes is a no."""
+"""What a person is asked in the client, and what counts as an answer. Anything but a clear yes is a no.
+
+Some clients show only the first lines of a question, and only the beginning of each. So the question is short where it can be,
+and says where all of it can be seen.
+"""
 
 import json
 from collections.abc import Mapping
@@ -8,9 +12,13 @@ from typing import Literal, cast, get_args
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.checks import LONGEST_TEXT
 from openai_responses_mcp.agents.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.domain.columns import columns
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 
 Choice = Literal["allow_once", "allow_tool_for_session", "allow_call_for_good", "deny"]
+
+_CHARACTERS_OF_AN_ID = 4
+_SHORT_COLUMNS = 74  # in a terminal of 80, with a margin
 
 _TITLES: Mapping[Choice, str] = {
     "allow_once": "Allow once",
@@ -56,6 +64,11 @@ def form_for(request: HumanApprovalRequest, server_name: str) -> JsonObject:
     }
 
 
+def short_id(approval_id: str) -> str:
+    """As much of it as a person types."""
+    return approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
+
+
 def answer_in(result: JsonValue) -> Answer:
     """Declined, cancelled, incomplete, not understood: denied."""
     content = result.get("content") if isinstance(result, dict) and result.get("action") == "accept" else None
@@ -78,8 +91,16 @@ def _message(request: HumanApprovalRequest, server_name: str) -> str:
     ]
     if request.definition_change:
         lines += ["What changed:", *(f"  {_on_one_line(line)}" for line in request.definition_change.splitlines())]
-    written = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2)
-    return "\n".join([*lines, "Arguments, as they will be sent:", revealed_json(written)])
+    where = f"agents approvals show {short_id(request.approval_id)}"
+    return "\n".join([*lines, f"Arguments, as they will be sent (to see all: {where}):", _written(request.arguments)])
+
+
+def _written(arguments: Mapping[str, JsonValue]) -> str:
+    """On one line where that is short."""
+    line = revealed_json(json.dumps(dict(arguments), ensure_ascii=False))
+    if columns(line) <= _SHORT_COLUMNS:
+        return line
+    return revealed_json(json.dumps(dict(arguments), ensure_ascii=False, indent=2))
 
 
 def _quoted(name: str) -> str:
