@@ -1,6 +1,6 @@
 """The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed.
 
-The judge is shown what a human would be shown: the call as it will run, with each real secret as what it is.
+The judge is shown what a human would be shown: the call as it will run, with a label for each real secret.
 """
 
 import asyncio
