@@ -50,7 +50,7 @@ settings.load_profile("impatient")
 _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
 
 # Of what these are given, only the text at this place is for a person; the code before it is not.
-_MESSAGE_AT = {"AgentsError": 1, "require": 2, "bad_token": 0}
+_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0}
 
 
 OPTIONS = (

@@ -11,6 +11,7 @@ from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore
 from tests.agents.fakes import FakeClock, code_of
@@ -64,6 +65,27 @@ async def test_less_is_a_change() -> None:
 )
 async def test_what_cannot_be_kept_or_does_not_fit_is_refused(given: Any) -> None:
     assert await code_of(checked_changes(a_record(), given, MASKING)) == INVALID
+
+
+async def test_what_json_has_no_word_for_is_refused_wherever_it_stands() -> None:
+    assert await code_of(checked_changes(a_record(), {"list": [float("nan")]}, MASKING)) == INVALID
+
+
+async def test_the_mark_of_a_secret_in_another_place_is_named_by_its_place() -> None:
+    with pytest.raises(AgentsError, match=r"AGENTS-E-APPROVAL-INVALID: list\[1\]\.a holds the mark of a secret"):
+        await checked_changes(a_record(), {"list": ["x", {"a": KEY}]}, MASKING)
+
+
+async def test_arguments_are_measured_in_characters_as_json() -> None:
+    longest = 1_000_000 - len('{"path": ""}')
+    for letter in "xあ":
+        assert await checked_changes(a_record(), {"path": letter * longest}, MASKING) is not None
+    assert await code_of(checked_changes(a_record(), {"path": "x" * (longest + 1)}, MASKING)) == INVALID
+
+
+async def test_a_pattern_that_nobody_can_read_keeps_no_argument_from_being_changed() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}, "path": {"pattern": "("}}}
+    assert await checked_changes(a_record(schema), {"n": 2}, MASKING) == {"n": 2}
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"type": "nothing"}, {"$ref": "#/nowhere"}])
