@@ -14,7 +14,7 @@ class Module(NamedTuple):
 
 
 EDGES = "tests/reliability/test_edges.py"
-_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "session", "calling")
+_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "connection", "calling")
 _GATE = "tests/agents/gate/test_"
 _POLICY = "tests/agents/policy/test_"
 _APPROVALS = "tests/agents/approvals/test_"
@@ -94,15 +94,14 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "the wording of the instructions",
     (
         "jsonrpc",
-        "check_circular=False,  # An eighth of the time, for what is never circular.",
+        "check_circular=False,  # What we send is never circular, and looking takes time.",
         "False to True",
-    ): "looks for what is not there, and says the same",
+    ): "looks for cycles that are never there, and encodes the same",
     (
-        "jsonrpc",
-        'return "nesting too deep" if isinstance(exc, RecursionError) else str(exc)[:200]',
-        "200 to 201",
-    ): "no reason is as long as that; the limit is there in case one ever is",
-    ("masking", 'yield quote(secret, safe="", errors="replace")', "another text"): "a letter is never quoted anyway",
+        "masking",
+        'yield "url", quote(secret, safe="", errors="replace")',
+        "another text",
+    ): "a letter is never quoted anyway",
     ("masking", "for shift in range(3):", "3 to 4"): "four letters hold three bytes, so a shift by three is none",
     ("masking", "first = -(-shift * 8 // 6)", "8 to 9"): "the same for the shifts there are, 0 to 2",
     ("masking", "first = -(-shift * 8 // 6)", "6 to 7"): "the same for the shifts there are, 0 to 2",
@@ -136,19 +135,13 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         'STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
         "2 to 3",
     ): "the same order",
-    (
-        "gate.run_guard",
-        "for request, (decision, _) in zip(requests, verdicts, strict=True):",
-        "True to False",
-    ): "the same number of each, always",
-    (
-        "gate.run_guard",
-        "for call, decision in zip(calls, decisions, strict=True):",
-        "True to False",
-    ): "the same number of each, always",
-    (
-        "gate.run_guard",
-        'facts = {"run": self.run_id, "call": request.tool_call_id, "arguments": sorted(names)}',
-        "another text",
-    ): "what a debug line calls its facts",
+    **{
+        ("gate.run_guard", line, "True to False"): "there are always as many of one as of the other"
+        for line in (
+            "for (turn, _), request, asked in zip(planned, requests, questions, strict=True)",
+            "[(request, decision) for request, (decision, _) in zip(requests, verdicts, strict=True)]",
+            "asks = [self._asks(call, decision) for call, decision in zip(calls, decisions, strict=True)]",
+            "for call, decision, is_asked, about_budgets in zip(calls, decisions, asks, questions, strict=True):",
+        )
+    },
 }
