@@ -24,6 +24,7 @@ def with_tools() -> list[sdk.ModelSettings]:
         sdk.ModelSettings(extra_body={"web_search_options": {}}),
         sdk.ModelSettings(extra_body={"mcp_servers": [{"url": "https://example.com"}]}),
         sdk.ModelSettings(extra_body={"plugins": [{"id": "web"}]}),
+        sdk.ModelSettings(extra_body=[("tools", TOOLS)]),
     ]
 
 

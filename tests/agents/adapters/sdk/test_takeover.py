@@ -5,6 +5,7 @@ from typing import Any
 
 import agents as sdk
 import pytest
+from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
 from openai_responses_mcp.agents.adapters.models.standin_models import RepeatedModel
@@ -117,3 +118,25 @@ def test_a_result_without_the_sdks_has_only_its_own_fields() -> None:
     assert (result.output_text, result.tool_calls, result.interruptions) == ("", [], [])
     with pytest.raises(AttributeError):
         _ = result.new_items
+
+
+class Why(BaseModel):
+    reason: str
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_second_handoff_of_a_turn_is_left_aside_for_good(stream: bool) -> None:
+    """The SDK makes the first of them. The other one must not be taken for one that comes later."""
+
+    def asked(number: int) -> ScriptedCall:
+        return ScriptedCall("transfer_to_second", {"reason": str(number)}, f"h-{number}")
+
+    second = Agent(name="Second", model=ScriptedModel(ScriptedCall("transfer_to_first", {}, "back"), "all done"))
+    there = sdk.handoff(second, input_type=Why, on_handoff=lambda context, why: None)
+    first = Agent(name="First", model=ScriptedModel([asked(1), asked(2)], asked(3)), handoffs=[there])
+    second.handoffs = [first]
+    runner = create_runner(safety_agent=FakeJudge())
+    result = await within(runner.run(first, "go", RunOptions(stream=stream)))
+    assert result.output_text == "all done"
+    started = [log.tool_call_id for log in await runner.get_execution_logs() if log.event == "started"]
+    assert started == ["h-1", "back", "h-3"]

@@ -22,7 +22,7 @@ class Speaker:
 
     double: Agent[Any]
     guard: TurnGuard
-    next_call: Callable[[Handoff[Any, Any]], PlannedCall]
+    next_call: Callable[[Handoff[Any, Any], str], PlannedCall]
     double_of: Callable[[object], Agent[Any]]
     stays: Callable[[bool], None]
 
@@ -38,7 +38,7 @@ class GuardedHandoff:
         self._message = handoff.get_transfer_message
 
     async def __call__(self, context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
-        guard, call = self._speaker.guard, self._speaker.next_call(self._handoff)
+        guard, call = self._speaker.guard, self._speaker.next_call(self._handoff, arguments)
         told = guard.told(call.call_id)
         self._speaker.stays(told is not None)
         if told is not None:

@@ -62,7 +62,12 @@ def _passed_on(settings: object) -> Iterator[tuple[str, str]]:
     """Every name that the SDK puts into the request as it is, and the place where it stands."""
     for place in _PASSED_ON:
         given = field_of(settings, place)
-        for name in given if isinstance(given, Mapping) else ():
+        if given is None:
+            continue
+        if not isinstance(given, Mapping):
+            yield place, "tools"  # nobody can tell what is in there
+            continue
+        for name in given:
             if name in _PASSED_ON:
                 yield from _passed_on({name: given[name]})
             else:

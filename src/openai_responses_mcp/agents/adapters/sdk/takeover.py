@@ -50,7 +50,7 @@ from openai_responses_mcp.agents.adapters.sdk.tool_traits import (
     parsed,
     with_sdk_approval,
 )
-from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
 
@@ -123,7 +123,7 @@ class Takeover:
         self._doubles: dict[int, Agent[Any]] = {}
         self._originals: dict[int, Agent[Any]] = {}
         self._catalogues: dict[int, Catalogue] = {}
-        self._handoff_calls: dict[str, list[PlannedCall]] = {}
+        self._handoff_turns: list[list[PlannedCall]] = []
         self.has_stayed = False
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -187,8 +187,7 @@ class Takeover:
         if not calls:
             return
         handoffs = [call for call in calls if self._is_handoff(catalogue, response, call.call_id)]
-        for call in handoffs:
-            self._handoff_calls.setdefault(call.tool.name, []).append(call)
+        self.expect_handoffs(handoffs)
         await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
         if not any(self.guard.is_waiting(call.call_id) and self.guard.told(call.call_id) is None for call in calls):
             return
@@ -226,9 +225,9 @@ class Takeover:
         return calls
 
     def expect_handoffs(self, calls: Sequence[PlannedCall]) -> None:
-        """Handoffs of a turn that was judged before the run was saved."""
-        for call in calls:
-            self._handoff_calls.setdefault(call.tool.name, []).append(call)
+        """The handoffs of a turn. The SDK makes one of them, and leaves the others aside."""
+        if calls:
+            self._handoff_turns.append(list(calls))
 
     def _is_handoff(self, catalogue: Catalogue, response: ModelResponse, call_id: str) -> bool:
         names = {
@@ -285,10 +284,17 @@ class Takeover:
     def _stay(self, has_stayed: bool) -> None:
         self.has_stayed = has_stayed
 
-    def _next_handoff(self, guarded: Handoff[Any, Any]) -> PlannedCall:
+    def _next_handoff(self, guarded: Handoff[Any, Any], arguments: str) -> PlannedCall:
         """The call that is about to hand over. One that nobody judged has no id."""
-        waiting = self._handoff_calls.get(guarded.agent_name) or [PlannedCall("", describe_handoff(guarded), {})]
-        return waiting.pop(0)
+        named = [(call, turn) for turn in self._handoff_turns for call in turn if call.tool.name == guarded.agent_name]
+        wanted = arguments_hash(parsed(arguments))
+        fitting = [(call, turn) for call, turn in named if arguments_hash(call.args) == wanted]
+        if not named:
+            return PlannedCall("", describe_handoff(guarded), {})
+        # One with other arguments than were judged is refused by the guard, under its own id.
+        call, turn = (fitting or named)[0]
+        self._handoff_turns.remove(turn)
+        return call
 
 
 def _duplicate(tool: FunctionTool) -> FunctionTool:
