@@ -14,8 +14,8 @@ class Served:
         self.is_ending = asyncio.Event()
         self.is_settled = asyncio.Event()
         self.is_settled.set()
-        connection = Connection(self.wired.transport, self.wired.dispatcher, self.is_ending, self.settle)
-        self.task = asyncio.create_task(connection.serve())
+        self.connection = Connection(self.wired.transport, self.wired.dispatcher, self.is_ending, self.settle)
+        self.task = asyncio.create_task(self.connection.serve())
 
     async def settle(self) -> None:
         self.dropped_before_settling = len(self.wired.gateway.cancelled)
@@ -98,6 +98,29 @@ async def test_it_lasts_until_a_slow_client_has_read_the_last_reply() -> None:
     served.wired.transport.read_again()
     await served.over()
     assert [reply["id"] for reply in served.wired.transport.replies()] == [1]
+
+
+async def test_what_was_answered_is_written_before_an_aborted_connection_ends() -> None:
+    served = Served()
+    served.wired.transport.enqueue(request(1, "ping"))
+    await served.wired.transport.wait_for_sent(1)
+    served.wired.transport.stop_reading()
+    aborting = asyncio.create_task(served.connection.abort())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not aborting.done()
+    served.wired.transport.read_again()
+    await asyncio.wait_for(aborting, WAIT_SECONDS)
+    served.wired.transport.end()
+    await served.over()
+
+
+async def test_a_client_that_does_not_read_holds_up_an_abort_only_for_a_moment() -> None:
+    served = Served()
+    served.wired.transport.stop_reading()
+    await asyncio.wait_for(served.connection.abort(), WAIT_SECONDS)
+    served.wired.transport.close()
+    await served.over()
 
 
 async def test_an_api_that_does_not_settle_holds_up_the_end_only_for_a_moment() -> None:

@@ -44,9 +44,16 @@ class Connection:
             await self.abort()
 
     async def abort(self) -> None:
-        """Drop every call in flight, unanswered, and have it cancelled at the API as far as the time allows."""
+        """Drop every call in flight, unanswered, and have it cancelled at the API as far as the time allows.
+
+        What was answered before is written meanwhile, so that the client does not get half a message.
+        """
         self._dispatcher.abort()
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_ABORT_SECONDS):
                 await self._dispatcher.drain()
-                await self._settle()
+                await asyncio.gather(self._settle(), self._flush())
+
+    async def _flush(self) -> None:
+        with suppress(TransportClosed):
+            await self._transport.flush()
