@@ -67,7 +67,7 @@ async def _wait_for(
             # In a thread, so that the view moves from the start.
             container = await WarmUp(lambda: _loaded(basis, showing)).result()
             if on_progress is not None:
-                on_progress(Progress("asking the model"))
+                on_progress(Progress("asking the API"))
             try:
                 return await get_answer(container, on_progress)
             except asyncio.CancelledError:
