@@ -105,6 +105,7 @@ async def test_a_flood_passes_whole_and_without_control_characters_on_stderr(gua
 async def test_when_the_server_dies_calls_get_an_error_and_the_guard_its_exit_code(guarded: Guarded) -> None:
     guard = guarded(policy=ALLOW_ALL)
     guard.start_call("hang", "a")
+    wait_until(lambda: len(guard.calls_seen()) == 1)
     guard.start_call("die", "b", text="7")
     for call_id in ("a", "b"):
         assert guard.reply_to(call_id)["error"]["message"] == "The guarded server has ended (exit code 7)"
