@@ -162,6 +162,19 @@ test("an approved run goes on with the token that the page shows", async (trial)
   await assertClean(desk);
 });
 
+test("a call behind the guard runs when it is approved, with nothing to carry over", async (trial) => {
+  const desk = await seated(trial);
+  const { page, worker } = desk;
+  const { approval_id } = await worker("guard", { text: "milk" });
+  await page.waitForSelector(`${card(approval_id)} button.approve`);
+  assert.match(await textOf(page, card(approval_id)), /guard of small/);
+  await page.click(`${card(approval_id)} button.approve`);
+  await decided(page, approval_id);
+  assert.equal(await page.$(`${card(approval_id)} .token`), null);
+  assert.deepEqual(JSON.parse((await worker("guarded", {})).text), { got: { text: "milk" } });
+  await assertClean(desk);
+});
+
 test("a denied request is denied, with the comment", async (trial) => {
   const { page, worker } = await seated(trial);
   const { approval_id } = await worker("ask", {});

@@ -4,6 +4,8 @@
 {"ask": {"arguments": {...}, ...}}                                            a request as `Asker.ask` makes it
 {"resume": {"run_id": ID, "token": TOKEN}}                                    carries the run on
 {"decide": {"approval_id": ID, "decision": "approve" | "deny"}}               somebody else, at a terminal
+{"guard": {"text": TEXT}}                                                     a call waits behind a real guard
+{"guarded": {}}                                                               what became of it
 {"get": ID}                                                                   an approval as it is stored
 {"spoil": SEQUENCE}                                                           changes a record behind the log's back
 """
@@ -12,11 +14,14 @@ import asyncio
 import json
 import sqlite3
 import sys
+from contextlib import closing
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from openai_responses_mcp.agents.composition import open_stores
 from tests.agents.desk.asking import Asker
+from tests.agents.guard.conftest import Guard, text_of
 
 
 class Agents:
@@ -77,6 +82,18 @@ class Worker:
 
     async def ask(self, **told: Any) -> Any:
         return {"approval_id": (await self._asker.ask(told.pop("arguments", None), **told)).approval_id}
+
+    async def guard(self, text: str) -> Any:
+        """A call waits behind a real guard in front of a real server."""
+        self._guard = Guard(Path(self._file).parent, "--store", self._url)
+        self._guard.start_call("write_note", text=text, _meta={"progressToken": 1})
+        await asyncio.to_thread(self._guard.receive)  # It says that it waits.
+        return {"approval_id": (await self._asker.controller.pending())[0].approval_id}
+
+    async def guarded(self) -> Any:
+        """What became of it."""
+        with closing(self._guard):
+            return {"text": text_of(await asyncio.to_thread(self._guard.reply_to, "c"))}
 
     async def decide(self, approval_id: str, decision: Any) -> Any:
         await self._asker.controller.submit_decision(approval_id, decision)

@@ -12,6 +12,7 @@ ToolKind = Literal["mcp", "function", "skill"]
 RISK_LEVELS = range(1, 6)
 DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 ASKS_FOR_APPROVAL = "the tool asks for approval"
+GUARD_RUN = "guard_"  # the ids of sessions of the guard begin with it
 # Arguments that can be read in more than one way are kept as one text, under this name. Nobody can decide on such a
 # call.
 AMBIGUOUS = "<ambiguous>"

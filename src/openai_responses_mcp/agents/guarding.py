@@ -177,6 +177,7 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
     from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
     from openai_responses_mcp.agents.audit.log import AuditLog
+    from openai_responses_mcp.agents.calls import GUARD_RUN
     from openai_responses_mcp.agents.composition import open_rules, open_stores, standing_on
     from openai_responses_mcp.agents.gate.budgets import SessionBudget, limits_of
     from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
@@ -203,7 +204,7 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     approvals = ApprovalController(
         stores.approvals, decisions, audit, stores.clock, masking, lifetime_seconds(None, environ)
     )
-    session = GuardSession(options.name, f"guard_{secrets.token_hex(8)}", options.profile, options.observe)
+    session = GuardSession(options.name, f"{GUARD_RUN}{secrets.token_hex(8)}", options.profile, options.observe)
     gate = SafetyGate(NoJudge(), RecentProfiles(stores.policies), masking, rules=rules, standing=standing)
     budget = SessionBudget(stores.budgets, stores.clock, session.run_id, lambda: limits_of(gate.budget, options.name))
     asking = Asking(

@@ -83,6 +83,14 @@ async def test_a_request_of_an_unknown_run_is_told_too(stores: Stores, desk: Any
     assert (await desk.request(request.approval_id))["agent_name"] == ""
 
 
+async def test_a_request_of_the_guard_is_told_with_its_server_and_needs_no_token(stores: Stores, desk: Any) -> None:
+    asker = Asker(stores, run_id="guard_1", agent_name="")
+    request = await asker.ask(name="files/write_file")
+    assert (await desk.request(request.approval_id))["agent_name"] == "guard of files"
+    told = await desk.decide([Choice(request.approval_id, "approve")])
+    assert told["decided"] == [{"approval_id": request.approval_id, "decision": "approve", "token": None}]
+
+
 async def test_nothing_in_it_is_invisible(desk: Any, asker: Asker) -> None:
     hidden = "a\u202eb\u200bc\x1bd\ufe0fe"
     request = await asker.ask({hidden: [hidden]}, reason=hidden, prompt=hidden, name=hidden, description=hidden)

@@ -6,11 +6,12 @@ Nothing is kept here. Everything is read from the store, where workers ask and o
 from datetime import datetime, timedelta
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.models import ResumeToken
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, ResumeToken
 from openai_responses_mcp.agents.approvals.ports import ApprovalStore
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.audit.story import unfinished
+from openai_responses_mcp.agents.calls import GUARD_RUN
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.desk.choices import Choice
 from openai_responses_mcp.agents.desk.views import (
@@ -64,7 +65,7 @@ class Desk:
     async def request(self, approval_id: str) -> View:
         record = await self._approvals.get(approval_id)
         run = await self._runs.get(record.request.run_id)
-        return request_view(record, run.agent_name if run else "")
+        return request_view(record, (run.agent_name if run else "") or _guard_of(record.request))
 
     async def decide(self, choices: list[Choice]) -> View:
         """Each by itself: one that cannot be decided any more does not hold up the others."""
@@ -75,7 +76,9 @@ class Desk:
             token = await self._submit(choice)
         except AgentsError as exc:
             return {"error": error_view(exc)}
-        return {"decision": choice.decision, "token": token_view(token)}
+        # The guard goes on by itself: there is nothing to resume.
+        is_of_guard = token.run_id.startswith(GUARD_RUN)
+        return {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
 
     async def _submit(self, choice: Choice) -> ResumeToken:
         approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
@@ -114,3 +117,8 @@ class Desk:
 
     async def verify(self) -> View:
         return verification_view(await self._audit.verify())
+
+
+def _guard_of(request: HumanApprovalRequest) -> str:
+    """Who asks where no agent does."""
+    return f"guard of {request.tool_name.partition('/')[0]}" if request.run_id.startswith(GUARD_RUN) else ""

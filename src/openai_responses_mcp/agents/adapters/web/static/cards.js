@@ -97,7 +97,8 @@ export class Card {
     const isApproved = result.decision === "approve";
     const outcome = element("p", { className: `outcome ${isApproved ? "approved" : "denied"}` });
     outcome.textContent = isApproved ? words.approved : words.denied;
-    this.close([outcome, token(result.token)], copying(result.token));
+    if (result.token) this.close([outcome, token(result.token)], copying(result.token));
+    else this.close([outcome]);
   }
 
   tell(sentence) {
