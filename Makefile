@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 GUARDED := $(PACKAGE)/agents
-INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(GUARDED)/gate/*,$(GUARDED)/approvals/*,$(GUARDED)/audit/*,$(GUARDED)/secrets/*
+INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(GUARDED)/gate/*,$(GUARDED)/approvals/*,$(GUARDED)/audit/*,$(GUARDED)/secrets/*,$(GUARDED)/guard/*
 LOCKING := $(VENV)/locking
 FUZZING := $(VENV)/fuzzing
 VALIDATING := $(VENV)/validating
@@ -36,7 +36,7 @@ test: $(VENV)/.dev ## Run the tests, on every core, and check how much of the co
 
 coverage: $(VENV)/.dev
 	@$(RUN) -m coverage combine --quiet
-	@echo "Coverage of domain, server, and the guarded half's gate, approvals, audit and secrets, lines and branches (100 % needed):"
+	@echo "Coverage of domain, server, and the guarded half's gate, approvals, audit, secrets and guard, lines and branches (100 % needed):"
 	@$(RUN) -m coverage report --include='$(INNER)' --fail-under=100
 	@echo "Coverage of everything else (95 % needed):"
 	@$(RUN) -m coverage report --omit='$(INNER)' --fail-under=95

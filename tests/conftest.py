@@ -12,7 +12,8 @@ _POSIX_ONLY = [
     "agents/adapters/test_system_paths.py",
     *(f"agents/terminal/test_{name}.py" for name in ("command_line", "deciding", "desk_page", "policy", "showing")),
     "commands/test_asking_options.py",
-    "docs/test_recording.py",
+    *(f"agents/guard/test_guard_{name}.py" for name in ("bytes", "faults", "process")),
+    *(f"docs/test_{name}.py" for name in ("guard_pictures", "recording")),
     *(f"e2e/test_{name}.py" for name in ("completions", "process", "terminal")),
 ]
 collect_ignore = _POSIX_ONLY if sys.platform == "win32" else []

@@ -178,13 +178,18 @@ class FakeStandingStore(StandingStore):
 
 class FakeBudgetStore(BudgetStore):
     def __init__(self) -> None:
+        self.is_broken = False
         self._used: dict[str, int] = {}
         self._allowed_to: dict[str, int] = {}
 
     async def read(self, window: str) -> tuple[int, int]:
+        if self.is_broken:
+            raise StoreUnavailable("broken on purpose")
         return self._used.get(window, 0), self._allowed_to.get(window, 0)
 
     async def spend(self, window: str, amount: int) -> None:
+        if self.is_broken:
+            raise StoreUnavailable("broken on purpose")
         self._used[window] = self._used.get(window, 0) + amount
 
     async def allow_to(self, window: str, amount: int) -> None:

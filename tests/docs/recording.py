@@ -64,18 +64,26 @@ def transcript_of_cast(text: str) -> str:
 
 def _printed(command: str) -> str:
     """What stays on the screen. Without a key or a file of one's own, so that it is the same for everybody."""
+    with TemporaryDirectory() as home:
+        return _DATE.sub(_DAY, on_terminal(command, home, COLUMNS, _ROWS))
+
+
+def on_terminal(command: str, home: str, columns: int, rows: int) -> str:
+    """What a command of this program leaves on a terminal of this size."""
     program = [sys.executable, "-m", "openai_responses_mcp", *shlex.split(command)[1:]]
+    environ = {"HOME": home, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, COLUMNS, 0, 0))
-    with TemporaryDirectory() as home, open(ours, "rb", buffering=0) as terminal:
-        environ = {"HOME": home, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
-        with subprocess.Popen(program, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-            os.close(theirs)
-            shown = b"".join(iter(partial(_read, terminal), b""))
-            assert process.wait(LONGEST_SECONDS) == 0
-    screen = Screen(COLUMNS, _ROWS)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    with (
+        open(ours, "rb", buffering=0) as terminal,
+        subprocess.Popen(program, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as process,
+    ):
+        os.close(theirs)
+        shown = b"".join(iter(partial(_read, terminal), b""))
+        assert process.wait(LONGEST_SECONDS) == 0
+    screen = Screen(columns, rows)
     screen.feed(shown.decode())
-    return _DATE.sub(_DAY, "\n".join(screen.lines))
+    return "\n".join(screen.lines)
 
 
 def _read(terminal: IO[bytes]) -> bytes:

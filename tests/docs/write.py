@@ -14,12 +14,14 @@ def references() -> dict[str, str]:
 
 
 def write() -> None:
-    from tests.docs import recording  # Here: it needs a terminal as only POSIX has it.
+    from tests.docs import guard_pictures, recording  # Here: they need a terminal as only POSIX has it.
 
     for path, text in references().items():
         (DOCS / path).write_text(text, encoding="utf-8")
     # After the pages, since it quotes them.
     (DOCS / llms.FILE).write_text(llms.llms_text(), encoding="utf-8")
+    for path, picture in guard_pictures.pictures().items():
+        (DOCS / path).write_text(picture, encoding="utf-8")
     printed = recording.answers()
     (DOCS / recording.CAST).write_text(recording.cast(printed), encoding="utf-8")
     (DOCS / recording.PICTURE).write_text(recording.picture(printed), encoding="utf-8")

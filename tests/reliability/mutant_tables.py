@@ -19,6 +19,7 @@ _GATE = "tests/agents/gate/test_"
 _POLICY = "tests/agents/policy/test_"
 _APPROVALS = "tests/agents/approvals/test_"
 _SECRETS = "tests/agents/secrets/test_"
+_GUARD = "tests/agents/guard/test_"
 _RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
 MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
@@ -73,6 +74,11 @@ MODULES = {
     "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
     "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
     "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
+    "guard.messages": Module(GUARDED / "guard/messages.py", (f"{_GUARD}messages.py", f"{_GUARD}relay.py")),
+    "guard.pending_questions": Module(GUARDED / "guard/pending_questions.py", (f"{_GUARD}calls.py",)),
+    "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}calls.py",)),
+    "guard.gatekeeping": Module(GUARDED / "guard/gatekeeping.py", (f"{_GUARD}calls.py",)),
+    "guard.calls": Module(GUARDED / "guard/calls.py", (f"{_GUARD}calls.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),

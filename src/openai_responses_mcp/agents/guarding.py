@@ -140,9 +140,14 @@ class _Session:
         await self._relay.finish(f"The guarded server has ended (exit code {code})")
         with suppress(TimeoutError, TransportClosed):
             await asyncio.wait_for(self._relay.client.transport.flush(), _SECONDS_TO_WRITE)
+        if failed.done():
+            code = UNUSABLE
         if self._stopped.done():
-            return self._stopped.result()
-        return UNUSABLE if failed.done() else code
+            code = self._stopped.result()
+        for task in ends:
+            task.cancel()
+        await asyncio.wait(ends)
+        return code
 
     async def _pass_the_rest_on(self, reading: "asyncio.Task[None]") -> None:
         """The client sends nothing more, and may still wait for answers to what it has sent."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
@@ -22,7 +23,7 @@ from openai_responses_mcp.agents.policy.rules import Policy
 from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fake_policy import FakePaths, FakePolicySource
-from tests.agents.fake_stores import fake_stores
+from tests.agents.fake_stores import FakeBudgetStore, fake_stores
 from tests.agents.fakes import BreakableLogStore, FakeClock
 from tests.agents.guard.fake_process import FakeNotices
 from tests.fakes import WAIT_SECONDS, FakeTransport
@@ -51,7 +52,8 @@ class GuardScene:
     ) -> None:
         self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
         self.clock = FakeClock()
-        self.stores = fake_stores(self.clock)
+        self.budgets = FakeBudgetStore()
+        self.stores = replace(fake_stores(self.clock), budgets=self.budgets)
         self.logs = BreakableLogStore(self.stores.logs)
         self.policy = policy or Policy()
         self.server_lists: list[Any] = [entry("echo"), entry("other")]
@@ -125,7 +127,7 @@ class GuardScene:
                     self.server.enqueue(
                         {"jsonrpc": "2.0", "id": message["id"], **(page if "error" in page else {"result": page})}
                     )
-                elif message.get("method") == "tools/call":
+                elif message.get("method") == "tools/call" and message["params"]["name"] != "hang":
                     self.server.enqueue({"jsonrpc": "2.0", "id": message["id"], "result": self.result_of(message)})
 
     def result_of(self, message: dict[str, Any]) -> Any:

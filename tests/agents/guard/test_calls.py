@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.agents.guard import asking, definitions
+from openai_responses_mcp.agents.guard import asking, definitions, pending_questions
 from openai_responses_mcp.agents.guard.continuing import ContinuedCalls, Underway
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.policy.rules import Budget, OneOf, Policy, Rule, When
@@ -152,6 +153,24 @@ async def test_a_failure_of_the_tool_is_its_outcome() -> None:
         assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
 
 
+@pytest.mark.parametrize("answer", [{"error": {"code": -1, "message": "no"}}, None])
+async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = [entry("hang")]
+        scene.start(1, "hang")
+        await scene.server.wait_for_sent(2)
+        if answer:
+            scene.server.enqueue({"jsonrpc": "2.0", "id": 1, **answer})
+            await scene.to_client(lambda message: message.get("id") == 1)
+    assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+async def test_a_server_that_ends_while_its_list_is_asked_for_is_a_refusal() -> None:
+    async with GuardScene() as scene:
+        scene.relay.server.close_all()
+        assert "it has ended" in refusal_in(await scene.call())
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Observing
 
@@ -162,6 +181,20 @@ async def test_observing_passes_what_cannot_be_decided_too() -> None:
         assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
         assert (await scene.call(2, "never listed"))["result"]["structuredContent"] == {"text": "hi"}
         assert (await scene.events())[0] == ("call_1", "observed", "deny")
+
+
+async def test_observing_goes_on_when_calls_cannot_be_counted() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(1, "session")), observes=True) as scene:
+        scene.budgets.is_broken = True
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        assert ("call_1", "uncounted", "unknown") in await scene.events()
+
+
+async def test_observing_tells_nothing_of_a_call_that_it_never_knew() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.start(1, "hang")
+        await scene.server.wait_for_sent(2)
+    assert await scene.events() == []
 
 
 async def test_observing_goes_on_without_a_log() -> None:
@@ -250,6 +283,32 @@ async def test_a_yes_that_cannot_be_recorded_does_not_count() -> None:
         assert scene.calls_at_server() == []
 
 
+GONE = {"error": {"code": -32601, "message": "gone"}}
+
+
+async def test_a_list_that_can_no_longer_be_had_refuses_what_would_be_asked() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        scene.answer(await scene.question(), "deny")
+        await scene.to_client(lambda message: message.get("id") == 1)
+        scene.pages = {None: GONE}
+        assert "nobody could be asked" in refusal_in(await scene.call(2))
+
+
+async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.pages = {None: GONE}
+        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert "it cannot be run any more" in refusal_in(reply)
+
+
 async def test_a_request_that_cannot_be_stored_refuses_the_call() -> None:
     async with GuardScene() as scene:
         scene.logs.breaks_at = lambda log: log.event == "decision"
@@ -273,6 +332,44 @@ async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
         assert refusal_in(await scene.to_client(lambda message: message.get("id") == 1)) == (
             "echo: denied by a human. The approver says: no"
         )
+
+
+async def test_nobody_in_time_refuses_the_call() -> None:
+    async with GuardScene(wait_seconds=0.01) as scene:
+        assert refusal_in(await scene.call()) == "echo: nobody decided within 0.01 s"
+
+
+async def test_a_tool_that_changes_while_somebody_is_asked_is_refused() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.server_lists = [entry("echo", description="another")]
+        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert "changed the tool while it was asked about" in refusal_in(reply)
+
+
+async def test_a_task_that_is_refused_is_an_error() -> None:
+    async with GuardScene(profile="strict") as scene:
+        reply = await scene.call(1, "echo", None, task={})
+        assert "The guard did not run small/echo" in reply["error"]["message"]
+
+
+async def test_of_very_many_questions_the_oldest_expire_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_questions, "_MOST_REMEMBERED", 1)
+    async with GuardScene(wait_seconds=0.05) as scene:
+        first = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.call(2, _meta=ENVELOPE)
+        late = await scene.call(3, _meta=ENVELOPE, requestState=first["requestState"], inputResponses=YES)
+        assert "too old" in refusal_in(late)
+
+        async def expired() -> bool:
+            return not await scene.approvals.pending()
+
+        assert await scene.until(expired)
 
 
 async def test_a_question_in_the_reply_expires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,6 +445,21 @@ async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none
             return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
 
         assert await scene.until(withdrawn)
+
+
+async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.logs.waits_at = lambda log: log.event == "started"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        scene.relay.server.close(1)
+        scene.logs.goes_on.set()
+
+        async def told() -> bool:
+            return ("call_1", "outcome", "failed") in await scene.events()
+
+        assert await scene.until(told)
+        assert scene.calls_at_server() == []
 
 
 async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outcome() -> None:
@@ -449,6 +561,13 @@ async def test_a_budget_that_is_used_up_asks_and_a_yes_allows_as_much_again() ->
         assert "structuredContent" in (await scene.call(4))["result"]
         scene.start(5)
         await scene.asked()
+
+
+async def test_a_budget_that_cannot_be_read_refuses_the_call() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(1, "session"))) as scene:
+        scene.budgets.is_broken = True
+        assert "broken on purpose" in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
 
 
 async def test_calls_at_once_do_not_use_a_budget_twice() -> None:

@@ -14,13 +14,16 @@ from openai_responses_mcp.agents.errors import RecordRefused, StoreUnavailable
 from openai_responses_mcp.agents.guard.client_ways import ClientWays, envelope_of
 from openai_responses_mcp.agents.guard.listings import Listings
 from openai_responses_mcp.agents.guard.messages import Request
+from openai_responses_mcp.agents.guard.peers import Peer
 from openai_responses_mcp.agents.guard.questions import answer_in, form_for
 from openai_responses_mcp.agents.guard.recording import Records
+from openai_responses_mcp.agents.guard.replying import Replying
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
 from openai_responses_mcp.agents.policy.recent_profiles import RecentProfiles
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fake_stores import FakeExecutionLogStore, FakePolicyStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, within
+from tests.fakes import FakeTransport
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Listings
@@ -213,6 +216,29 @@ async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
     store.is_broken = True
     with pytest.raises(StoreUnavailable):
         await within(records_on(store).write(entry(1)))
+
+
+async def test_who_stops_waiting_is_told_nothing_any_more() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: True
+    waiting = asyncio.create_task(records_on(store).write(entry(1)))
+    await within(store.is_reached.wait())
+    waiting.cancel()
+    store.is_broken = True
+    store.goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await within(waiting)
+
+
+def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
+    to_client, to_server = FakeTransport(), FakeTransport()
+    client, server = Peer(to_client, 10), Peer(to_server, 10)
+    held = server.hold(Request(1, "tools/call", {}, {}, b""))
+    server.close(1)
+    assert not server.release(held, b"late")
+    Replying(client, server).result(held, {})
+    Replying(client, server).error(held, "late")
+    assert (to_client.sent, to_server.sent) == ([], [])
 
 
 async def test_a_store_that_is_gone_is_tried_once_for_all_of_them() -> None:

@@ -20,7 +20,7 @@ from tests.fakes import WAIT_SECONDS, FakeTransport
 
 
 class PassingKeeper:
-    """Passes every call on, but one that is called `crash`, `wait` or `look up`."""
+    """Passes every call on, but one that is called `crash`, `wait`, `look up` or `forget`."""
 
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
@@ -36,8 +36,12 @@ class PassingKeeper:
             opened.waits_for_human = True
             await asyncio.get_running_loop().create_future()
         if name == "look up":
-            await asyncio.get_running_loop().create_future()
+            await self.relay.server.ask("tools/list", {})
+        if name == "forget":
+            return
         self.relay.server.release(opened, opened.request.wire)
+        if name == "crash late":
+            raise RuntimeError("crashed on purpose")
 
     def answered(self, opened: Opened, reply: Reply) -> None:
         self.told.append(("answered", opened.request.id))
@@ -96,6 +100,10 @@ async def a_scene() -> AsyncIterator[Scene]:
 
 def msg(**fields: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", **fields}
+
+
+def cancelled(request_id: int | str) -> dict[str, Any]:
+    return msg(method="notifications/cancelled", params={"requestId": request_id})
 
 
 def call(call_id: int | str, name: str = "echo") -> dict[str, Any]:
@@ -184,6 +192,28 @@ async def test_a_call_that_cannot_be_decided_is_answered_and_does_not_pass() -> 
         assert scene.server.replies() == [call(2)]
 
 
+async def test_a_crash_behind_a_call_that_has_passed_brings_no_second_reply() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "crash late"))
+        await scene.from_server(msg(id=1, result={}))
+        assert scene.client.replies() == [msg(id=1, result={})]
+        assert "crashed on purpose" in scene.notices.lines[0]
+
+
+async def test_a_call_that_nobody_keeps_can_be_cancelled() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "forget"))
+        await scene.from_client(cancelled(1), msg(id=1, method="ping"))
+        assert [message["method"] for message in scene.server.replies()] == ["ping"]
+
+
+async def test_a_server_that_cancels_a_request_of_the_client_has_still_to_answer_it() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"))
+        await scene.from_server(cancelled(1), msg(id=1, result={}))
+        assert scene.client.replies() == [cancelled(1), msg(id=1, result={})]
+
+
 async def test_cancelling_a_held_call_tells_the_server_nothing() -> None:
     async with a_scene() as scene:
         await scene.from_client(call(1, "wait"))
@@ -254,7 +284,7 @@ async def test_a_server_that_takes_nothing_is_not_waited_for_at_the_end() -> Non
         scene.server.stop_reading()
         await scene.from_client(msg(id=1, method="ping"), msg(id=2, method="ping"))
         scene.client.end()
-        assert not await scene.passed_on(0.0)
+        assert not await scene.passed_on(0.12)
         scene.server.read_again()
         assert await scene.passed_on(WAIT_SECONDS)
         assert len(scene.server.sent) == 2
@@ -264,7 +294,7 @@ async def test_a_call_that_the_server_holds_up_is_not_waited_for_at_the_end() ->
     async with a_scene() as scene:
         await scene.from_client(call(1, "look up"))
         scene.client.end()
-        assert not await scene.passed_on(0.0)
+        assert not await scene.passed_on(0.12)
 
 
 async def test_a_call_that_waits_until_everything_is_loaded_is_waited_for() -> None:
@@ -326,7 +356,11 @@ async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() 
     stopped.cancel()
     await asyncio.wait([stopped])
     assert transport.replies()[-1]["params"] == {"requestId": ids[2]}
+    answered = asyncio.create_task(peer.ask("x", {}))
+    await asyncio.sleep(0)
+    peer.is_answer_to_guard(Reply(transport.replies()[-1]["id"], {"in": "time"}, None, b""))
     peer.close_all()
+    assert await answered == {"in": "time"}
     with pytest.raises(PeerGone):
         await leaving
     with pytest.raises(PeerGone):

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents import Agent, RunResult, create_runner, tool
+from openai_responses_mcp.agents.composition import open_stores
 from openai_responses_mcp.agents.terminal.command_line import main
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.desk.asking import Asker
 from tests.agents.fakes import FakeJudge
 from tests.agents.terminal.pseudo_terminal import on_a_terminal
 
@@ -115,6 +117,18 @@ def test_what_is_allowed_from_now_on_asks_nobody_across_processes(paused: Any, s
     events = [(log["event"], log["comment"]) for log in command("log", url=sqlite_url) if "standing" in log["event"]]
     assert events == [("standing_made", "今日だけ"), ("standing_used", "今日だけ"), ("standing_ended", "終わり")]
     assert command("log", "--verify", url=sqlite_url)["is_intact"] is True
+
+
+@pytest.mark.parametrize("words", [["approve"], ["deny"], ["allow", "--always"]])
+async def test_a_call_behind_the_guard_has_no_token_to_carry(
+    words: list[str], sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = await Asker(open_stores(sqlite_url), run_id="guard_1").ask()
+    arguments = ["approvals", words[0], request.approval_id, *words[1:], "--store", sqlite_url]
+    assert await asyncio.to_thread(main, arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["decided"] == "the guard goes on by itself"
+    assert "token" not in told
 
 
 def test_a_session_is_the_run(paused: Any, sqlite_url: str) -> None:

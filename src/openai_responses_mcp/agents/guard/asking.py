@@ -117,7 +117,7 @@ class Asking:
 
     async def answered(self, question: PendingQuestion, responses: JsonObject) -> Verdict:
         """The client has repeated the call with its answer."""
-        self._stop_timer(question.approval_id)
+        self._timers.pop(question.approval_id).cancel()
         self._waiting.discard(question.approval_id)
         refusal = await self._submitted(question.approval_id, answer_in(responses.get(QUESTION_KEY)))
         return refusal or await self._used_up(question.approval_id)
@@ -173,25 +173,21 @@ class Asking:
     def _come_again(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:
         state = self.questions.put(replace(question, approval_id=request.approval_id))
         loop = asyncio.get_running_loop()
-        self._timers[request.approval_id] = loop.call_later(self._wait_seconds, self._too_late, state)
+        self._timers[request.approval_id] = loop.call_later(
+            self._wait_seconds, self._too_late, state, request.approval_id
+        )
         asked = {
             "method": "elicitation/create",
             "params": {"mode": "form", **form_for(request, self._rules.server_name)},
         }
         return {"resultType": "input_required", "inputRequests": {QUESTION_KEY: asked}, "requestState": state}
 
-    def _too_late(self, state: str) -> None:
-        question = self.questions.forget(state)
-        if question is not None:
-            self._timers.pop(question.approval_id, None)
-            task = asyncio.create_task(self._expire(question.approval_id))
-            self._expiring.add(task)
-            task.add_done_callback(self._expiring.discard)
-
-    def _stop_timer(self, approval_id: str) -> None:
-        timer = self._timers.pop(approval_id, None)
-        if timer is not None:
-            timer.cancel()
+    def _too_late(self, state: str, approval_id: str) -> None:
+        self.questions.forget(state)
+        del self._timers[approval_id]
+        task = asyncio.create_task(self._expire(approval_id))
+        self._expiring.add(task)
+        task.add_done_callback(self._expiring.discard)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions

@@ -94,8 +94,8 @@ class Definitions:
 
     def _looked(self, task: "asyncio.Task[None]") -> None:
         self._looking = None
-        if not task.cancelled():
-            task.exception()
+        # Whoever waits for it is told; nobody may be left to wait.
+        _ = task.cancelled() or task.exception()
 
     async def _list_all(self, envelope: JsonObject) -> None:
         try:

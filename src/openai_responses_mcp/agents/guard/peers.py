@@ -79,6 +79,11 @@ class Peer:
         opened = self._open.get(request_id)
         return None if opened is None or opened.is_held else self._open.pop(request_id)
 
+    @property
+    def owes_the_guard(self) -> bool:
+        """Whether it has not yet answered something that the guard itself has asked."""
+        return bool(self._asked)
+
     def close_all(self) -> list[Opened]:
         """Everything that is still open. From now on nothing is asked here."""
         self._is_gone = True

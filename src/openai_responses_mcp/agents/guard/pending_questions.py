@@ -61,12 +61,8 @@ class PendingQuestions:
             raise NotThisCall
         return question
 
-    def forget(self, state: str) -> PendingQuestion | None:
-        return self._waiting.pop(self._parts(state)[0], None)
-
-    def clear(self) -> list[PendingQuestion]:
-        left, self._waiting = list(self._waiting.values()), OrderedDict()
-        return left
+    def forget(self, state: str) -> None:
+        self._waiting.pop(self._parts(state)[0], None)
 
     def _seal(self, number: str, params: JsonObject) -> str:
         return sealed(self._key, number, params.get("name"), params.get("arguments") or {})

@@ -186,7 +186,8 @@ class Relay:
         clock = asyncio.get_running_loop().time
         moves, moved_at, began = -1, clock(), clock()
         while not reading.done() or self._undecided:
-            if moves != self._moves or (self._keeper is None and self._tasks):
+            waits_for_server = not reading.done() or self.server.owes_the_guard
+            if moves != self._moves or not waits_for_server:
                 moves, moved_at = self._moves, clock()
             if clock() - moved_at > patience_seconds or clock() - began > _MOST_SECONDS_TO_PASS_ON:
                 return False

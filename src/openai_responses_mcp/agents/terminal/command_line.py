@@ -34,7 +34,7 @@ from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.json_values import JsonValue
 from openai_responses_mcp.agents.terminal import desk_page, doctor, policy, standing
-from openai_responses_mcp.agents.terminal.console import Console, as_text
+from openai_responses_mcp.agents.terminal.console import Console, as_text, told_of
 from openai_responses_mcp.agents.terminal.short_ids import full_id
 from openai_responses_mcp.agents.terminal.tables import sheet
 from openai_responses_mcp.agents.terminal.typed_values import json_arguments
@@ -178,7 +178,7 @@ async def _decide(console: Console, arguments: argparse.Namespace) -> int:
     )
     # Shown to the person who decides, who has to pass it on, and to nobody else.
     try:
-        console.show_fields(asdict(token))
+        console.show_fields(told_of(token))
         sys.stdout.flush()
     except OSError as exc:
         return _complain(f"This is decided. Its token cannot be shown ({exc.strerror}); the run goes on without one", 1)

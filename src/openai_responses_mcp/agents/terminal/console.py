@@ -1,11 +1,13 @@
 """What a command in the terminal works with, and how it writes: tables for people, JSON for programs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
+from openai_responses_mcp.agents.approvals.models import ResumeToken
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.audit.log import AuditLog
+from openai_responses_mcp.agents.calls import GUARD_RUN
 from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 from openai_responses_mcp.agents.terminal.output import json_of, writable
 from openai_responses_mcp.agents.terminal.tables import table
@@ -32,6 +34,13 @@ class Console:
 
     def tell(self, facts: JsonValue, for_people: str) -> None:
         self.write(f"{json_of(facts, self.encoding)}\n" if self.is_json else writable(for_people, self.encoding))
+
+
+def told_of(token: ResumeToken) -> dict[str, JsonValue]:
+    """What whoever has decided is told. A call behind the guard goes on by itself, and has no run to resume."""
+    if token.run_id.startswith(GUARD_RUN):
+        return {"run_id": token.run_id, "decided": "the guard goes on by itself"}
+    return asdict(token)
 
 
 def as_text(value: JsonValue) -> str:

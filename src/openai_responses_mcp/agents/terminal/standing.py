@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
 
 from openai_responses_mcp.agents.approvals.standing import StandingTerms, approve_from_now_on
-from openai_responses_mcp.agents.terminal.console import Console
+from openai_responses_mcp.agents.terminal.console import Console, told_of
 from openai_responses_mcp.agents.terminal.typed_values import duration
 
 
@@ -36,7 +36,7 @@ async def _allow(console: Console, arguments: argparse.Namespace) -> int:
     token, made = await approve_from_now_on(
         console.approvals, console.standing, arguments.approval_id, terms=terms, comment=arguments.comment
     )
-    console.show_fields({**asdict(token), "standing_id": made.standing_id, "holds": made.holds})
+    console.show_fields({**told_of(token), "standing_id": made.standing_id, "holds": made.holds})
     return 0
 
 
