@@ -1,5 +1,6 @@
 """Standing approvals: what they allow, for how long, and what the log tells of them."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.agents.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
@@ -226,6 +228,22 @@ async def test_terms_that_make_no_sense_are_refused_before_anything_is_decided(r
     assert await code_of(room.standing.allow(a_record(), session_id=session, **terms)) == INVALID
     assert await room.told() == []
     assert len(await room.controller.pending()) == 1
+
+
+def test_a_time_is_from_a_second_to_ten_years() -> None:
+    for seconds in (1, LONGEST_LIFETIME_SECONDS):
+        terms = StandingTerms(for_seconds=seconds)
+        assert (terms.for_seconds, terms.same_arguments) == (seconds, False)
+    with pytest.raises(AgentsError, match=INVALID):
+        StandingTerms(for_seconds=LONGEST_LIFETIME_SECONDS + 1)
+
+
+async def test_one_without_a_comment_has_none_and_is_named_as_the_log_expects(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True)
+    assert made.comment == ""
+    assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
+    await room.standing.revoke(made.standing_id)
+    assert [log.comment for log in await room.audit.query() if log.event == "standing_ended"] == [""]
 
 
 async def test_one_that_cannot_be_recorded_is_not_made(room: Room) -> None:
