@@ -141,6 +141,22 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         'STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}',
         "2 to 3",
     ): "the same order",
+    (
+        "approvals.standing",
+        "async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:",
+        "1 to 2",
+    ): "the gate always says which attempt it is",
+    (
+        "approvals.standing",
+        "is_id = is_text(standing_id) and len(standing_id) <= LONGEST_ID",
+        "LtE to Lt",
+    ): "no id is that long",
+    (
+        "approvals.standing",
+        'async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:',
+        "another text",
+    ): "only a person's end has a comment to look at",
+    ("approvals.standing", "return False", "returns None"): "only asked whether it is true",
     **{
         ("gate.run_guard", line, "True to False"): "there are always as many of one as of the other"
         for line in (

@@ -36,9 +36,9 @@ def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
             approvals[call] = (attempt, log.decision)
         elif event == "started":
             started.add(call)
-            answered, approval = approvals.get(call, (0, None))
-            is_answered = answered >= asked.get(call, 1)
-            if reason := _reason_against(decisions.get(call), approval if is_answered else None):
+            answer = approvals.get(call)
+            approval = answer[1] if answer and answer[0] >= asked.get(call, 1) else None
+            if reason := _reason_against(decisions.get(call), approval):
                 yield _finding(log, f"started, and {reason}")
         elif event == "standing_made":
             made.add(log.tool_call_id)
