@@ -158,6 +158,34 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "only a person's end has a comment to look at",
     ("approvals.standing", "return False", "returns None"): "only asked whether it is true",
     **{
+        ("secrets.withholding", line, change): reason
+        for line, change, reason in (
+            ("MOST_SAVES = 1000", "1000 to 1001", "the test counts up to the constant"),
+            ("number: str = field(default_factory=lambda: secrets.token_hex(16))", "16 to 17", "longer is as good"),
+            ('names = (f"withheld {number}" for number in count(1))', "1 to 2", "any name that is free"),
+            (
+                'whole = found[0] if len(found) == 1 and found[0].end - found[0].start == len(key) else Found(0, len(key), "")',
+                "another text",
+                "a label that nobody sees",
+            ),
+            ("save.note((*path, name), 0, key, whole, is_key=True)", "0 to 1", "a key is put back as a whole"),
+            ('if text.find("\\\\", span.start, span.end) < 0:', "Lt to LtE", "a literal begins behind its quote"),
+            ('if text.find("\\\\", span.start, span.end) < 0:', "0 to 1", "a literal begins behind its quote"),
+            ("return False", "returns None", "only asked whether it is true"),
+            ('yield Found(0, len(text), "")', "another text", "a label that nobody sees"),
+            (
+                'yield from (Found(*match.span(), "") for match in re.finditer(re.escape(secret), text))',
+                "another text",
+                "a label that nobody sees",
+            ),
+            (
+                'return (Found(*match.span(1), "") for match in _LITERAL.finditer(text))',
+                "another text",
+                "a label that nobody sees",
+            ),
+        )
+    },
+    **{
         ("gate.run_guard", line, "True to False"): "there are always as many of one as of the other"
         for line in (
             "for (turn, _), request, asked in zip(planned, requests, questions, strict=True)",

@@ -142,6 +142,11 @@ def test_a_secret_behind_escapes_is_found_next_to_one_that_is_known_twice_over()
     assert taken["kept"] == {"a": '{"x": ""}'}
 
 
+def test_a_token_behind_escapes_is_found_at_the_beginning_of_a_text() -> None:
+    kept = a_process().take_out({"a": f'["{chr(92)}u0067{TOKEN[1:]}"]'})["kept"]
+    assert kept == {"a": '[""]'}
+
+
 def test_a_secret_behind_escapes_is_found_in_a_text_that_was_cut_off() -> None:
     process = a_process()
     state = {"a": r'{"x": "\u0076ery-private-value and mor', "b": f'"{KEY} x{chr(92)}'}
