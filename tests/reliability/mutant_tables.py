@@ -74,11 +74,7 @@ MODULES = {
     "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
     "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
     "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
-    "guard.messages": Module(GUARDED / "guard/messages.py", (f"{_GUARD}messages.py", f"{_GUARD}relay.py")),
-    "guard.pending_questions": Module(GUARDED / "guard/pending_questions.py", (f"{_GUARD}calls.py",)),
     "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}calls.py",)),
-    "guard.gatekeeping": Module(GUARDED / "guard/gatekeeping.py", (f"{_GUARD}calls.py",)),
-    "guard.calls": Module(GUARDED / "guard/calls.py", (f"{_GUARD}calls.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
@@ -88,6 +84,11 @@ MODULES = {
 
 # By module, line of code as it stands, and change: why no test can or need tell the difference.
 KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
+    (
+        "guard.continuing",
+        'return digest("continued", tool.name, tool.definition_hash, object_in(params.get("arguments")), state)',
+        "another text",
+    ): "tells this hash from others, of which there are none here",
     (
         "citations",
         'return item if _ISO_DATE.search(_URL.sub("", item)) else f"{item.rstrip()} ({today})"',

@@ -401,6 +401,34 @@ async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(sta
         assert scene.calls_at_server() == []
 
 
+@pytest.mark.parametrize(("name", "arguments"), [("other", None), ("echo", {"text": "other"}), ("echo", {})])
+async def test_a_state_holds_for_the_same_tool_and_the_same_arguments_only(name: str, arguments: Any) -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert "was about another call" in refusal_in(again)
+        assert scene.calls_at_server() == []
+
+
+async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
+    def call(call_id: int, **answer: Any) -> Any:
+        params = {"name": "echo", "_meta": ENVELOPE, **answer}
+        scene.client.enqueue({"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params})
+        return scene.to_client(lambda message: message.get("id") == call_id)
+
+    async with GuardScene() as scene:
+        state = (await call(1))["result"]["requestState"]
+        assert (await call(2, requestState=state, inputResponses=YES))["result"]["structuredContent"] == {}
+
+
+@pytest.mark.parametrize("change", [lambda state: f"{state[:-1]}é", lambda state: state.replace(":", ":é", 1)])
+async def test_a_state_in_letters_that_are_none_of_ours_asks_anew(change: Any) -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        again = await scene.call(2, _meta=ENVELOPE, requestState=change(state), inputResponses=YES)
+        assert "guard-approval" in again["result"]["inputRequests"]
+
+
 async def test_a_seal_that_was_tampered_with_is_refused() -> None:
     async with GuardScene() as scene:
         state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
@@ -650,6 +678,16 @@ async def test_the_answer_to_the_servers_question_holds_once_and_for_the_same_ar
         assert (await scene.call(4, _meta=ENVELOPE, **THEIRS))["result"]["structuredContent"] == {"text": "hi"}
         twice = await scene.call(5, _meta=ENVELOPE, **THEIRS)
         assert "guard-approval" in twice["result"]["inputRequests"]
+
+
+async def test_an_allowed_call_that_comes_again_passes_byte_for_byte() -> None:
+    body = b'{"jsonrpc":"2.0","id":2, "method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"},"requestState":"theirs"}}'
+    async with AskingServer(ALLOW) as scene:
+        await scene.call(1, _meta=ENVELOPE)
+        scene.client.enqueue(body)
+        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        assert body in scene.server.sent
+        assert reply["result"] == {"content": [], "structuredContent": {"text": "hi"}}
 
 
 async def test_a_question_of_the_server_that_nobody_answers_is_an_outcome() -> None:
