@@ -7,7 +7,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 AGENTS = ROOT / "src" / "openai_responses_mcp" / "agents"
 # Where technology comes in, and what stands above that.
-OUTSIDE = {"adapters", "composition", "guarding", "terminal", "testing"}
+OUTSIDE = {"adapters", "composition", "guard_composition", "terminal", "testing"}
 
 
 def contract(name: str) -> dict[str, Any]:

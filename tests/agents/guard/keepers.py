@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.gate.budgets import SessionBudget, limits_of
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.guard.asking import Asking, AskingRules
-from openai_responses_mcp.agents.guard.calls import CallKeeper
+from openai_responses_mcp.agents.guard.call_keeper import CallKeeper
 from openai_responses_mcp.agents.guard.definitions import Definitions
 from openai_responses_mcp.agents.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
 from openai_responses_mcp.agents.guard.recording import Records

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.guarding import LONGEST_MESSAGE_BYTES
+from openai_responses_mcp.agents.guard_composition import LONGEST_MESSAGE_BYTES
 from tests.agents.guard.conftest import ALLOW_ALL, Guard, Guarded, text_of
 from tests.e2e.client import cancellation, line
 from tests.e2e.test_process import memory_bytes

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from openai_responses_mcp.agents.guarding import GuardOptions, name_of
+from openai_responses_mcp.agents.guard_composition import GuardOptions, name_of
 from openai_responses_mcp.agents.terminal.guard import UsageError, parse
 from tests.agents.fakes import WAIT_SECONDS
 

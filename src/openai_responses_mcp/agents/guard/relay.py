@@ -21,7 +21,7 @@ from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import FramingFault, Transport
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.agents.guard.calls import CallKeeper
+    from openai_responses_mcp.agents.guard.call_keeper import CallKeeper
 
 MOST_OPEN_AT_SERVER = 20_000
 MOST_OPEN_AT_CLIENT = 1_000

@@ -15,7 +15,7 @@ from functools import partial
 
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.agents.adapters.guard.stderr_lines import StderrLines
-from openai_responses_mcp.agents.guarding import UNUSABLE, GuardOptions, guard, name_of
+from openai_responses_mcp.agents.guard_composition import UNUSABLE, GuardOptions, guard, name_of
 from openai_responses_mcp.commands.usage import GUARDING, PROFILES, table
 from openai_responses_mcp.domain.texts import one_line
 

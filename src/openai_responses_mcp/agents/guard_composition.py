@@ -21,7 +21,7 @@ from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.server.warmup import WarmingTransport, WarmUp
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.agents.guard.calls import CallKeeper
+    from openai_responses_mcp.agents.guard.call_keeper import CallKeeper
 
 LONGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 NOT_STARTED = 127
@@ -187,7 +187,7 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     from openai_responses_mcp.agents.gate.budgets import SessionBudget, limits_of
     from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
     from openai_responses_mcp.agents.guard.asking import Asking, AskingRules
-    from openai_responses_mcp.agents.guard.calls import CallKeeper
+    from openai_responses_mcp.agents.guard.call_keeper import CallKeeper
     from openai_responses_mcp.agents.guard.definitions import Definitions
     from openai_responses_mcp.agents.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
     from openai_responses_mcp.agents.guard.recording import Records
