@@ -74,7 +74,7 @@ MODULES = {
     "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
     "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
     "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
-    "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}calls.py",)),
+    "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}call_keeper.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
