@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.agents import create_runner
+from openai_responses_mcp.agents.audit.log import AuditMode
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runner import AgentRunner
 from tests.agents.adapters.sdk.scenes import LOOK, Scene
@@ -30,6 +31,13 @@ from tests.agents.fakes import FakeJudge
 def test_a_runner_that_cannot_be_made_says_why(make: Callable[[], AgentRunner]) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
         make()
+
+
+@pytest.mark.parametrize("mode", ["best_effort", "required"])
+async def test_a_runner_keeps_its_log_in_either_mode(mode: AuditMode) -> None:
+    scene = Scene(LOOK, "all good", audit=mode)
+    await scene.go()
+    assert [log.event for log in await scene.runner.get_execution_logs()] == ["decision", "started", "outcome"]
 
 
 @pytest.mark.parametrize("value", ["", "abc", "-5", "0", "1.5", "９"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,9 +18,10 @@ from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogS
 from openai_responses_mcp.agents.adapters.stores.sql_tables import logs as table
 from openai_responses_mcp.agents.audit.chain import first_break, linked
 from openai_responses_mcp.agents.audit.heads import Head
-from openai_responses_mcp.agents.audit.log import NO_HEAD, AuditEntry, AuditLog, AuditMode
+from openai_responses_mcp.agents.audit.log import AuditEntry, AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
 from openai_responses_mcp.agents.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
+from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock
@@ -94,6 +96,14 @@ async def test_a_record_is_masked_before_it_is_stored(clock: FakeClock) -> None:
     assert log.timestamp == "2026-11-16T09:00:00.000000+00:00"
 
 
+async def test_what_is_not_said_of_a_call_stays_empty_in_its_record(clock: FakeClock) -> None:
+    audit, _ = in_memory(clock)
+    await audit.record(AuditEntry("r1", "c1", "decision", "allow"))
+    (log,) = await audit.query()
+    said = ExecutionLog("r1", "c1", "decision", "allow", "2026-11-16T09:00:00.000000+00:00")
+    assert replace(log, sequence=0, previous_hash="", hash="") == said
+
+
 async def test_a_second_record_of_the_same_event_is_refused(clock: FakeClock) -> None:
     audit, _ = in_memory(clock)
     await audit.record(an_entry())
@@ -139,6 +149,20 @@ async def test_best_effort_goes_on_warns_and_writes_later(clock: FakeClock, capl
     assert (waiting, audit.unwritten) == (["c2", "c3"], ())
     assert [log.tool_call_id for log in await audit.query()] == ["c1", "c2", "c3", "c4"]
     assert (await audit.verify()).is_intact
+
+
+async def test_the_warning_says_how_many_records_wait_and_of_which_runs(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    audit, store = in_memory(clock)
+    store.is_broken = True
+    await audit.record(an_entry("c1"))
+    await audit.record(AuditEntry("r3", "c1", "decision", "allow"), AuditEntry("r2", "c1", "decision", "allow"))
+    warning = "AGENTS-E-LOG-STORE: broken on purpose; the record is kept in memory"
+    assert caplog.record_tuples == [
+        ("openai_responses_mcp.agents", logging.WARNING, f"{warning} {{'unwritten': 1, 'runs': ['r1']}}"),
+        ("openai_responses_mcp.agents", logging.WARNING, f"{warning} {{'unwritten': 3, 'runs': ['r2', 'r3']}}"),
+    ]
 
 
 async def test_required_refuses_to_go_on(clock: FakeClock) -> None:
@@ -212,6 +236,32 @@ async def test_what_is_kept_is_written_before_the_next_record(clock: FakeClock, 
     audit.keep("it was gone", AuditEntry("r1", "c1", "outcome", "completed"))
     await audit.record(AuditEntry("r1", "c2", "started", "started"))
     assert [log.tool_call_id for log in await audit.query()] == ["c1", "c2"]
+
+
+async def test_what_is_kept_is_warned_about(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+    audit, _ = in_memory(clock, "required")
+    audit.keep("it was gone", an_entry("c1", "outcome"))
+    assert "AGENTS-E-LOG-STORE: it was gone; the record is kept in memory" in caplog.text
+    assert [log.tool_call_id for log in audit.unwritten] == ["c1"]
+
+
+async def test_a_prepared_record_is_masked_and_not_written_yet(clock: FakeClock) -> None:
+    audit, store = in_memory(clock)
+    audit.keep("it was gone", an_entry("c1"))
+    record = await audit.prepared(an_entry("c1", "approval", comment="sk-0123456789abcdef"))
+    assert (record.event, record.comment) == ("approval", "‹sk-…, 19 characters›")
+    assert [log.event for log in await store.query()] == ["decision"]
+
+
+async def test_what_is_recorded_for_sure_is_written_or_refused(clock: FakeClock) -> None:
+    audit, store = in_memory(clock, "best_effort")
+    await audit.record_for_sure(an_entry("c1"))
+    store.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await audit.record_for_sure(an_entry("c2"))
+    store.is_broken = False
+    assert audit.unwritten == ()
+    assert [log.tool_call_id for log in await audit.query()] == ["c1"]
 
 
 async def test_a_call_starts_in_the_log_after_the_decisions_that_were_noted_before(clock: FakeClock) -> None:
@@ -292,6 +342,14 @@ async def test_a_record_that_the_store_refuses_does_not_block_the_others(
     assert (await audit.verify()).is_intact
 
 
+async def test_the_longest_id_is_kept_as_it_is_and_a_longer_one_by_its_beginning_and_its_hash(clock: FakeClock) -> None:
+    audit, _ = in_memory(clock)
+    await audit.record(an_entry("x" * 128), an_entry("x" * 129))
+    longest, longer = (log.tool_call_id for log in await audit.query())
+    assert longest == "x" * 128
+    assert longer == "x" * 128 + "…" + digest("x" * 129)
+
+
 async def test_an_id_that_no_index_takes_is_kept_by_its_beginning_and_its_hash(clock: FakeClock) -> None:
     audit, _ = in_memory(clock)
     await audit.record(an_entry("x" * 10_000_000), an_entry("x" * 10_000_000, "started"), an_entry("x" * 9_999_999))
@@ -312,7 +370,8 @@ async def test_an_untouched_log_is_intact(office: Office) -> None:
 
 async def test_without_a_head_the_result_says_what_is_not_covered(clock: FakeClock) -> None:
     audit, _ = in_memory(clock)
-    assert (await audit.verify()).uncovered == NO_HEAD
+    uncovered = "No head is kept outside the log: a cut tail or an old copy put back would not show"
+    assert (await audit.verify()).uncovered == uncovered
 
 
 def chain(length: int) -> list[ExecutionLog]:
@@ -532,6 +591,11 @@ async def test_what_was_tampered_with_stays_a_finding_while_the_log_goes_on(tamp
     assert (after.is_intact, after.first_bad, after.problem) == (False, before.first_bad, before.problem)
 
 
+async def accepted_loss(office: Office) -> ExecutionLog:
+    spoil_the_head(office)
+    return await office.audit.accept_loss("the disk was replaced")
+
+
 async def test_a_person_accepts_a_loss_and_that_is_a_record(tampered: Office) -> None:
     await tampered.audit.record(an_entry("c10"))
     problem = (await tampered.audit.verify()).problem
@@ -546,6 +610,19 @@ async def test_a_person_accepts_a_loss_and_that_is_a_record(tampered: Office) ->
     await tampered.audit.record(an_entry("c11"))
     tampered.reopen()
     assert (await tampered.audit.verify()).is_intact
+
+
+async def test_acceptances_are_records_of_the_log_itself_each_with_an_id(office: Office) -> None:
+    await office.write(1)
+    first, second = [await accepted_loss(office) for _ in range(2)]
+    assert (first.run_id, second.run_id) == ("log", "log")
+    assert re.fullmatch(r"loss_[0-9a-f]{32}", first.tool_call_id)
+    assert first.tool_call_id != second.tool_call_id
+
+
+async def test_an_acceptance_without_a_name_is_by_nobody(office: Office) -> None:
+    await office.write(1)
+    assert (await accepted_loss(office)).arguments["by"] == ""
 
 
 async def test_what_is_done_after_an_acceptance_is_found_again(tampered: Office) -> None:
@@ -576,9 +653,19 @@ async def test_there_is_nothing_to_accept_in_an_intact_log(office: Office) -> No
 async def test_a_loss_is_accepted_with_a_reason(office: Office, reason: str) -> None:
     await office.write(2)
     spoil_the_head(office)
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+    with pytest.raises(AgentsError) as caught:
         await office.audit.accept_loss(reason)
+    refusal = "AGENTS-E-RUNNER-CONFIG: Say in 1 to 2000 characters why the loss is accepted"
+    assert str(caught.value) == refusal
     assert not (await office.audit.verify()).is_intact
+
+
+@pytest.mark.parametrize("reason", ["x", "x" * 2000])
+async def test_the_shortest_and_the_longest_reason_are_taken(office: Office, reason: str) -> None:
+    await office.write(2)
+    spoil_the_head(office)
+    assert (await office.audit.accept_loss(reason)).comment == reason
+    assert (await office.audit.verify()).is_intact
 
 
 async def test_a_log_is_verified_while_others_write(office: Office) -> None:
@@ -599,7 +686,7 @@ async def test_a_log_is_verified_while_others_write(office: Office) -> None:
 
     busy = AuditLog(office.logs, FakeClock(), Masking({}), head=Busy(office.folder / "agents.db.head"))
     assert (await busy.verify()).is_intact
-    assert Busy.reads > 2
+    assert Busy.reads == 10  # Five looks of two reads each; then the last one has to do.
 
 
 async def test_a_missing_or_unreadable_head_is_found(office: Office) -> None:
