@@ -107,24 +107,24 @@ class Server:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def receive(self) -> Message:
+    def receive(self, within_seconds: float = WAIT_SECONDS) -> Message:
         """The next message, whatever it is."""
-        arrived = self._arrived.get(timeout=WAIT_SECONDS)
+        arrived = self._arrived.get(timeout=within_seconds)
         if arrived is None:
             raise AssertionError(f"the server ended instead of replying; its stderr: {self.stderr}")
         return self._note(*arrived)
 
-    def reply_to(self, request_id: int | str | None) -> Message:
+    def reply_to(self, request_id: int | str | None, within_seconds: float = WAIT_SECONDS) -> Message:
         """The reply with this id, now or from what has arrived before."""
         for message in self.received:
             if _is_reply_to(request_id, message):
                 return message
-        while not _is_reply_to(request_id, message := self.receive()):
+        while not _is_reply_to(request_id, message := self.receive(within_seconds)):
             pass
         return message
 
-    def replies_to(self, request_ids: Iterable[int | str]) -> list[Message]:
-        return [self.reply_to(request_id) for request_id in request_ids]
+    def replies_to(self, request_ids: Iterable[int | str], within_seconds: float = WAIT_SECONDS) -> list[Message]:
+        return [self.reply_to(request_id, within_seconds) for request_id in request_ids]
 
     def ask(self, question: str, tool: str = "answer", **arguments: Any) -> Message:
         """The reply to one call of a tool."""
