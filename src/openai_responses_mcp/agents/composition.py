@@ -312,7 +312,6 @@ async def serve_desk(
         link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
         server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
         await server.serve(sockets=[listening])
-    await asyncio.sleep(0)  # Where an interrupt that ended the server takes effect.
 
 
 def _controller(

@@ -151,10 +151,13 @@ class _Session:
 
     async def _pass_the_rest_on(self, reading: "asyncio.Task[None]") -> None:
         """The client sends nothing more, and may still wait for answers to what it has sent."""
-        patience = _PATIENCE_SECONDS if self._left.is_set() else _PATIENCE_WITH_A_FILE
-        if await self._relay.passed_on(reading, patience):
+        if await self._relay.passed_on(reading, self._patience_seconds):
             with suppress(TimeoutError, TransportClosed):
                 await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
+
+    def _patience_seconds(self) -> float:
+        """Asked again and again: that the client is gone may be noticed only after its last message was read."""
+        return _PATIENCE_SECONDS if self._left.is_set() else _PATIENCE_WITH_A_FILE
 
     async def _failure_to_load(self) -> None:
         """Returns only when the keeper cannot be loaded: then no call could ever be decided."""

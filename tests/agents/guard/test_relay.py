@@ -79,7 +79,7 @@ class Scene:
         await self.settled()
 
     async def passed_on(self, patience_seconds: float) -> bool:
-        return await self.relay.passed_on(self.readers[0], patience_seconds)
+        return await self.relay.passed_on(self.readers[0], lambda: patience_seconds)
 
     async def from_server(self, *messages: Any) -> None:
         self.server.enqueue(*messages)

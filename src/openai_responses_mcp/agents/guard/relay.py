@@ -178,7 +178,7 @@ class Relay:
     # -----------------------------------------------------------------------------------------------------------------
     # The end
 
-    async def passed_on(self, reading: "asyncio.Task[None]", patience_seconds: float) -> bool:
+    async def passed_on(self, reading: "asyncio.Task[None]", patience_seconds: Callable[[], float]) -> bool:
         """Until all that the client has sent is passed on, and calls that wait for nobody are decided.
 
         False when nothing moves any more: the server takes nothing, or does not say what its tools are.
@@ -189,7 +189,7 @@ class Relay:
             waits_for_server = not reading.done() or self.server.owes_the_guard
             if moves != self._moves or not waits_for_server:
                 moves, moved_at = self._moves, clock()
-            if clock() - moved_at > patience_seconds or clock() - began > _MOST_SECONDS_TO_PASS_ON:
+            if clock() - moved_at > patience_seconds() or clock() - began > _MOST_SECONDS_TO_PASS_ON:
                 return False
             await asyncio.wait({reading, *self._undecided}, timeout=_SECONDS_BETWEEN_LOOKS)
         return True
