@@ -111,6 +111,15 @@ def test_a_port_is_a_number() -> None:
     assert caught.value.code == 2
 
 
+@pytest.fixture
+def _usual_interrupts() -> Iterator[None]:
+    """As in a process of its own: here another test may have left a loop that still listens for signals."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_usual_interrupts")
 def test_the_browser_is_opened_when_asked_for(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     opened: list[str] = []
 
