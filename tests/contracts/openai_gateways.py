@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 import pytest
+from openai import AsyncOpenAI
 
 from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
@@ -27,9 +28,10 @@ def openai_gateway(
     clock: Clock | None = None,
     logger: Logger | None = None,
     mask: Callable[[str], str] = str,
+    make_client: Callable[[], AsyncOpenAI] | None = None,
 ) -> OpenAIResponsesGateway:
     return OpenAIResponsesGateway(
-        partial(openai_client, base_url=base_url, api_key=api_key, max_connections=max_concurrency),
+        make_client or partial(openai_client, base_url=base_url, api_key=api_key, max_connections=max_concurrency),
         api_key=api_key,
         api_key_variable="THE_KEY",
         timeout_seconds=timeout_seconds,

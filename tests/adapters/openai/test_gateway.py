@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
+from openai import AsyncOpenAI
 
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
@@ -209,6 +211,35 @@ async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, serve
     for responding in calls:
         responding.cancel()
     await asyncio.wait(calls, timeout=SLOW_SECONDS)
+
+
+class SlowToSend(httpx2.AsyncBaseTransport):
+    """Notes when a request is handed over and when it is sent, which takes one more turn of the event loop."""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.noted.append("prepared")
+        await asyncio.sleep(0)
+        self.noted.append("sent")
+        text = {"type": "output_text", "text": "Well."}
+        return httpx2.Response(200, json={"output": [{"type": "message", "content": [text]}]})
+
+
+async def test_of_many_calls_at_once_each_is_sent_before_the_next_is_prepared() -> None:
+    wire = SlowToSend()
+    gateway = openai_gateway("http://127.0.0.1", make_client=lambda: client_on(wire))
+    await respond(gateway)  # The SDK waits for a thread of its own in its first request.
+    wire.noted.clear()
+    await asyncio.gather(*(respond(gateway) for _ in range(20)))
+    assert wire.noted == ["prepared", "sent"] * 20
+    await gateway.close()
+
+
+def client_on(wire: httpx2.AsyncBaseTransport) -> AsyncOpenAI:
+    http = httpx2.AsyncClient(transport=wire, trust_env=False)
+    return AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1/v1", max_retries=0, http_client=http)
 
 
 async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: StandIn) -> None:
