@@ -40,6 +40,13 @@ class Cancelling(Api):
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(call, 1)
 
+    async def cancel_unanswered(self, keys: str, *, delay_seconds: float = 0.1) -> None:
+        """Ask, and cancel the call while the API has its request and has not replied."""
+        self.server.api.delay_seconds = delay_seconds
+        call = self.call(keys)
+        await self.server.wait_for_requests(1)
+        await self.cancel(call)
+
     async def wait_until_nothing_runs(self) -> None:
         await self.gateway.settle()
         async with asyncio.timeout(WAIT_SECONDS):
@@ -105,10 +112,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_to_go_on_leaves_nothing_r
 
 
 async def test_a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_soon_as_it_is(api: Cancelling) -> None:
-    api.server.api.delay_seconds = 0.3
-    call = api.call("hang_after=4")
-    await api.server.wait_for_requests(1)
-    await api.cancel(call)
+    await api.cancel_unanswered("hang_after=4", delay_seconds=0.3)
     assert api.requested() == ["POST /responses"]
     await api.wait_until_nothing_runs()
     assert api.cancellations() == 1
@@ -116,19 +120,13 @@ async def test_a_call_that_is_cancelled_before_its_id_is_known_is_cancelled_as_s
 
 
 async def test_a_call_that_fails_after_it_was_cancelled_is_nobodys_concern(api: Cancelling) -> None:
-    api.server.api.delay_seconds = 0.1
-    call = api.call("status=401")
-    await api.server.wait_for_requests(1)
-    await api.cancel(call)
+    await api.cancel_unanswered("status=401")
     assert await api.gateway.settle() is True
     assert api.requested() == ["POST /responses"]
 
 
 async def test_a_call_that_breaks_off_after_it_was_cancelled_may_go_on(api: Cancelling) -> None:
-    api.server.api.delay_seconds = 0.1
-    call = api.call("drop=before")
-    await api.server.wait_for_requests(1)
-    await api.cancel(call)
+    await api.cancel_unanswered("drop=before")
     assert await api.gateway.settle() is False
 
 
@@ -138,10 +136,7 @@ async def test_where_nothing_was_cancelled_nothing_is_to_be_said(api: Cancelling
 
 
 async def test_a_call_that_is_answered_before_its_cancellation_gets_through_is_not_cancelled(api: Cancelling) -> None:
-    api.server.api.delay_seconds = 0.1
-    call = api.call("text=Well.; stream=twice")
-    await api.server.wait_for_requests(1)
-    await api.cancel(call)
+    await api.cancel_unanswered("text=Well.; stream=twice")
     await api.wait_until_nothing_runs()
     assert api.cancellations() == 0
 

@@ -14,6 +14,8 @@ from tests.fakes import WAIT_SECONDS
 
 EVENT_STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
+# How long after its last event a stream ends over a network.
+END_DELAY_SECONDS = 0.01
 
 Ending = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -89,8 +91,8 @@ def numbers(count: int) -> list[str]:
     return [str(number) for number in range(1, count + 1)]
 
 
-async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(0.01)
+async def as_late_as_over_a_network(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(END_DELAY_SECONDS)
     writer.write(END)
 
 
@@ -102,7 +104,7 @@ async def with_more_than_was_wanted(reader: asyncio.StreamReader, writer: asynci
     writer.write(final_event("another") + b"3\r\n{[(\r\n" + END)
 
 
-@pytest.mark.parametrize("end", [late, with_the_usual_mark, with_more_than_was_wanted])
+@pytest.mark.parametrize("end", [as_late_as_over_a_network, with_the_usual_mark, with_more_than_was_wanted])
 async def test_a_stream_is_read_to_its_end_so_that_its_connection_is_used_again(end: Ending) -> None:
     api = Api(end)
     async with serving(api) as base_url:
