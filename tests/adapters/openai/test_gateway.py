@@ -389,3 +389,20 @@ async def test_nothing_is_told_of_the_machine(make: Make, server: StandIn) -> No
     told = [name for request in server.requests for name in request.headers]
     assert "authorization" in told
     assert [name for name in told if name.startswith("x-stainless")] == []
+
+
+async def test_a_packed_reply_is_offered_and_no_cookie_is_sent_back() -> None:
+    received: list[RecordedRequest] = []
+
+    async def answer(request: RecordedRequest) -> Reply:
+        received.append(request)
+        return Reply(headers={"Set-Cookie": "seen=once; Path=/"}, body=b"{}")
+
+    server = HttpServer(answer)
+    gateway = openai_gateway(await server.start())
+    await gateway.check_model("gpt-5")
+    await gateway.check_model("gpt-5")
+    await gateway.close()
+    await server.close()
+    assert ["gzip" in request.headers["accept-encoding"] for request in received] == [True, True]
+    assert ["cookie" in request.headers for request in received] == [False, False]

@@ -18,7 +18,7 @@ from yarl import URL
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.openai.system_words import words_of
-from openai_responses_mcp.adapters.openai.transport import AiohttpTransport
+from openai_responses_mcp.adapters.openai.transport import AiohttpTransport, DirectClient
 from openai_responses_mcp.domain.errors import GatewayRefused
 
 # What the SDK would tell of this machine with every request. The API does not need it, and headers take time.
@@ -48,7 +48,7 @@ def openai_client(*, base_url: str, api_key: str, max_connections: int) -> Async
         base_url=str(address.with_user(None)),
         max_retries=0,
         timeout=None,
-        http_client=httpx2.AsyncClient(transport=transport, timeout=None, follow_redirects=False, trust_env=False),
+        http_client=DirectClient(transport),
         default_headers=_headers(address),
     )
     # From OPENAI_ORG_ID and OPENAI_PROJECT_ID. Empty counts as unset, where the SDK would send an empty header.
@@ -64,7 +64,7 @@ async def load_late_imports(client: AsyncOpenAI) -> None:
         unused.bind(("127.0.0.1", 0))
         address = "http://{}:{}".format(*unused.getsockname())
         transport = AiohttpTransport(max_connections=1, proxy=None, tls=None)
-        async with httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False) as http:
+        async with DirectClient(transport) as http:
             with suppress(aiohttp.ClientConnectionError):
                 await client.with_options(api_key="none", base_url=address, http_client=http).post(
                     "/responses", cast_to=httpx2.Response, body={}, stream=True, options=LEAN

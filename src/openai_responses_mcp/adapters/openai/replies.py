@@ -69,18 +69,17 @@ class ReplyReader:
         has_words = False
         for event in self._events.receive(data):
             self._has_events = True
-            self._since_last_event = len(event)
-            self._refuse_long_object()
+            self._since_last_event = 0
+            if len(event) > LONGEST_OBJECT_BYTES:
+                raise BodyTooLong(LONGEST_OBJECT_BYTES, "one event")
             if event.startswith(b"[DONE]"):
                 self.has_ended = True
                 return
-            if self._skips_words and _is_words(event):
-                if not has_words:
-                    yield _WORDS
-                has_words = True
-            else:
+            if not (self._skips_words and _is_words(event)):
                 yield _object_in(event)
-            self._since_last_event = 0
+            elif not has_words:
+                has_words = True
+                yield _WORDS
         self._refuse_long_object()
 
     def end(self) -> Iterator[dict[str, Any]]:

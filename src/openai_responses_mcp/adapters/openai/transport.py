@@ -7,7 +7,7 @@ through as it is; `errors` knows what it means.
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import aiohttp
@@ -21,6 +21,31 @@ KEEP_ALIVE_SECONDS = 30.0
 _CHUNK_BYTES = 256 * 1024
 # Each is unpacked at once, and a few kilobytes may unfold into megabytes.
 _PACKED_CHUNK_BYTES = 16 * 1024
+
+
+class DirectClient(httpx2.AsyncClient):
+    """Hands a request to the transport as it is.
+
+    Cookies, redirects, credentials and hooks of httpx2 are left out: none of them is used here, and looking for them takes
+    a good part of a request.
+    """
+
+    def __init__(self, transport: "AiohttpTransport") -> None:
+        super().__init__(transport=transport, timeout=None, trust_env=False)
+        self._below = transport
+        self._own_headers = [("Accept-Encoding", self.headers["Accept-Encoding"])]
+
+    def build_request(
+        self, method: str, url: httpx2.URL | str, *, headers: Any = None, timeout: object = None, **parts: Any
+    ) -> httpx2.Request:
+        return httpx2.Request(method, _url_of(url), headers=[*self._own_headers, *(headers or ())], **parts)
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        return await self._below.handle_async_request(request)
+
+
+# Nearly all requests go to one address, and taking it apart takes as long as building the rest.
+_url_of = lru_cache(maxsize=8)(httpx2.URL)
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
