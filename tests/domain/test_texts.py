@@ -55,6 +55,13 @@ def test_a_message_stays_on_its_line() -> None:
     assert one_line("a\nb\tc\x1b[0m\u2028d\r\n東京\u3000") == "a b c [0m d  東京\u3000"
 
 
+@pytest.mark.parametrize(
+    "harm", ["\x00", "\t", "\n", "\r", "\x7f", "\x9f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2069"]
+)
+def test_one_character_that_does_harm_is_enough_to_be_replaced(harm: str) -> None:
+    assert one_line(f"東京{harm}b") == "東京 b"
+
+
 @pytest.mark.parametrize("text", ["", "plain", "line\nline", "東京\u3000大阪、ﾃｽﾄ", "é e\u0301 ‹x› 😀", "a\\b"])
 def test_what_can_be_seen_is_shown_to_who_decides_as_it_is(text: str) -> None:
     assert revealed(text) == text
