@@ -33,7 +33,6 @@ from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.checking import PolicyFindings
-from openai_responses_mcp.agents.policy.never_applies import rules_that_never_apply
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.providers.models import ProviderName
@@ -169,17 +168,10 @@ def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
 def check_policy(policy_file: str) -> PolicyFindings:
     """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
     from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.agents.adapters.policy_file import read_policy
+    from openai_responses_mcp.agents.adapters.policy_file import check_policy_file
     from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
 
-    reading = read_policy(policy_file, LinearPatterns())
-    if reading.problems:
-        return PolicyFindings(len(reading.policy.rules), reading.problems)
-    never = [
-        f"{reading.rule_places[rule.number - 1]}: rule {rule.number} can never apply: {reason}"
-        for rule, reason in rules_that_never_apply(reading.policy, SystemPaths())
-    ]
-    return PolicyFindings(len(reading.policy.rules), (), tuple(never))
+    return check_policy_file(policy_file, LinearPatterns(), SystemPaths())
 
 
 async def replay_policy(policy_file: str, store: str) -> Replay:

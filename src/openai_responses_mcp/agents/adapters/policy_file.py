@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.policy.checking import policy_from
-from openai_responses_mcp.agents.policy.ports import Patterns, PolicySource
+from openai_responses_mcp.agents.policy.checking import PolicyFindings, policy_from
+from openai_responses_mcp.agents.policy.never_applies import rules_that_never_apply
+from openai_responses_mcp.agents.policy.ports import Paths, Patterns, PolicySource
 from openai_responses_mcp.agents.policy.rules import Policy
 from openai_responses_mcp.domain.texts import one_line
 
@@ -50,6 +51,18 @@ def parse_policy(path: str, text: str, patterns: Patterns) -> PolicyReading:
 def read_policy(path: str, patterns: Patterns) -> PolicyReading:
     """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
     return parse_policy(path, _text_of(path), patterns)
+
+
+def check_policy_file(path: str, patterns: Patterns, paths: Paths) -> PolicyFindings:
+    """Raises what `read_policy` raises."""
+    reading = read_policy(path, patterns)
+    if reading.problems:
+        return PolicyFindings(len(reading.policy.rules), reading.problems)
+    never = tuple(
+        f"{reading.rule_places[rule.number - 1]}: rule {rule.number} can never apply: {reason}"
+        for rule, reason in rules_that_never_apply(reading.policy, paths)
+    )
+    return PolicyFindings(len(reading.policy.rules), never_apply=never)
 
 
 class PolicyFile(PolicySource):
