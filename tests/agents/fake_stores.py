@@ -11,13 +11,13 @@ from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog
 from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
 from openai_responses_mcp.agents.calls import ToolKind
 from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.agents.gate.ports import BudgetStore
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
 from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+from openai_responses_mcp.agents.stores import Stores
 
 
 def fake_stores(clock: Clock) -> Stores:

@@ -11,12 +11,13 @@ from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditMode
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.composition import open_stores, runner_on
+from openai_responses_mcp.agents.composition import runner_on
 from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.agents.runs.watching import Sleep
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, FakeJudge, within
@@ -80,7 +81,7 @@ def fake_runner(
     standing: StandingStore | None = None,
 ) -> AgentRunner:
     """With the URL of a store the stores are real; without, they are fakes too."""
-    stores = fake_stores(FakeClock()) if store is None else open_stores(store)
+    stores = fake_stores(FakeClock()) if store is None else _real_stores(store)
     stores = replace(
         stores,
         logs=log_store or stores.logs,
@@ -93,6 +94,13 @@ def fake_runner(
     return runner_on(
         engine, judge, stores, lifetime, audit, rules=rules, on_approval_requested=on_approval_requested, sleep=sleep
     )
+
+
+def _real_stores(url: str) -> Stores:
+    # Scenes on fakes do without the database, and a test holds them to it.
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+
+    return open_stores(url)
 
 
 LOOK = FakeCall("look", {"what": "here"}, "l-1")

@@ -17,7 +17,7 @@ from openai_responses_mcp.agents import (
     tool,
 )
 from openai_responses_mcp.agents.adapters.mcp.hosted_server import directory_of
-from openai_responses_mcp.agents.composition import open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import BreakableLogStore, FakeJudge, code_of, within

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from openai_responses_mcp.agents.composition import open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from tests.agents.desk.asking import Asker
 from tests.agents.guard.conftest import Guard, text_of
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from openai_responses_mcp.agents.composition import open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.guard.questions import form_for
 from tests.agents.desk.asking import Asker
 from tests.docs.recording import on_terminal

@@ -12,7 +12,8 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from openai_responses_mcp.agents.composition import open_desk_parts, open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+from openai_responses_mcp.agents.composition import open_desk_parts
 from tests.agents.guard.conftest import ALLOW_ALL, Guard, policy_file
 from tests.reliability.talking import say
 

@@ -7,31 +7,29 @@ approvals does without it.
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
 from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
 from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
-from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.desk.desk import Desk
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
 from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.ports import BudgetStore, Judge
+from openai_responses_mcp.agents.gate.ports import Judge
 from openai_responses_mcp.agents.gate.replaying import Replay, replay
 from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
-from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.checking import PolicyFindings
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.ruling import PolicyRules
@@ -55,11 +53,11 @@ from openai_responses_mcp.agents.secrets.masking import Masking
 from openai_responses_mcp.agents.secrets.withholding import Withholding
 from openai_responses_mcp.agents.skills.models import Skill, SkillList, SkillManifest, SkillMode, SkillSummary
 from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegistry
+from openai_responses_mcp.agents.stores import Stores
 
 if TYPE_CHECKING:
     from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
     from openai_responses_mcp.agents.adapters.sdk.tool_traits import SdkFunctionTool, SdkTool
-    from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Runners
@@ -93,37 +91,30 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "on_approval_requested is a callable that takes a request")
     from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
     from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
-    from openai_responses_mcp.agents.adapters.stores.given_stores import given
+    from openai_responses_mcp.agents.adapters.stores.given_stores import with_given
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 
     apply_log_level(os.environ)
     rules = None if policy_file is None else open_rules(policy_file)
     if rules and rules.policy.audit == "required":
         audit = "required"
     opened = open_stores(store, audit_head)
-    stores = Stores(
-        policies=opened.policies if policy_store is None else given(policy_store, PolicyStore),
-        approvals=opened.approvals if approval_store is None else given(approval_store, ApprovalStore),
-        runs=opened.runs if run_state_store is None else given(run_state_store, RunStateStore),
-        logs=opened.logs if log_store is None else given(log_store, ExecutionLogStore),
-        # A head tells about our own log only; a store that was given keeps its own.
-        head=opened.head if log_store is None else None,
-        clock=clock or opened.clock,
-        standing=opened.standing,
-        budgets=opened.budgets,
-        decisions=opened.decisions if approval_store is None and log_store is None else None,
-        pins=opened.pins,
-    )
-    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
-    engine = OpenAIAgentsEngine(partial(guarded_mcp_tools, kept=stores.pins))
+    stores = with_given(opened, policy_store, approval_store, run_state_store, log_store)
     return runner_on(
-        engine, safety_agent, stores, lifetime, audit, rules=rules, on_approval_requested=on_approval_requested
+        OpenAIAgentsEngine(partial(guarded_mcp_tools, kept=stores.pins)),
+        safety_agent,
+        replace(stores, clock=clock or stores.clock),
+        lifetime_seconds(resume_token_ttl_sec, os.environ),
+        audit,
+        rules=rules,
+        on_approval_requested=on_approval_requested,
     )
 
 
 def runner_on(
     engine: AgentEngine,
     judge: Judge,
-    stores: "Stores",
+    stores: Stores,
     token_ttl_seconds: int,
     audit: AuditMode = "best_effort",
     *,
@@ -134,7 +125,7 @@ def runner_on(
     """The use cases of a runner around any engine and any stores."""
     masking, clock, policies = Masking(), stores.clock, stores.policies
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
-    approvals = _controller(stores, log, masking, token_ttl_seconds, on_approval_requested)
+    approvals = controller_on(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     standing = standing_on(stores, log, masking)
     gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
@@ -176,6 +167,7 @@ def check_policy(policy_file: str) -> PolicyFindings:
 
 async def replay_policy(policy_file: str, store: str) -> Replay:
     """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
     from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
 
     policy, stores = open_rules(policy_file).policy, open_stores(store, must_exist=True)
@@ -190,65 +182,7 @@ async def run(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Stores, and what a terminal needs of them
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """One database, its stores, and the head of the log.
-
-    `decisions` writes a decision and its record in one transaction, if approvals and log are in one database. `pins` is
-    set if the store outlives the process.
-    """
-
-    policies: PolicyStore
-    approvals: ApprovalStore
-    runs: RunStateStore
-    logs: ExecutionLogStore
-    head: AuditHead | None
-    clock: Clock
-    standing: StandingStore
-    budgets: BudgetStore
-    decisions: DecisionBook | None = None
-    pins: DefinitionPins | None = None
-
-
-def open_stores(
-    url: str | None = None, audit_head: str | os.PathLike[str] | None = None, *, must_exist: bool = False
-) -> Stores:
-    """Connects to nothing yet. Without a URL the database is in memory."""
-    from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore, SqlDecisionBook
-    from openai_responses_mcp.agents.adapters.stores.sql_budgets import SqlBudgetStore
-    from openai_responses_mcp.agents.adapters.stores.sql_database import IN_MEMORY, SqlDatabase
-    from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
-    from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
-    from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPins, SqlPolicyStore, SqlRunStateStore
-    from openai_responses_mcp.agents.adapters.system_clock import SystemClock
-
-    database = SqlDatabase(IN_MEMORY if url is None else url, must_exist=must_exist)
-    head = _head_for(database, audit_head)
-    logs = SqlExecutionLogStore(database, head)
-    return Stores(
-        policies=SqlPolicyStore(database),
-        approvals=SqlApprovalStore(database),
-        runs=SqlRunStateStore(database),
-        logs=logs,
-        head=head,
-        clock=SystemClock(),
-        standing=SqlStandingStore(database),
-        budgets=SqlBudgetStore(database),
-        decisions=SqlDecisionBook(database, logs),
-        pins=None if database.is_in_memory else SqlPins(database),
-    )
-
-
-def _head_for(database: "SqlDatabase", path: str | os.PathLike[str] | None) -> AuditHead | None:
-    from openai_responses_mcp.agents.adapters.stores.head_file import HeadFile
-
-    file = database.file
-    if path is not None:
-        return HeadFile(path, is_sole_writer=file is not None or database.is_in_memory)
-    return None if file is None else HeadFile(Path(f"{file}.head"))
+# What a person decides with, and what the doctor looks at
 
 
 def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
@@ -266,13 +200,15 @@ class DeskParts:
 
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+
     return _desk_parts(open_stores(store, audit_head, must_exist=True))
 
 
 def _desk_parts(stores: Stores) -> DeskParts:
     masking = Masking()
     audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    approvals = _controller(stores, audit, masking, lifetime_seconds(None, os.environ))
+    approvals = controller_on(stores, audit, masking, lifetime_seconds(None, os.environ))
     return DeskParts(approvals, audit, standing_on(stores, audit, masking))
 
 
@@ -292,6 +228,7 @@ async def serve_desk(
 
     Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
     """
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
     from openai_responses_mcp.agents.adapters.web.application import application
     from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
 
@@ -306,7 +243,7 @@ async def serve_desk(
         await server.serve(sockets=[listening])
 
 
-def _controller(
+def controller_on(
     stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
 ) -> ApprovalController:
     decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)

@@ -180,13 +180,12 @@ async def _done(future: "asyncio.Future[int]") -> int:
 
 def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str], lines: StderrLines) -> "CallKeeper":
     """Imports everything that is slow to import. Raises `AgentsError` for a policy or a store that makes no sense."""
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
     from openai_responses_mcp.agents.adapters.stores.own_store import own_store
-    from openai_responses_mcp.agents.approvals.controller import ApprovalController
-    from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
     from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
     from openai_responses_mcp.agents.audit.log import AuditLog
     from openai_responses_mcp.agents.calls import GUARD_RUN
-    from openai_responses_mcp.agents.composition import open_rules, open_stores, standing_on
+    from openai_responses_mcp.agents.composition import controller_on, open_rules, standing_on
     from openai_responses_mcp.agents.gate.budgets import SessionBudget, limits_of
     from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
     from openai_responses_mcp.agents.guard.asking import Asking, AskingRules
@@ -208,10 +207,7 @@ def open_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
 
     audit = AuditLog(stores.logs, stores.clock, masking, lambda: policy().audit or "required", stores.head)
     standing = standing_on(stores, audit, masking)
-    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
-    approvals = ApprovalController(
-        stores.approvals, decisions, audit, stores.clock, masking, lifetime_seconds(None, environ)
-    )
+    approvals = controller_on(stores, audit, masking, lifetime_seconds(None, environ))
     session = GuardSession(options.name, f"{GUARD_RUN}{secrets.token_hex(8)}", options.profile, options.observe)
     gate = SafetyGate(NoJudge(), RecentProfiles(stores.policies), masking, rules=rules, standing=standing)
     budget = SessionBudget(stores.budgets, stores.clock, session.run_id, lambda: limits_of(gate.budget, options.name))

@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.adapters.stores.sql_standing import SqlStandingStore
 from openai_responses_mcp.agents.adapters.stores.sql_stores import SqlPolicyStore, SqlRunStateStore
-from openai_responses_mcp.agents.composition import Stores
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock
 

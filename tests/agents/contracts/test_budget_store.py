@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.gate.ports import BudgetStore
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, within
 
 

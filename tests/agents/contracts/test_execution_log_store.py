@@ -8,8 +8,8 @@ import pytest
 from openai_responses_mcp.agents.audit.chain import first_break
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import DuplicateRecord
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, within
 
 

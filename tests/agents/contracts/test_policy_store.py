@@ -2,10 +2,10 @@
 
 import pytest
 
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.policy.ports import PolicyStore
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
+from openai_responses_mcp.agents.stores import Stores
 
 
 @pytest.fixture

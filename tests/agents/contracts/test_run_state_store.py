@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fakes import ODD_TEXTS
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")

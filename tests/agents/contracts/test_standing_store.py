@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses_mcp.agents.approvals.models import StandingApproval
 from openai_responses_mcp.agents.approvals.ports import StandingStore
-from openai_responses_mcp.agents.composition import Stores
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, within
 
 NOW = "2026-11-16T09:00:00.000000+00:00"

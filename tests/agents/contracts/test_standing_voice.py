@@ -5,9 +5,9 @@ import pytest
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.gate.ports import StandingVoice
 from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.contracts.test_standing_store import a_standing
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, FakeStanding

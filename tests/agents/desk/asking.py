@@ -10,10 +10,10 @@ from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.clock import timestamp
-from openai_responses_mcp.agents.composition import Stores
 from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.runs.ports import RunRecord
 from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.stores import Stores
 
 TOOL = ToolDescription("files/write_file", "mcp", "Write a file.", definition_hash="d1")
 

@@ -7,9 +7,10 @@ import pytest
 
 from openai_responses_mcp.agents.approvals.standing import StandingTerms
 from openai_responses_mcp.agents.audit.log import AuditEntry
-from openai_responses_mcp.agents.composition import Stores, desk_on
+from openai_responses_mcp.agents.composition import desk_on
 from openai_responses_mcp.agents.desk.choices import Choice
 from openai_responses_mcp.agents.desk.desk import RECORDS_AT_ONCE
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.desk.asking import Asker
 from tests.agents.fake_stores import FakeApprovalStore, fake_stores
 from tests.agents.fakes import FakeClock, code_of

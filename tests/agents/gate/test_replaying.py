@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.audit.models import ExecutionLog
 from openai_responses_mcp.agents.calls import ToolDescription
-from openai_responses_mcp.agents.composition import open_stores
 from openai_responses_mcp.agents.gate.deciding import decide
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision
 from openai_responses_mcp.agents.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay

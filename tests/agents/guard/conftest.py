@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.composition import DeskParts, open_desk_parts, open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+from openai_responses_mcp.agents.composition import DeskParts, open_desk_parts
 from tests.e2e.client import COMMAND, Message, Server, environment
 
 SMALL_SERVER = Path(__file__).with_name("small_server.py")

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.approvals.models import StandingApproval
 from openai_responses_mcp.agents.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.composition import open_desk_parts, open_stores
+from openai_responses_mcp.agents.composition import open_desk_parts
 from openai_responses_mcp.agents.errors import StoreUnavailable
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.secrets.masking import Masking

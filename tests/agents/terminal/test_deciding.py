@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents import Agent, RunResult, create_runner, tool
-from openai_responses_mcp.agents.composition import open_stores
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.terminal.command_line import main
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.desk.asking import Asker

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.audit.models import ExecutionLog
-from openai_responses_mcp.agents.composition import open_stores
 from openai_responses_mcp.agents.terminal.command_line import main
 from tests.agents.fakes import WAIT_SECONDS
 

@@ -8,8 +8,9 @@ import httpx2
 from starlette.types import ASGIApp
 
 from openai_responses_mcp.agents.adapters.web.application import application
-from openai_responses_mcp.agents.composition import Stores, desk_on
+from openai_responses_mcp.agents.composition import desk_on
 from openai_responses_mcp.agents.desk.entrance import Entrance
+from openai_responses_mcp.agents.stores import Stores
 
 PORT = 8123
 ORIGIN = f"http://127.0.0.1:{PORT}"

@@ -10,9 +10,10 @@ from starlette.types import Message
 
 from openai_responses_mcp.agents.adapters.web.application import application
 from openai_responses_mcp.agents.adapters.web.static_files import FILES
-from openai_responses_mcp.agents.composition import Stores, desk_on
+from openai_responses_mcp.agents.composition import desk_on
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.errors import StoreUnavailable
+from openai_responses_mcp.agents.stores import Stores
 from tests.agents.adapters.web.opening import ORIGIN, PORT, OpenedDesk, opened
 from tests.agents.desk.asking import Asker
 from tests.agents.fake_stores import FakeApprovalStore, fake_stores

@@ -6,15 +6,41 @@ cannot be used.
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from openai_responses_mcp.agents.approvals.ports import ApprovalStore
+from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
+from openai_responses_mcp.agents.policy.ports import PolicyStore
+from openai_responses_mcp.agents.runs.ports import RunStateStore
+from openai_responses_mcp.agents.stores import Stores
 
 _T = TypeVar("_T")
 # What the ports themselves do with the other methods, for stores that have no better way.
 _HAVE_A_WAY = ("append_all", "begin")
 _OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
+
+
+def with_given(
+    stores: Stores,
+    policies: PolicyStore | None,
+    approvals: ApprovalStore | None,
+    runs: RunStateStore | None,
+    logs: ExecutionLogStore | None,
+) -> Stores:
+    """The stores, with each that was given in the place of ours. Raises what `given` raises."""
+    return replace(
+        stores,
+        policies=stores.policies if policies is None else given(policies, PolicyStore),
+        approvals=stores.approvals if approvals is None else given(approvals, ApprovalStore),
+        runs=stores.runs if runs is None else given(runs, RunStateStore),
+        logs=stores.logs if logs is None else given(logs, ExecutionLogStore),
+        # A head tells about our own log only; a store that was given keeps its own.
+        head=stores.head if logs is None else None,
+        decisions=stores.decisions if approvals is None and logs is None else None,
+    )
 
 
 def given(store: _T, port: type) -> _T:
