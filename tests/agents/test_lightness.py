@@ -50,7 +50,7 @@ def test_the_terminal_does_not_need_the_sdk() -> None:
     assert run(code) == "False"
 
 
-@pytest.mark.parametrize("name", ["create_runner", "Agent", "function_tool", "ModelSafetyAgent"])
+@pytest.mark.parametrize("name", ["create_runner", "run", "configure", "Agent", "function_tool", "ModelSafetyAgent"])
 def test_without_the_extra_the_command_that_installs_it_is_named(name: str) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.composition import run
+from openai_responses_mcp.agents.configured import run
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile

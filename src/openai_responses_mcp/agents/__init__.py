@@ -38,10 +38,10 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.composition import list_providers as list_providers
     from openai_responses_mcp.agents.composition import list_skills as list_skills
     from openai_responses_mcp.agents.composition import load_skills as load_skills
-    from openai_responses_mcp.agents.composition import run as run
     from openai_responses_mcp.agents.composition import to_introspection_tools as to_introspection_tools
     from openai_responses_mcp.agents.composition import to_tools as to_tools
     from openai_responses_mcp.agents.configured import configure as configure
+    from openai_responses_mcp.agents.configured import run as run
     from openai_responses_mcp.agents.doctor.findings import AgentsStatus as AgentsStatus
     from openai_responses_mcp.agents.doctor.findings import DoctorReport as DoctorReport
     from openai_responses_mcp.agents.doctor.findings import Finding as Finding
@@ -121,11 +121,13 @@ _PLACES = {
         "list_providers",
         "list_skills",
         "load_skills",
-        "run",
         "to_introspection_tools",
         "to_tools",
     ),
-    "configured": ("configure",),
+    "configured": (
+        "configure",
+        "run",
+    ),
     "doctor.findings": (
         "AgentsStatus",
         "DoctorReport",
@@ -180,6 +182,9 @@ _PLACES = {
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
+# Modules that can be loaded without the SDK and are of no use without it. That it is missing is told at the import.
+_NEED_THE_SDK = ("composition", "configured")
+
 # Packages of the SDK whose sessions and pipelines run agents by themselves.
 _PAST_THE_GATE = ("realtime", "voice")
 
@@ -205,8 +210,7 @@ def __dir__() -> list[str]:
 
 def _resolve(name: str) -> Any:
     if name in _MODULE_OF:
-        if _MODULE_OF[name] == "composition" and find_spec("agents") is None:
-            # It imports the SDK only when it is called. A missing SDK should be told at the import already.
+        if _MODULE_OF[name] in _NEED_THE_SDK and find_spec("agents") is None:
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
         return getattr(import_module(f"{_HERE}.{_MODULE_OF[name]}"), name)
     if name in _PAST_THE_GATE:

@@ -20,7 +20,6 @@ from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
 from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.configured import configured_runner
 from openai_responses_mcp.agents.desk.desk import Desk
 from openai_responses_mcp.agents.desk.entrance import Entrance
 from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
@@ -40,11 +39,9 @@ from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
 from openai_responses_mcp.agents.runs.book import RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
 from openai_responses_mcp.agents.runs.guards import Guards
-from openai_responses_mcp.agents.runs.models import RunOptions
 from openai_responses_mcp.agents.runs.pausing import PauseRun
 from openai_responses_mcp.agents.runs.ports import AgentEngine, RunStateStore
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
-from openai_responses_mcp.agents.runs.results import RunResult
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.runs.starting import StartRun
@@ -174,13 +171,6 @@ async def replay_policy(policy_file: str, store: str) -> Replay:
     return await replay(policy, stores.policies, stores.logs, SystemPaths())
 
 
-async def run(
-    agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
-) -> RunResult:
-    """`runner.run(agent, input, options)`, with the configured runner where none is given."""
-    return await (runner or configured_runner()).run(agent, input, options)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # What a person decides with, and what the doctor looks at
 
@@ -229,18 +219,12 @@ async def serve_desk(
     Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
     """
     from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-    from openai_responses_mcp.agents.adapters.web.application import application
-    from openai_responses_mcp.agents.adapters.web.loopback_server import LoopbackServer, listening_socket
+    from openai_responses_mcp.agents.adapters.web.serving import serve
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     # A missing store is reported now, not on the page.
     await desk.waiting()
-    entrance = Entrance()
-    with listening_socket(port) as listening:
-        taken: int = listening.getsockname()[1]
-        link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
-        server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
-        await server.serve(sockets=[listening])
+    await serve(desk, Entrance(), port, on_listening)
 
 
 def controller_on(

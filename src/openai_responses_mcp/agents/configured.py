@@ -2,6 +2,8 @@
 
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runs.models import RunOptions
+from openai_responses_mcp.agents.runs.results import RunResult
 
 _configured: list[AgentRunner] = []
 
@@ -17,3 +19,10 @@ def configured_runner() -> AgentRunner:
     if not _configured:
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "No runner is configured: call configure(create_runner(...)) first")
     return _configured[0]
+
+
+async def run(
+    agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
+) -> RunResult:
+    """`runner.run(agent, input, options)`, with the configured runner where none is given."""
+    return await (runner or configured_runner()).run(agent, input, options)
