@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from openai_responses_mcp.agents.guard_composition import GuardOptions, name_of
-from openai_responses_mcp.agents.terminal.guard import UsageError, parse
+from openai_responses_mcp.agents.guard_composition import GuardOptions
+from openai_responses_mcp.agents.terminal.guard import UsageError, name_of, parse
 from tests.agents.fakes import WAIT_SECONDS
 
 

@@ -15,7 +15,8 @@ from functools import partial
 
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.agents.adapters.guard.stderr_lines import StderrLines
-from openai_responses_mcp.agents.guard_composition import UNUSABLE, GuardOptions, guard, name_of
+from openai_responses_mcp.agents.guard.lifetime import UNUSABLE
+from openai_responses_mcp.agents.guard_composition import GuardOptions, guard
 from openai_responses_mcp.commands.usage import GUARDING, PROFILES, table
 from openai_responses_mcp.domain.texts import one_line
 
@@ -95,6 +96,12 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
         wait_seconds=_seconds(given.get("--wait")),
         observe=is_observing,
     )
+
+
+def name_of(command: Sequence[str]) -> str:
+    """The name of a server without `--name`: the last part of its command."""
+    base = os.path.basename(command[0])
+    return base.rpartition(".")[0] if base.lower().endswith((".exe", ".cmd", ".bat")) else base
 
 
 def _name(name: str) -> str:
