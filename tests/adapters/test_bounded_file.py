@@ -49,6 +49,14 @@ if sys.platform != "win32":
         with pytest.raises(ValueError, match="is not a regular file"):
             read_bytes(str(pipe), most_bytes=100)
 
+    def test_a_link_is_refused_where_it_may_lead_elsewhere(tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"1234")
+        link = tmp_path / "link"
+        link.symlink_to("file")
+        assert read_bytes(str(link), most_bytes=4) == b"1234"
+        with pytest.raises(OSError, match="symbolic links"):
+            read_bytes(str(link), most_bytes=4, follows_link=False)
+
 
 def test_a_reason_ends_a_sentence_that_begins_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as missing:

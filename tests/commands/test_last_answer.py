@@ -46,6 +46,8 @@ def test_a_rehearsal_remembers_its_question(environ: dict[str, str]) -> None:
     memory = LastAnswer(environ, rehearses=True, platform="linux")
     assert memory.remember("resp_1", "なぜ？\nくわしく")
     assert memory.rehearsed() == {"resp_1": "なぜ？\nくわしく"}
+    assert memory.remember("resp_2", "half a pair: \ud83d")
+    assert memory.rehearsed() == {"resp_2": "half a pair: \ufffd"}
 
 
 @pytest.mark.parametrize("content", [b"", b"something else\n", b"\xff\xfe", b"resp_" + b"x" * 100_000])

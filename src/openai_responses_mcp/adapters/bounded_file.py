@@ -3,11 +3,14 @@
 import os
 import stat
 
+# Without O_NONBLOCK, opening a named pipe waits until somebody writes to it. Some systems lack these flags.
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
-def read_bytes(path: str, *, most_bytes: int) -> bytes:
+
+def read_bytes(path: str, *, most_bytes: int, follows_link: bool = True) -> bytes:
     """Raises OSError where there is nothing to read, ValueError where it is no regular file or too large."""
-    # Without O_NONBLOCK, opening a named pipe waits until somebody writes to it.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, _READ_ONLY if follows_link else _READ_ONLY | _NO_LINK)
     try:
         _require_regular(os.fstat(descriptor).st_mode)
     except ValueError:
@@ -20,10 +23,10 @@ def read_bytes(path: str, *, most_bytes: int) -> bytes:
     return content
 
 
-def read_text(path: str, *, most_bytes: int) -> str:
+def read_text(path: str, *, most_bytes: int, follows_link: bool = True) -> str:
     """The same, as UTF-8 text without its byte order mark."""
     try:
-        return read_bytes(path, most_bytes=most_bytes).decode("utf-8-sig")
+        return read_bytes(path, most_bytes=most_bytes, follows_link=follows_link).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("is not UTF-8 text") from None
 

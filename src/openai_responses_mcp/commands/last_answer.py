@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from openai_responses_mcp.adapters.bounded_file import read_text
+from openai_responses_mcp.domain.texts import without_surrogates
 
 _OWNER_ONLY = 0o600
 _FOLDER_MODE = 0o700
@@ -38,7 +39,7 @@ class LastAnswer:
         try:
             os.makedirs(os.path.dirname(self.path), mode=_FOLDER_MODE, exist_ok=True)
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as file:
-                file.write(text.encode("utf-8", "replace"))
+                file.write(without_surrogates(text).encode())
             os.replace(beside, self.path)
         except OSError:
             with suppress(OSError):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from openai_responses_mcp.domain.texts import without_surrogates
 from openai_responses_mcp.rehearsal.response_objects import unfinished
 
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
@@ -20,8 +21,8 @@ _Events = Iterator[dict[str, Any]]
 
 
 def encode_json(value: Any) -> bytes:
-    """Plain UTF-8 as the API sends it; half a surrogate pair has no such form and is replaced."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    """Plain UTF-8, as the API sends it."""
+    return without_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def encode_event(event: dict[str, Any]) -> bytes:

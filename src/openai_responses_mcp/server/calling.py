@@ -25,7 +25,7 @@ Send = Callable[[JsonObject], None]
 
 @dataclass(frozen=True, slots=True)
 class CallingRules:
-    """What the configuration says about calls; the defaults are those of the settings."""
+    """What the configuration says about calls."""
 
     returns_failures_as_results: bool
     shows_response_id: bool

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.domain.texts import one_line
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -18,7 +19,7 @@ class Finding:
     def __str__(self) -> str:
         line = f"{self.level:<6}{self.what}: {self.detail}"
         line = f"{line}; {self.next_step}" if self.next_step else line
-        return "".join(letter if letter.isprintable() else " " for letter in line)
+        return one_line(line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ device cannot make the caller hang.
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openai_responses_mcp.adapters.bounded_file import read_text
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.skills.models import FoundSkill
 from openai_responses_mcp.agents.skills.ports import SkillFolder
@@ -22,9 +22,6 @@ MAX_SKILLS = 500
 MAX_SKILL_BYTES = 512 * 1024
 MAX_FILES_PER_SKILL = 200
 MAX_FILE_BYTES = 1024 * 1024
-
-# Some systems lack these flags; there only the path is checked.
-_READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class _Unreadable(Exception):
@@ -137,22 +134,13 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 def _text_of(path: Path, most_bytes: int) -> str:
     try:
-        descriptor = os.open(path, _READ_ONLY)
+        return read_text(str(path), most_bytes=most_bytes, follows_link=False).replace("\r\n", "\n")
     except OSError as exc:
         if path.is_symlink():
             raise _Unreadable("is a link") from exc
         raise _Unreadable(f"cannot be opened ({exc.strerror or 'no reason given'})") from exc
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _Unreadable("is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise _Unreadable(f"is larger than {most_bytes // 1024} KiB")
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as exc:
-        raise _Unreadable("is not UTF-8 text") from exc
+    except ValueError as exc:
+        raise _Unreadable(str(exc)) from exc
 
 
 def _is_inside(path: Path, root: Path) -> bool:
