@@ -35,7 +35,7 @@ from tests.bench.servers import (
 # A slow machine makes fewer rounds, so that the whole stays within ten minutes.
 ROUNDS_END_AFTER_SECONDS = 420.0
 GROWTH_ROUNDS, GROWTH_ENDS_AFTER_SECONDS = 3, 540.0
-_STAND_IN_SECONDS = 10.0
+_STAND_IN_SECONDS = 30.0
 
 
 class Progress:

@@ -25,7 +25,7 @@ def ask(number: str, method: str, params: dict[str, Any]) -> Any:
     """A request to the client, and what it answers."""
     send(id=number, method=method, params=params)
     with _answered:
-        _answered.wait_for(lambda: number in _answers, timeout=20)
+        _answered.wait_for(lambda: number in _answers, timeout=30)
         return _answers.pop(number, {})
 
 

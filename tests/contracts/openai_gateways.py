@@ -12,7 +12,7 @@ from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
 from openai_responses_mcp.domain.ports import Clock, Logger
-from tests.fakes import FakeLogger
+from tests.fakes import SLOW_SECONDS, FakeLogger
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -21,7 +21,7 @@ def openai_gateway(
     base_url: str,
     *,
     api_key: str = "made-up",
-    timeout_seconds: float = 5.0,
+    timeout_seconds: float = SLOW_SECONDS,
     max_concurrency: int = 100,
     omit: Iterable[str] = (),
     streams: bool = True,

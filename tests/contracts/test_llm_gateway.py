@@ -33,7 +33,7 @@ from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progres
 from openai_responses_mcp.domain.ports import LLMGateway
 from tests.adapters.telemetry.in_memory import InMemoryTelemetry
 from tests.contracts.openai_gateways import forget_proxies, maybe_listener, openai_gateway
-from tests.fakes import FakeClock, FakeGateway, FakeLogger
+from tests.fakes import SLOW_SECONDS, WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger
 from tests.stand_in.server import StandIn
 
 REQUEST = ModelRequest(model="gpt-5.4-mini", instructions="Answer in one short sentence.", input_text="Say hello.")
@@ -85,7 +85,7 @@ class Leg(Protocol):
 
 
 class FakeLeg(Leg):
-    wait_seconds = 5.0
+    wait_seconds = WAIT_SECONDS
 
     def __init__(self) -> None:
         self.fake = FakeGateway()
@@ -158,7 +158,7 @@ class TracedLeg(FakeLeg):
 class OpenAILeg(Leg):
     """Over HTTP to an API that fails on request."""
 
-    wait_seconds = 5.0
+    wait_seconds = SLOW_SECONDS
 
     def __init__(self) -> None:
         self._server = StandIn()
@@ -343,7 +343,7 @@ async def test_a_cancelled_call_ends_at_once_and_leaves_nothing_upstream(leg: Le
     await asyncio.wait({responding, asyncio.ensure_future(leg.wait_until_asked())}, return_when=asyncio.FIRST_COMPLETED)
     responding.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(responding, 5)
+        await asyncio.wait_for(responding, leg.wait_seconds)
     await leg.wait_until_closed()
     assert (await respond(leg, REQUEST)).text
 
@@ -371,7 +371,7 @@ class Started:
     async def cancel(self) -> None:
         self.call.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(self.call, 5)
+            await asyncio.wait_for(self.call, self._leg.wait_seconds)
 
 
 async def wait_until_cancelled(leg: Leg, response_id: str) -> None:

@@ -26,7 +26,7 @@ from typing import IO, Any
 LIVE = os.environ.get("LIVE") == "1"
 SHOWS_MESSAGES = os.environ.get("V") == "1"
 REPLY_SECONDS = 330 if LIVE else 30
-EXIT_SECONDS = 5
+EXIT_SECONDS = 30
 LONGEST_TEXT_SHOWN = 300
 LONGEST_LINE = 77
 ROOT = Path(__file__).resolve().parents[2]

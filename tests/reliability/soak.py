@@ -103,7 +103,7 @@ def state_of(talk: Talk) -> dict[str, int]:
     talk.process.send_signal(signal.SIGUSR1)
     talk.send(ping("counted"))
     talk.receive()
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 30.0
     while b"tasks=" not in talk.stderr and time.monotonic() < deadline:
         talk.maybe_receive(0.1)
     tasks = int(talk.stderr.rpartition(b"tasks=")[2].split()[0])

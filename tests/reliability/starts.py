@@ -24,7 +24,7 @@ from typing import IO
 from tests.reliability.talking import SERVE, environment, ping, say, stand_in, tool_call
 
 LONGEST_END_SECONDS = 1.0
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 PULSE_SECONDS = 15.0
 
 HELD = tool_call("held", "Why? [rehearse: delay=60]")

@@ -41,7 +41,7 @@ from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.server import StandIn
 
 MAX_RETRIES = 2
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = SLOW_SECONDS
 LITTLE_PATIENCE_SECONDS = 1.0
 LONGEST_JITTER_SECONDS = 8.0
 KEY = "made-up-key-0123456789"
@@ -101,7 +101,7 @@ async def ask(base_url: str, request: ModelRequest, server: HttpServer, *, is_st
     is_slow = any(fault in request.input_text for fault in ("drip", "never"))
     patience_seconds = LITTLE_PATIENCE_SECONDS if is_slow else PATIENCE_SECONDS
     retrying, gateway = gateways(base_url, clock, is_streamed=is_streamed, key=key, patience_seconds=patience_seconds)
-    async with asyncio.timeout(SLOW_SECONDS):
+    async with asyncio.timeout(2 * SLOW_SECONDS):
         try:
             outcome: ModelReply | GatewayError | KeyUnusable = await retrying.respond(request)
         except (GatewayError, KeyUnusable) as exc:

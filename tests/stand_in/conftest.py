@@ -8,6 +8,9 @@ import pytest
 
 from tests.stand_in.server import StandIn
 
+# Gives up when nothing comes for a moment, however long a busy machine takes to connect and to send.
+IMPATIENT = httpx2.Timeout(None, read=0.05)
+
 Ask = Callable[..., Awaitable[httpx2.Response]]
 
 SEARCH = {"tools": [{"type": "web_search"}], "include": ["web_search_call.action.sources"]}

@@ -1,7 +1,7 @@
 import httpx2
 import pytest
 
-from tests.stand_in.conftest import Ask
+from tests.stand_in.conftest import IMPATIENT, Ask
 from tests.stand_in.server import StandIn
 
 
@@ -62,7 +62,7 @@ async def test_every_answer_can_be_delayed() -> None:
     headers = {"authorization": "Bearer made-up"}
     async with httpx2.AsyncClient(base_url=await server.start(), headers=headers, trust_env=False) as client:
         with pytest.raises(httpx2.ReadTimeout):
-            await client.post("/responses", json={"model": "gpt-5", "input": "Hello"}, timeout=0.05)
+            await client.post("/responses", json={"model": "gpt-5", "input": "Hello"}, timeout=IMPATIENT)
     await server.wait_for_abort()
     await server.close()
 

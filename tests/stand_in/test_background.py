@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from tests.rehearsal.test_stream_events import read_events
-from tests.stand_in.conftest import Ask
+from tests.stand_in.conftest import IMPATIENT, Ask
 from tests.stand_in.server import StandIn, StandInThread
 
 BACKGROUND = {"background": True, "stream": True}
@@ -96,7 +96,7 @@ async def test_a_run_that_hangs_never_ends(client: httpx2.AsyncClient, server: S
     first, _ = await start(client, "hang_after=4; cuts=after 4")
     assert (await client.get(f"/responses/{id_in(first)}")).json()["status"] == "in_progress"
     with pytest.raises(httpx2.ReadTimeout):
-        await client.get(f"/responses/{id_in(first)}?stream=true&starting_after=4", timeout=0.05)
+        await client.get(f"/responses/{id_in(first)}?stream=true&starting_after=4", timeout=IMPATIENT)
     assert server.api.background.running == [id_in(first)]
 
 

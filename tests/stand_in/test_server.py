@@ -4,6 +4,7 @@ import threading
 import httpx2
 import pytest
 
+from tests.stand_in.conftest import IMPATIENT
 from tests.stand_in.server import StandInThread
 
 
@@ -25,7 +26,7 @@ def test_the_thread_notices_a_client_that_gives_up() -> None:
             httpx2.Client(headers={"authorization": "Bearer made-up"}, trust_env=False) as client,
             pytest.raises(httpx2.ReadTimeout),
         ):
-            client.post(rehearsal.base_url + "/responses", json={"model": "gpt-5", "input": "Hi"}, timeout=0.05)
+            client.post(rehearsal.base_url + "/responses", json={"model": "gpt-5", "input": "Hi"}, timeout=IMPATIENT)
         rehearsal.wait_for_abort()
         assert rehearsal.server.aborted == 1
 

@@ -10,7 +10,7 @@ from openai_responses_mcp.domain.models import ModelReply, Progress
 from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event
 from tests.adapters.openai.test_background import SHORT_SECONDS, Api, answering, asking
 from tests.contracts.openai_gateways import forget_proxies
-from tests.fakes import WAIT_SECONDS
+from tests.fakes import SLOW_SECONDS
 from tests.stand_in.http_wire import Reply
 from tests.stand_in.server import StandIn
 
@@ -49,7 +49,7 @@ class Cancelling(Api):
 
     async def wait_until_nothing_runs(self) -> None:
         await self.gateway.settle()
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(SLOW_SECONDS):
             await self.server.wait_until_nothing_runs()
         assert self.server.api.background.running == []
 
@@ -68,7 +68,7 @@ async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
 
 
 async def until(happened: asyncio.Event) -> None:
-    await asyncio.wait_for(happened.wait(), WAIT_SECONDS)
+    await asyncio.wait_for(happened.wait(), SLOW_SECONDS)
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -89,7 +89,7 @@ async def test_a_call_whose_research_hangs_after_any_event_leaves_nothing_runnin
 async def test_a_call_that_is_cancelled_at_any_stage_leaves_nothing_running(api: Cancelling, stage: str) -> None:
     call = api.calls[stage] = api.call("search=yes; hang_after=15")
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(call, WAIT_SECONDS)
+        await asyncio.wait_for(call, SLOW_SECONDS)
     await api.wait_until_nothing_runs()
     assert stage in api.heard
     assert api.requested() == ["POST /responses", f"POST /responses/{api.started[0]}/cancel"]

@@ -10,7 +10,7 @@ import pytest
 from openai_responses_mcp.adapters.openai.streams import LONGEST_END_SECONDS
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from tests.contracts.openai_gateways import forget_proxies, openai_gateway
-from tests.fakes import WAIT_SECONDS
+from tests.fakes import SLOW_SECONDS
 
 EVENT_STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
@@ -67,11 +67,11 @@ async def serving(api: Api) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-async def ask(base_url: str, times: int, *, timeout_seconds: float = WAIT_SECONDS) -> list[str]:
+async def ask(base_url: str, times: int, *, timeout_seconds: float = SLOW_SECONDS) -> list[str]:
     gateway = openai_gateway(base_url, timeout_seconds=timeout_seconds)
     request = ModelRequest("gpt-5", "Be brief.", "Hello")
     try:
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(SLOW_SECONDS):
             replies: list[ModelReply] = []
             for _ in range(times):
                 replies.append(await gateway.respond(request))
@@ -160,7 +160,7 @@ async def test_an_answer_that_comes_unasked_answers_nothing() -> None:
 
 async def test_a_cancel_while_the_end_is_waited_for_closes_the_connection() -> None:
     api = Api(never)
-    async with serving(api) as base_url, asyncio.timeout(WAIT_SECONDS):
+    async with serving(api) as base_url, asyncio.timeout(SLOW_SECONDS):
         gateway = openai_gateway(base_url)
         call = asyncio.ensure_future(gateway.respond(ModelRequest("gpt-5", "Be brief.", "Hello")))
         await api.asked.wait()

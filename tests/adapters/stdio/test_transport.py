@@ -15,7 +15,7 @@ from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
 from tests.contracts.stdio_client import Pair, StdioClient, socket_pair
-from tests.fakes import WAIT_SECONDS, FakeLogger
+from tests.fakes import SLOW_SECONDS, WAIT_SECONDS, FakeLogger
 
 Connect = Callable[..., StdioClient]
 
@@ -251,7 +251,7 @@ def test_input_that_comes_after_the_loop_has_ended_is_nobodys_business() -> None
 
 def run_script(script: str, *, redirections: str = "", given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = ["sh", "-c", f'exec "$0" -c "$1" {redirections}', sys.executable, script]
-    return subprocess.run(command, input=given, capture_output=True, timeout=WAIT_SECONDS * 4, check=False)
+    return subprocess.run(command, input=given, capture_output=True, timeout=SLOW_SECONDS, check=False)
 
 
 STRAY_OUTPUT = """

@@ -264,13 +264,13 @@ async def test_the_command_is_one_of_the_programs(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment.setenv("AGENTS_OLLAMA_BASE_URL", "http://127.0.0.1:9")
-    assert await asyncio.wait_for(asyncio.to_thread(cli.main, ["agents", "doctor"]), 15) == 1
+    assert await asyncio.wait_for(asyncio.to_thread(cli.main, ["agents", "doctor"]), 30) == 1
     assert "start ollama" in capsys.readouterr().out
 
 
 async def test_without_the_extra_the_command_that_installs_it_is_named(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environment.setitem(sys.modules, "openai_responses_mcp.agents.adapters.stores.sql_database", None)
+    environment.setitem(sys.modules, "openai_responses_mcp.agents.adapters.stores.opening", None)
     assert await doctor("--store", "sqlite://") == 2
     assert 'pip install "openai-responses-mcp[agents]"' in capsys.readouterr().err

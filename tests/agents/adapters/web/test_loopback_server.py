@@ -18,7 +18,7 @@ from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, within
 
 PATIENT = Limits()
-HASTY = Limits(head_seconds=0.1, body_seconds=0.1, largest_body=1000, most_connections=5)
+HASTY = Limits(head_seconds=0.5, body_seconds=0.5, largest_body=1000, most_connections=5)
 
 
 class Served(NamedTuple):
