@@ -25,6 +25,7 @@ MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
     "citations": Module(PACKAGE / "domain/citations.py", ("tests/domain/test_citations.py", EDGES)),
     "masking": Module(PACKAGE / "domain/masking.py", ("tests/domain/test_masking.py", EDGES)),
+    "strict_json": Module(PACKAGE / "domain/strict_json.py", ("tests/domain/test_strict_json.py",)),
     "dispatcher": Module(
         PACKAGE / "server/dispatch.py",
         (*(f"tests/server/test_{name}.py" for name in _DISPATCHING), EDGES),
@@ -76,7 +77,14 @@ MODULES = {
     "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
     "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
     "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
+    "guard.call_keeper": Module(GUARDED / "guard/call_keeper.py", (f"{_GUARD}call_keeper.py",)),
     "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}call_keeper.py",)),
+    "guard.gatekeeping": Module(GUARDED / "guard/gatekeeping.py", (f"{_GUARD}call_keeper.py",)),
+    "guard.messages": Module(
+        GUARDED / "guard/messages.py", (f"{_GUARD}messages.py", f"{_GUARD}relay.py", f"{_GUARD}call_keeper.py")
+    ),
+    "guard.pending_questions": Module(GUARDED / "guard/pending_questions.py", (f"{_GUARD}call_keeper.py",)),
+    "guard.recording": Module(GUARDED / "guard/recording.py", (f"{_GUARD}parts.py",)),
     "secrets.fields": Module(GUARDED / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.hashing": Module(GUARDED / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GUARDED / "secrets/masking.py", (f"{_SECRETS}masking.py",)),

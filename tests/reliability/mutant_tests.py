@@ -5,6 +5,7 @@
 Each line on stdin is a JSON list of pytest's arguments; its exit code, or -1 after `LIMIT_SECONDS`, is a line on stdout.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -23,6 +24,7 @@ _LOOK_SECONDS = 0.02
 def main() -> None:
     for name in SLOW_IMPORTS:
         importlib.import_module(name)
+    gc.freeze()  # What is imported is not garbage; looking at it again in each fork takes time.
     for line in sys.stdin:
         sys.stdout.write(f"{_exit_code(json.loads(line))}\n")
         sys.stdout.flush()

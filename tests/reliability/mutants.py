@@ -189,8 +189,9 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self._root = folder
-        shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        unwanted = shutil.ignore_patterns("__pycache__", "node_modules", "bench", "clients")
+        # With the compiled files that are there: a mutant is newer than them, and no others are written.
+        shutil.copytree(ROOT / "src", folder / "src")
+        unwanted = shutil.ignore_patterns("node_modules", "bench", "clients")
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / "impatience.py").write_text(IMPATIENCE)

@@ -36,7 +36,7 @@ def why_unreadable(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 at byte {error.start}"
     # Python refuses longer numbers, in words for programmers.
-    return "a number has too many digits" if "digits" in str(error) else str(error)[:200]
+    return "a number has too many digits" if "digits" in str(error) else str(error)
 
 
 def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
