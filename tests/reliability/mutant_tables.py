@@ -20,7 +20,7 @@ _POLICY = "tests/agents/policy/test_"
 _APPROVALS = "tests/agents/approvals/test_"
 _SECRETS = "tests/agents/secrets/test_"
 _GUARD = "tests/agents/guard/test_"
-_RUN_GUARD = (f"{_GATE}run_guard.py", f"{_GATE}run_guard_any_order.py")
+_RUN_GUARD = tuple(f"{_GATE}{name}.py" for name in ("run_guard", "deciding_again", "run_guard_any_order"))
 MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
     "citations": Module(PACKAGE / "domain/citations.py", ("tests/domain/test_citations.py", EDGES)),
@@ -35,9 +35,7 @@ MODULES = {
     "gate.budgets": Module(GUARDED / "gate/budgets.py", (f"{_GATE}budgets.py",)),
     "gate.changing": Module(GUARDED / "gate/changing.py", (f"{_GATE}deciding_again.py",)),
     "gate.judging": Module(GUARDED / "gate/judging.py", _RUN_GUARD),
-    "gate.run_records": Module(
-        GUARDED / "gate/run_records.py", (*_RUN_GUARD, f"{_GATE}deciding_again.py", "tests/agents/test_runner.py")
-    ),
+    "gate.run_records": Module(GUARDED / "gate/run_records.py", (*_RUN_GUARD, "tests/agents/test_runner.py")),
     "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
     "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
     "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
@@ -201,6 +199,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             ),
         )
     },
+    ("gate.run_guard", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
     **{
         ("gate.run_guard", line, "True to False"): "there are always as many of one as of the other"
         for line in (

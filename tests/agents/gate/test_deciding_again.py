@@ -122,14 +122,50 @@ async def test_a_call_that_the_engine_forgot_is_not_let_through() -> None:
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
 
 
-@pytest.mark.parametrize(("reason", "asks"), [("ask somebody", False), ("ask somebody; and again", True)])
+@pytest.mark.parametrize(
+    ("reason", "asks"),
+    [
+        ("ask somebody", False),
+        ("it is late", False),
+        ("it is late; ask somebody", False),
+        ("ask somebody; and again", True),
+        ("ask", True),
+    ],
+)
 async def test_a_changed_call_asks_again_only_for_a_reason_that_nobody_was_given(reason: str, asks: bool) -> None:
     room = Room()
     await room.judged(CALL)
     room.judge.on("pay", GateDecision("needs_human", 1, reason))
-    await room.answered(answer(changed={"amount": 3}, attempt=2), calls=(CALL,))
+    given = HumanAnswer(Permit.of(CALL), "ask somebody; it is late", changed={"amount": 3}, attempt=2)
+    await room.answered(given, calls=(CALL,))
     assert [waiting.attempt for waiting in room.guard.to_approve] == ([3] if asks else [])
     assert room.guard.is_waiting("c1") == asks
+
+
+@pytest.mark.parametrize(("reason", "goes_on"), [("ask somebody", True), ("quite another reason", False)])
+async def test_what_waits_for_a_run_inside_it_goes_on_once_nobody_has_to_be_asked(reason: str, goes_on: bool) -> None:
+    room = Room()
+    await room.judged(OTHER)
+    await room.guard.starting("c2", LOOK, OTHER.args)
+    await room.guard.suspend("c2")
+    await room.judged(CALL)
+    room.judge.on("pay", GateDecision("needs_human", 1, reason))
+    await room.answered(answer(changed={"amount": 3}), calls=(CALL,))
+    assert room.guard.may_start(OTHER) is goes_on
+
+
+async def test_a_secret_that_a_human_put_into_a_call_is_not_shown_in_its_output() -> None:
+    room = Room()
+    login = ToolDescription("pay", "function", parameters={"properties": {"password": {"type": "string"}}})
+    call = PlannedCall("c1", login, {"password": "open sesame"})
+    await room.judged(call)
+    await room.answered(answer(call, changed={"password": "swordfish"}), calls=(call,))
+    await room.guard.starting("c1", login, {"password": "swordfish"})
+    await room.guard.finished("c1", "swordfish fits, open sesame did not")
+    [result] = room.guard.results
+    assert "fits" in str(result)
+    assert "swordfish" not in str(result)
+    assert "sesame" not in str(result)
 
 
 async def test_what_was_approved_as_it_is_stays_approved_whatever_the_judge_says_now() -> None:
@@ -158,6 +194,12 @@ async def test_a_yes_to_a_budget_is_kept_and_a_no_is_not() -> None:
     assert await room.budgets.read("calls per run r1") == (2, 2)
 
 
+async def test_tokens_are_counted_towards_their_budget() -> None:
+    room = Room(Limit(10, "tokens", "run"))
+    await room.guard.used_tokens(7)
+    assert await room.budgets.read("tokens per run r1") == (7, 0)
+
+
 async def test_what_cannot_be_counted_does_not_go_on() -> None:
     class Broken(FakeBudgetStore):
         async def spend(self, window: str, amount: int) -> None:
@@ -180,6 +222,7 @@ async def test_a_guard_without_a_budget_counts_nothing() -> None:
     await guard.starting("c2", LOOK, OTHER.args)
     await guard.take_up([])
     assert guard.results == []
+    assert room.judge.requests[-1].user_intent == ""
 
 
 async def test_a_table_of_an_earlier_version_is_read() -> None:

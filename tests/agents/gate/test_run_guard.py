@@ -73,6 +73,7 @@ async def last(store: BreakableLogStore) -> ExecutionLog:
 
 async def test_a_call_that_nobody_judged_does_not_start(guard: RunGuard) -> None:
     assert guard.is_waiting("c1")
+    assert not guard.is_answered(CALL)
     assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
     assert guard.refusal is not None
 
@@ -185,6 +186,27 @@ async def test_what_came_of_a_call_is_recorded_and_shown_without_secrets(
     assert "hunter2" not in str(log)
 
 
+async def test_a_failure_that_became_an_answer_for_the_model_is_shown_as_that_answer(
+    guard: RunGuard, store: BreakableLogStore
+) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "try later", error="the bank is closed")
+    assert [result.output for result in guard.results] == ["try later"]
+    log = await last(store)
+    assert (log.decision, log.reason) == ("failed", "the bank is closed")
+
+
+async def test_a_secret_of_a_call_is_not_shown_in_the_output_of_another(guard: RunGuard) -> None:
+    login = ToolDescription("login", "function", parameters={"properties": {"password": {"type": "string"}}})
+    await guard.judge(None, [PlannedCall("c0", login, {"password": "open sesame"}), CALL], [login, TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "paid with open sesame")
+    [result] = guard.results
+    assert str(result.output).startswith("paid with ")
+    assert "sesame" not in str(result)
+
+
 async def test_a_call_that_went_well_has_no_reason(guard: RunGuard, store: BreakableLogStore) -> None:
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
@@ -283,7 +305,7 @@ async def test_an_id_that_is_used_twice_is_refused(
     if len(calls) == 1:
         await guard.judge(None, calls, [TOOL])
         await guard.starting("c1", TOOL, {"amount": 5})
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER: The model used the id of a tool call twice"):
+    with pytest.raises(AgentsError, match=r"^AGENTS-E-RUNNER: The model used the id of a tool call twice$"):
         await guard.judge(None, calls, [TOOL])
     assert (await last(store)).event == "refused"
 
