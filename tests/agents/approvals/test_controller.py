@@ -1,7 +1,9 @@
 """Approvals on their own: asking, deciding once, tokens."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -10,13 +12,14 @@ from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprova
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
 from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, Undecided
 from openai_responses_mcp.agents.approvals.pauses import Pause
 from openai_responses_mcp.agents.audit.log import AuditLog
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.clock import timestamp
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.models import GateDecision
+from openai_responses_mcp.agents.json_values import JsonObject
 from openai_responses_mcp.agents.secrets.masking import Masking
 from tests.agents.fakes import ASK, FakeClock, code_of
 
@@ -33,12 +36,13 @@ class Desk:
         self.store = SqlApprovalStore(self.database)
         self.logs = SqlExecutionLogStore(self.database)
         self.clock = clock
+        self.told: list[HumanApprovalRequest] = []
         self.controller = self.another()
 
     def another(self) -> ApprovalController:
         masking, decisions = Masking({}), SqlDecisionBook(self.database, self.logs)
         audit = AuditLog(self.logs, self.clock, masking)
-        return ApprovalController(self.store, decisions, audit, self.clock, masking, 900)
+        return ApprovalController(self.store, decisions, audit, self.clock, masking, 900, self.told.append)
 
     async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
         pause = Pause(state_hash="s1")
@@ -56,6 +60,9 @@ def desk(clock: FakeClock) -> Desk:
 async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
     (request,) = await desk.ask()
     assert request.status == "pending"
+    assert re.fullmatch("apr_[0-9a-f]{32}", request.approval_id)
+    assert (request.tool_call_id, request.tool_name, request.tool_kind) == ("c1", "pay", "function")
+    assert request.created_at == timestamp(desk.clock.now())
     assert request.required_action == "Approve or deny function pay"
     assert request.prompt == "May function pay run? ask somebody"
     assert request.arguments == {"amount": 5, "api_key": "‹api_key, 3 characters›"}
@@ -68,7 +75,41 @@ async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
 async def test_a_long_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
     decision = GateDecision("needs_human", 3, "x" * 3000)
     request = await desk.controller.create_approval_request("r1", decision, call=CALL)
-    assert len(request.prompt) == 2000
+    begin = "May function pay run? "
+    assert request.prompt == f"{begin}{'x' * (1999 - len(begin))}…"
+    assert request.reason == decision.reason
+
+
+async def test_a_reason_that_just_fits_is_not_cut(desk: Desk) -> None:
+    reason = "x" * (2000 - len("May function pay run? "))
+    request = await desk.controller.create_approval_request("r1", GateDecision("needs_human", 3, reason), call=CALL)
+    assert request.prompt == f"May function pay run? {reason}"
+
+
+@pytest.mark.parametrize(("run_id", "prompt"), [("r", "?"), ("r" * 128, "x" * 2000)])
+async def test_a_request_just_within_range_is_stored(desk: Desk, run_id: str, prompt: str) -> None:
+    request = await desk.controller.create_approval_request(run_id, ASK, prompt, call=CALL)
+    assert (request.run_id, request.prompt) == (run_id, prompt)
+    assert await desk.controller.pending(run_id) == [request]
+
+
+@pytest.mark.parametrize(("schema", "kept"), [(SCHEMA, SCHEMA), ({}, None)])
+async def test_a_request_keeps_the_schema_that_changed_arguments_have_to_fit(
+    desk: Desk, schema: JsonObject, kept: JsonObject | None
+) -> None:
+    call = replace(CALL, tool=replace(PAY, parameters=schema))
+    request = await desk.controller.create_approval_request("r1", ASK, call=call)
+    assert (await desk.controller.get(request.approval_id)).parameters == kept
+
+
+async def test_whoever_has_to_decide_is_told_of_each_request_once(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    assert desk.told == [first, second]
+    await desk.controller.submit_decision(first.approval_id, "approve")
+    clock.move(900)
+    assert desk.told == [first, second]
+    pending = await desk.controller.pending()
+    assert desk.told == [first, second, *(request for request in pending if request.tool_call_id == "c1")]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +154,7 @@ async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sql
     token = await desk.controller.submit_decision(request.approval_id, "approve", "fine, sk-0123456789")
     assert (token.run_id, token.status) == ("r1", "active")
     assert token.expires_at == "2026-11-16T09:15:00.000000+00:00"
-    assert len(token.token) >= 43
+    assert len(token.token) == 43
     assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
     record = await desk.controller.get(request.approval_id)
     assert (record.request.status, record.request.comment) == ("approved", "fine, ‹sk-…, 13 characters›")
@@ -147,6 +188,70 @@ async def test_a_decision_is_approve_or_deny_with_a_short_comment(desk: Desk) ->
     number = desk.controller.submit_decision(request.approval_id, "approve", 5)  # type: ignore[arg-type]
     assert await code_of(number) == "AGENTS-E-APPROVAL-INVALID"
     await desk.controller.submit_decision(request.approval_id, "approve", "x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        ("deny", {"tell_model": 1}),
+        ("deny", {"tell_model": None}),
+        ("approve", {"tell_model": True}),
+        ("deny", {"arguments": {"amount": 4}}),
+    ],
+)
+async def test_only_a_denial_is_told_and_only_an_approval_changes(desk: Desk, decision: Any, said: Any) -> None:
+    (request,) = await desk.ask()
+    work = desk.controller.submit_decision(request.approval_id, decision, **said)
+    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
+    assert await desk.controller.pending() == [request]
+
+
+async def test_a_decision_is_recorded_with_what_was_said(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    await desk.controller.submit_decision(first.approval_id, "approve", "checked")
+    await desk.controller.submit_decision(second.approval_id, "deny", tell_model=True)
+    logs = [(log.tool_call_id, log.event, log.decision, log.comment) for log in await desk.logs.query()]
+    assert logs == [
+        ("c1", "approval_requested", "pending", ""),
+        ("c2", "approval_requested", "pending", ""),
+        ("c1", "approval", "approved", "checked"),
+        ("c2", "approval", "denied", ""),
+    ]
+    records = await desk.controller.of_newest_pause("r1")
+    assert records == await desk.controller.of_pause(records[0].pause_id)
+    assert [(record.request.comment, record.request.tell_model) for record in records] == [
+        ("checked", False),
+        ("", True),
+    ]
+
+
+@pytest.mark.parametrize("status", ["expired", "withdrawn"])
+async def test_a_request_that_nobody_has_to_decide_any_more_stays_visible(desk: Desk, status: Undecided) -> None:
+    (request,) = await desk.ask()
+    assert await desk.controller.close_undecided(request.approval_id, status, "gone with sk-0123456789")
+    closed = (await desk.controller.get(request.approval_id)).request
+    assert (closed.status, closed.comment) == (status, "gone with ‹sk-…, 13 characters›")
+    assert await desk.controller.pending() == []
+    assert (await desk.logs.query())[-1].decision == status
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_what_somebody_has_decided_is_not_closed(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    assert not await desk.controller.close_undecided(request.approval_id, "withdrawn")
+    assert (await desk.controller.check_token(token)).request.status == "approved"
+
+
+async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    record = await desk.controller.check_token(token)
+    await desk.controller.consume(token, record)
+    clock.move(900)
+    assert await desk.controller.pending_of_pause(record.pause_id) == []
+    assert await desk.controller.pending() == []
+    assert len(await desk.controller.of_pause(record.pause_id)) == 1
 
 
 async def test_a_good_token_is_used_once(desk: Desk) -> None:
@@ -206,6 +311,8 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     assert await code_of(desk.controller.submit_decision(request.approval_id, "deny")) == "AGENTS-E-APPROVAL-INVALID"
     events = [log.event for log in await desk.logs.query()]
     assert events == ["approval_requested", "approval", "approval_requested:2", "approval:2"]
+    assert (await desk.logs.query())[2].comment == "the token expired"
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
 
 
 async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
@@ -215,6 +322,8 @@ async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk,
     clock.move(900)
     (renewed,) = await desk.controller.pending()
     assert (renewed.tool_call_id, renewed.status) == ("c1", "pending")
+    assert re.fullmatch("apr_[0-9a-f]{32}", renewed.approval_id)
+    assert (renewed.comment, renewed.decided_at, renewed.created_at) == (None, None, timestamp(clock.now()))
     assert await desk.controller.pending("r1") == [renewed]
 
 
