@@ -21,6 +21,7 @@ _APPROVALS = "tests/agents/approvals/test_"
 _SECRETS = "tests/agents/secrets/test_"
 _GUARD = "tests/agents/guard/test_"
 _RUN_GUARD = tuple(f"{_GATE}{name}.py" for name in ("run_guard", "deciding_again", "run_guard_any_order"))
+_VOICES = tuple(f"{_GATE}{name}.py" for name in ("gate", "policy_voice", "standing_voice"))
 MODULES = {
     "cancellation": Module(PACKAGE / "domain/cancellation.py", ("tests/domain/test_cancellation.py",)),
     "citations": Module(PACKAGE / "domain/citations.py", ("tests/domain/test_citations.py", EDGES)),
@@ -36,8 +37,8 @@ MODULES = {
     "gate.changing": Module(GUARDED / "gate/changing.py", (f"{_GATE}deciding_again.py",)),
     "gate.judging": Module(GUARDED / "gate/judging.py", _RUN_GUARD),
     "gate.run_records": Module(GUARDED / "gate/run_records.py", (*_RUN_GUARD, "tests/agents/test_runner.py")),
-    "gate.deciding": Module(GUARDED / "gate/deciding.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
-    "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", (f"{_GATE}gate.py", f"{_GATE}policy_voice.py")),
+    "gate.deciding": Module(GUARDED / "gate/deciding.py", _VOICES),
+    "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", _VOICES),
     "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
     "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",)),
     "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
