@@ -40,6 +40,7 @@ def test_a_secret_is_known_without_the_blanks_around_it() -> None:
 def test_a_broken_secret_is_masked_in_its_pieces_too() -> None:
     mask = SecretMask(["firsthalf\nsecondhalf"])
     assert mask("firsthalf and secondhalf") == "*** and ***"
+    assert SecretMask(["12345678\nabcdefg"])("12345678 and abcdefg") == "*** and abcdefg"
 
 
 @pytest.mark.parametrize("value", ["", "test", "ollama", "1234567"])
@@ -108,6 +109,10 @@ def test_secrets_are_found_by_the_names_of_their_variables() -> None:
     }
     found = secrets_in(environ, key_variable="MY_VENDOR", base_url="https://api.example/v1")
     assert sorted(found) == ["a-password", "a-secret", "a-token-here", "the-key-itself"]
+
+
+def test_a_variable_that_nothing_in_its_name_gives_away_is_no_secret() -> None:
+    assert known_secrets({"PATH": "/usr/local/bin", "X": "something", "HOME": "/home/somebody"}) == []
 
 
 def test_passwords_inside_urls_are_found_as_written_and_as_sent() -> None:
@@ -245,6 +250,35 @@ def test_a_token_of_a_known_shape_is_found_and_called_what_it_is(token: str, aro
     assert token not in SecretMask()(around.format(token))
 
 
+PREFIXES = (
+    *("sk-", "rk-", "pk-", "sk_live_", "rk_test_", "pk_live_", "whsec_", "xai-", "AIza", "GOCSPX-", "ya29."),
+    *("github_pat_", "glpat-", "pypi-", "xoxa-", "xoxb-", "xoxc-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
+    *("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "npm_", "hf_", "gsk_", "dop_v1_"),
+)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_every_kind_of_token_is_found_by_its_beginning_alone(prefix: str) -> None:
+    for token in (f"{prefix}012345678a", f"{prefix}abcdefghi0"):
+        assert shown(SecretFinder(), f"a {token} b") == f"a ‹{prefix}…, {len(token)} characters› b"
+        assert SecretMask()(f"a {token} b") == "a *** b"
+    assert SecretFinder().find(f"a {prefix}01234567 b") == []
+    assert SecretFinder().find(f"a {prefix}abcdefghij b") == []
+
+
+@pytest.mark.parametrize("prefix", ["AKIA", "ASIA"])
+def test_the_id_of_a_key_has_its_exact_length(prefix: str) -> None:
+    assert shown(SecretFinder(), f"{prefix}ABCDEFGHIJKLMNO1 b") == f"‹{prefix}…, 20 characters› b"
+    for other in ("ABCDEFGHIJKLMN1", "ABCDEFGHIJKLMNOP1", "ABCDEFGHIJKLMNOP"):
+        assert SecretFinder().find(f"{prefix}{other} b") == []
+
+
+@pytest.mark.parametrize("prefix", ["sk-", "rk-", "pk-"])
+def test_a_log_hides_also_what_only_begins_like_a_key(prefix: str) -> None:
+    assert SecretMask()(f"a {prefix}abcdefgh b") == "a *** b"
+    assert SecretMask()(f"a {prefix}abcdefg b") == f"a {prefix}abcdefg b"
+
+
 @pytest.mark.parametrize(
     ("url", "label"),
     [
@@ -314,7 +348,24 @@ def test_of_two_names_for_one_value_the_first_is_told() -> None:
 
 def test_a_known_token_is_called_by_its_name_and_not_by_its_shape() -> None:
     token = "AIza" + "Sy0123456789abcdefghijklmnopqrstuvw"
-    assert shown(SecretFinder([KnownSecret("the key", token)]), f"x {token}") == "x ‹the key›"
+    finder = SecretFinder([KnownSecret("the key", token)])
+    assert shown(finder, f"x {token}") == "x ‹the key›"
+    assert finder.find(f"x {token}") == [Found(2, 2 + len(token), "‹the key›", "the key", "plain")]
+
+
+def test_what_was_taken_out_is_known_by_the_names_that_saved_runs_have_for_it() -> None:
+    finder = SecretFinder([KnownSecret("K", KEY), KnownSecret("K", "hunter22")])
+    forms = ["plain", "url", "path", "json", "json utf-8", "repr", "repr in quotes"]
+    written = [KEY, quote(KEY, safe=""), quote(KEY), json.dumps(KEY)[1:-1], json.dumps(KEY, ensure_ascii=False)[1:-1]]
+    written += [repr(KEY)[1:-1], repr(KEY + '"')[1:-2]]
+    assert [finder.value_of("K", form) for form in forms] == written
+    for shift in range(3):
+        standard, safe = finder.value_of("K", f"base64 {shift}"), finder.value_of("K", f"base64 url {shift}")
+        assert standard
+        assert safe
+        assert standard in base64.b64encode(b"x" * shift + KEY.encode()).decode()
+        assert safe in base64.urlsafe_b64encode(b"x" * shift + KEY.encode()).decode()
+    assert finder.value_of("K", "plain'") == "hunter22"
 
 
 @pytest.mark.parametrize(
