@@ -1,6 +1,7 @@
 """The guard when a human's answer is more than yes: told, changed, and how far a yes to a budget reaches."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,7 @@ async def test_until_the_answers_take_effect_nothing_starts() -> None:
     room.guard = room.new_guard()
     room.guard.restore(saved, [answer(told="no")])
     assert room.guard.is_answered(OTHER)
+    assert room.guard.told("c1") is None
     assert room.guard.is_waiting("c2")
     assert await code_of(room.guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-GATE-DENIED"
 
@@ -140,6 +142,20 @@ async def test_a_changed_call_asks_again_only_for_a_reason_that_nobody_was_given
     await room.answered(given, calls=(CALL,))
     assert [waiting.attempt for waiting in room.guard.to_approve] == ([3] if asks else [])
     assert room.guard.is_waiting("c1") == asks
+
+
+async def test_a_told_call_stays_told_when_its_turn_is_decided_once_more() -> None:
+    room = Room()
+    more = PlannedCall("c3", PAY, {"amount": 7})
+    await room.judged(CALL, more)
+    room.judge.on("pay", GateDecision("needs_human", 1, "quite another reason"))
+    await room.answered(answer(told="no"), answer(more, changed={"amount": 6}), calls=(CALL, more))
+    assert [waiting.call.call_id for waiting in room.guard.to_approve] == ["c3"]
+    again = HumanAnswer(Permit.of(room.guard.as_changed(more)), "quite another reason", 2, changed={"amount": 4})
+    await room.answered(again, calls=(CALL, more))
+    assert room.guard.told("c1") == "no"
+    assert room.guard.may_start(replace(more, args={"amount": 4}))
+    assert (await room.events()).count("c1 told deny") == 1
 
 
 @pytest.mark.parametrize(("reason", "goes_on"), [("ask somebody", True), ("quite another reason", False)])

@@ -309,9 +309,10 @@ class RunGuard(TurnGuard):
     async def take_up(self, turns: Sequence[Turn]) -> None:
         """The answers take effect: budgets go on, and a turn is decided again where it has to be. `turns` are the calls
         of the pause as the model made them. Raises as `judge` does; `to_approve` may hold something again."""
-        answered = [call for call in self._calls if call.answer is not None and call.questions]
-        for known in answered:
-            if known.answer is not None and known.answer.told is None and self._budget is not None:
+        for known in list(self._calls):
+            if known.answer is None:
+                continue
+            if known.answer.told is None and self._budget is not None:
                 await self._noted(self._budget.go_on(known.questions))
             known.questions = []
         if not self._is_to_be_decided_again:
