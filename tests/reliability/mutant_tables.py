@@ -205,6 +205,16 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
             ),
         )
     },
+    (
+        "gate.safety_gate",
+        'if decision.decision != "needs_human" or decided(standing="").decision != "allow":',
+        "another text",
+    ): "only the decision is looked at, not its reason",
+    (
+        "gate.safety_gate",
+        'decision = decide(tool, GateDecision("allow", 1, ""), profile, ruling=ruling)',
+        "another text",
+    ): "the reason of a voice that allows is not told where another one refuses",
     ("gate.run_guard", '_T = TypeVar("_T")', "another text"): "a name for the type checker",
     **{
         ("gate.run_guard", line, "True to False"): "there are always as many of one as of the other"

@@ -232,9 +232,15 @@ async def failing(*_: Any) -> GateDecision:
     raise LookupError("no such rule:\n\x1b[2J 5, my key is sk-0123456789abcdef")
 
 
+async def failing_over_a_failure(*_: Any) -> GateDecision:
+    raise LookupError("no such rule") from OSError("no such file")
+
+
 @pytest.mark.parametrize(
     ("judge", "failure"),
     [
+        (SafetyAgent(failing_over_a_failure), "LookupError: no such rule"),
+        (SafetyAgent(lambda *_: PROFILES["x" * 498]), f"KeyError: '{'x' * 498}'"),
         (SafetyAgent(failing), "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
         (SafetyAgent(lambda *_: [][0]), "IndexError: list index out of range"),
         (SafetyAgent(lambda *_: PROFILES["x" * 600]), f"KeyError: '{'x' * 498}…"),
@@ -254,6 +260,7 @@ async def test_a_judge_that_fails_says_how(
     assert "Traceback (most recent call last)" in caplog.text
     assert "test_gate.py" in caplog.text
     assert "sk-0123" not in caplog.text
+    assert {record.name for record in caplog.records} == {"openai_responses_mcp.agents"}
 
 
 async def test_a_verdict_that_is_none_says_what_is_wrong_with_it(policies: PolicyStore) -> None:
@@ -361,7 +368,8 @@ async def test_a_judge_of_another_class_has_a_limit_too(policies: PolicyStore) -
             await asyncio.Event().wait()
 
     gate = SafetyGate(Endless(), policies, limit_seconds=0.05)
-    assert await code_of(gate.evaluate(None, a_request(), GateContext("fast"))) == "AGENTS-E-GATE-EVAL"
+    with pytest.raises(AgentsError, match=r"^AGENTS-E-GATE-EVAL: The judge took too long$"):
+        await gate.evaluate(None, a_request(), GateContext("fast"))
 
 
 async def test_verdicts_may_be_sync_async_and_mappings(policies: PolicyStore) -> None:

@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.gate.deciding import decide
 from openai_responses_mcp.agents.gate.models import Decision, GateDecision, ToolCallRequest
 from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile
-from openai_responses_mcp.agents.policy.rules import Choice
+from openai_responses_mcp.agents.policy.rules import Budget, Choice
 from openai_responses_mcp.agents.policy.ruling import PolicyRules, Ruling
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fakes import FakeJudge
@@ -183,6 +183,23 @@ SEARCH = ToolDescription("web_search", "function")
 )
 async def test_what_the_provider_runs_is_refused_where_a_human_would_be_asked(rule: Any, offered: str) -> None:
     assert (await Bench(rule).offered(SEARCH))[0] == offered
+
+
+async def test_what_the_provider_runs_says_why_it_may_or_may_not() -> None:
+    asks, lowered = {"tools": ["*"], "decide": "ask", "reason": "careful"}, {"tools": ["*"], "risk": 1}
+    decision, reason = await Bench(asks).offered(SEARCH)
+    assert (decision, reason) == ("deny", "careful (policy rule 1); the provider runs it unasked")
+    runs = ("allow", "in scope of the profile strict, run by the provider")
+    risky = replace(SEARCH, risk_level=4)
+    assert await Bench(lowered, profile="strict").offered(risky) == runs
+    assert await Bench(profile="strict").offered(risky) == runs
+
+
+def test_the_budget_is_the_one_that_the_file_has_now() -> None:
+    bench = Bench(budget={"calls": 5, "per": "hour"})
+    assert bench.gate.budget == Budget(5, "hour")
+    bench.write()
+    assert bench.gate.budget is None
 
 
 async def test_what_the_provider_runs_is_refused_outside_the_scopes() -> None:
