@@ -44,7 +44,7 @@ MODULES = {
     "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
     "gate.foreign_code": Module(GUARDED / "gate/foreign_code.py", (f"{_GATE}gate.py", f"{_GATE}rules.py")),
     "gate.guardrails": Module(GUARDED / "gate/guardrails.py", (f"{_GATE}rules.py",)),
-    "gate.texts": Module(GUARDED / "gate/texts.py", (f"{_GATE}rules.py",)),
+    "gate.texts": Module(GUARDED / "gate/texts.py", (f"{_GATE}texts.py", f"{_GATE}rules.py")),
     "gate.call_states": Module(GUARDED / "gate/call_states.py", (f"{_GATE}call_states.py", *_RUN_GUARD)),
     "gate.call_table": Module(GUARDED / "gate/call_table.py", _RUN_GUARD),
     "gate.run_guard": Module(GUARDED / "gate/run_guard.py", _RUN_GUARD),
