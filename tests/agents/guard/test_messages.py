@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openai_responses_mcp.agents.guard import messages
 from openai_responses_mcp.agents.guard.messages import Notification, Reply, Request, Unfit, encode, read
 
 _JSON = st.recursive(
@@ -77,28 +78,6 @@ def test_a_message_passes_byte_for_byte(body: bytes) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":1e999}}', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":"\x01"}}', -32700),
         (b"[]", -32600),
-        (b"7", -32600),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"tools/call"}]', -32600),
-        (b"{}", -32600),
-        (a_request(jsonrpc="1.0"), -32600),
-        (a_request(id=None), -32600),
-        (a_request(id=True), -32600),
-        (a_request(id=1.0), -32600),
-        (a_request(id={}), -32600),
-        (a_request(method=None), -32600),
-        (a_request(params=[]), -32600),
-        (a_request(result={}), -32600),
-        (a_request(Method="tools/call"), -32600),
-        (a_request(**{"method\0x": "tools/call"}), -32600),
-        ('{"jsonrpc":"2.0","id":1,"method":"x","param\u017f":{}}'.encode(), -32600),
-        ('{"jsonrpc":"2.0","id":1,"method":"x","\uff49\uff44":2}'.encode(), -32600),
-        (a_request(method="Tools/Call"), -32600),
-        (a_request(method="tools/call\0"), -32600),
-        (a_request(method="tools/call", params={"name": "a", "Name": "b"}), -32600),
-        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}', -32600),
-        (b'{"jsonrpc":"2.0","result":{}}', -32600),
-        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', -32600),
-        (b'{"jsonrpc":"2.0","id":1,"error":"no"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32600),
     ],
 )
@@ -106,6 +85,68 @@ def test_what_could_be_read_in_two_ways_is_unfit(body: bytes, code: int) -> None
     found = read(body)
     assert isinstance(found, Unfit)
     assert found.code == code
+
+
+NO_OBJECT = "not a JSON object (batches are not supported)"
+NO_ID = "id must be a string or a whole number"
+NOT_QUITE_A_CALL = "method looks like tools/call and is not"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"7", NO_OBJECT),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"tools/call"}]', NO_OBJECT),
+        (b"{}", 'jsonrpc must be "2.0"'),
+        (a_request(jsonrpc="1.0"), 'jsonrpc must be "2.0"'),
+        (a_request(id=None), NO_ID),
+        (a_request(id=True), NO_ID),
+        (a_request(id=1.0), NO_ID),
+        (a_request(id={}), NO_ID),
+        (a_request(method=None), "method must be a string"),
+        (a_request(params=[]), "params must be an object"),
+        (a_request(result={}), "a message is a request or a reply, not both"),
+        (a_request(error={}), "a message is a request or a reply, not both"),
+        *((a_request(method=name), NOT_QUITE_A_CALL) for name in ("Tools/Call", "tools/call\0", "tools /call")),
+        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}', "tools/call needs an id"),
+        (b'{"jsonrpc":"2.0","result":{}}', "a reply needs an id"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', "a reply has a result or an error, not both"),
+        (b'{"jsonrpc":"2.0","id":1,"error":"no"}', "error must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"x"}', "a key appears twice"),
+    ],
+)
+def test_what_is_no_message_is_unfit_and_says_why(body: bytes, reason: str) -> None:
+    found = read(body)
+    assert isinstance(found, Unfit)
+    assert (found.code, found.reason) == (-32600, f"Invalid request: {reason}")
+
+
+def test_what_is_no_json_is_unfit_and_says_why() -> None:
+    assert read(b"nothing") == Unfit(-32700, "Parse error: Expecting value: line 1 column 1 (char 0)")
+
+
+def _looks_like(key: str) -> list[str]:
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in key)
+    long_s = [key.replace("s", "\u017f")] if "s" in key else []
+    return [key.upper(), f"{key}\0x", f" {key}", f"{key}\u200b", wide, *long_s]
+
+
+@pytest.mark.parametrize("key", ["jsonrpc", "id", "method", "params", "result", "error"])
+def test_a_key_that_some_programs_take_for_one_of_a_message_makes_it_unfit(key: str) -> None:
+    for other in _looks_like(key):
+        found = read(a_request(**{other: 1}))
+        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+        assert found == Unfit(-32600, reason, 1)
+
+
+@pytest.mark.parametrize("key", ["name", "arguments", "_meta", "inputResponses", "requestState", "task"])
+def test_a_key_that_some_programs_take_for_one_of_a_call_makes_it_unfit(key: str) -> None:
+    assert isinstance(read(a_request(method="tools/call", params={key: 1})), Request)
+    for other in _looks_like(key):
+        assert isinstance(read(a_request(params={other: 1})), Request)
+        found = read(a_request(method="tools/call", params={"name": "x", other: 1}))
+        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+        assert found == Unfit(-32600, reason, 1)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +174,28 @@ def test_a_line_end_between_the_parts_is_written_anew(line_end: bytes) -> None:
 
 
 def test_the_three_kinds_are_told_apart() -> None:
-    assert isinstance(read(a_request()), Request)
-    assert isinstance(read(b'{"jsonrpc":"2.0","method":"x"}'), Notification)
-    assert isinstance(read(b'{"jsonrpc":"2.0","id":1,"result":{}}'), Reply)
+    body = a_request(params={"a": 1})
+    assert read(body) == Request(1, "ping", {"a": 1}, json.loads(body), body)
+    body = b'{"jsonrpc":"2.0","method":"x","params":{"a":1}}'
+    assert read(body) == Notification("x", {"a": 1}, body)
+    body = b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+    assert read(body) == Reply(1, {"a": 1}, None, body)
+    body = b'{"jsonrpc":"2.0","id":"1","error":{"code":1}}'
+    assert read(body) == Reply("1", None, {"code": 1}, body)
+
+
+def test_messages_of_the_guards_own_have_the_shapes_of_json_rpc() -> None:
+    assert messages.error_reply(None, -1, "é") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"\\u00e9"}}'
+    assert messages.result_reply("a", {"b": 1}) == b'{"jsonrpc":"2.0","id":"a","result":{"b":1}}'
+    assert messages.request(1, "m", {"b": 1}) == b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"b":1}}'
+    assert messages.notification("m", {"b": 1}) == b'{"jsonrpc":"2.0","method":"m","params":{"b":1}}'
+    with pytest.raises(ValueError, match="JSON compliant"):
+        encode({"n": float("nan")})
+
+
+@pytest.mark.parametrize(("given", "found"), [(1, 1), ("a", "a"), (True, None), (None, None), ({}, None)])
+def test_a_cancellation_names_a_request_by_its_id(given: Any, found: int | str | None) -> None:
+    assert messages.cancelled_id(Notification("notifications/cancelled", {"requestId": given}, b"")) == found
 
 
 def _check(body: bytes) -> None:
