@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from openai_responses_mcp import __version__
+from openai_responses_mcp.server.tools import STYLES
 
 PROGRAM = "openai-responses-mcp"
 
@@ -22,7 +23,6 @@ class Option(NamedTuple):
 
 
 TOOLS = ("answer", "answer_detailed", "answer_quick")
-STYLES = ("summary", "bullets", "citations-only")
 SHELLS = ("bash", "zsh", "fish")
 PROFILES = ("strict", "balanced", "fast")
 

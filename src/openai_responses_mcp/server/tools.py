@@ -10,13 +10,15 @@ from openai_responses_mcp.server.jsonrpc import JsonObject
 if TYPE_CHECKING:
     from openai_responses_mcp.domain.models import Question
 
+STYLES = ("summary", "bullets", "citations-only")
+
 _THE_QUESTION = "The question, in any language."
 _QUERY = Argument("query", "text", Text(), _THE_QUESTION, is_required=True)
 _INPUT = Argument("input", "text", Text(), _THE_QUESTION, is_required=True)
 _RECENCY_DAYS = Argument("recency_days", "recency_days", Number(0), "How many days old sources may be.")
 _MAX_RESULTS = Argument("max_results", "max_results", Number(1, 10), "How many search results are enough.")
 _DOMAINS = Argument("domains", "domains", Texts("a list of domain names"), "Domains to prefer, such as example.com.")
-_STYLE = Argument("style", "style", Choice("summary", "bullets", "citations-only"), "How the answer should be written.")
+_STYLE = Argument("style", "style", Choice(*STYLES), "How the answer should be written.")
 _PREVIOUS = Argument(
     "previous_response_id",
     "previous_response_id",
