@@ -8,8 +8,8 @@ import pytest
 from openai_responses_mcp.config.loading import Flags, load
 from openai_responses_mcp.config.settings import Profile
 from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
-from openai_responses_mcp.rehearsal.responses_api import MODELS
 from tests.sdk_models import ENDING, LISTED
+from tests.stand_in.models import MODELS
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "config" / "config.yaml.example"
@@ -38,7 +38,7 @@ def test_the_example_names_models_that_stay_with_settings_that_they_take(name: s
     assert profile.reasoning_effort != "minimal"  # Not together with web search.
 
 
-def test_the_default_model_stays_and_so_do_those_of_the_rehearsal() -> None:
+def test_the_default_model_stays_and_so_do_those_of_the_stand_in() -> None:
     assert {Profile().model, *MODELS} <= LISTED - ENDING
 
 

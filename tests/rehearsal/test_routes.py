@@ -5,9 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 from openai import AsyncOpenAI
-from openai.types import Model
 
-from openai_responses_mcp.rehearsal.responses_api import MODELS
 from tests.rehearsal.conftest import WEATHER, Ask
 
 
@@ -29,10 +27,9 @@ async def test_a_request_without_a_key_is_refused(client: httpx2.AsyncClient, he
     ("method", "path", "status"),
     [
         ("GET", "/responses", 405),
-        ("POST", "/models", 405),
-        ("DELETE", "/models/gpt-5", 405),
+        ("POST", "/responses/resp_1", 405),
+        ("DELETE", "/responses/resp_1/cancel", 405),
         ("POST", "/chat/completions", 404),
-        ("GET", "/models/no-such-model", 404),
     ],
 )
 async def test_other_paths_and_methods_are_refused(
@@ -41,12 +38,6 @@ async def test_other_paths_and_methods_are_refused(
     reply = await client.request(method, path)
     assert reply.status_code == status
     assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
-
-
-async def test_models_are_listed_and_found(client: httpx2.AsyncClient) -> None:
-    models = (await client.get("/models")).json()["data"]
-    assert [Model.model_validate(model, strict=True).id for model in models] == list(MODELS)
-    assert (await client.get("/models/gpt-5")).json()["id"] == "gpt-5"
 
 
 async def test_the_vendors_client_reads_the_answer(base_url: str) -> None:

@@ -18,10 +18,8 @@ from openai_responses_mcp.rehearsal.questions import Question, read_question
 from openai_responses_mcp.rehearsal.request_checks import check_key, check_request, read_json
 from openai_responses_mcp.rehearsal.response_objects import build_response
 from openai_responses_mcp.rehearsal.responses_api import (
-    get_model,
     includes_sources,
     is_searched,
-    list_models,
     previous_response_not_found,
 )
 from openai_responses_mcp.rehearsal.stream_events import (
@@ -36,6 +34,7 @@ from tests.stand_in.bodies import spoiled_body
 from tests.stand_in.function_calls import call_ids, offered, read_outputs, with_call_events
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.markers import Directives, read_directives
+from tests.stand_in.models import get_model, list_models
 from tests.stand_in.odd_answers import write_odd_answer
 from tests.stand_in.pace import first_half, paced
 from tests.stand_in.replies import JSON_HEADERS, error_reply, json_reply, with_header

@@ -9,14 +9,11 @@ from openai_responses_mcp.rehearsal.api_errors import ApiError, usual_error
 from openai_responses_mcp.rehearsal.markers import read_wishes
 from openai_responses_mcp.rehearsal.memory import MAX_REMEMBERED, Memory, TimesAsked
 from openai_responses_mcp.rehearsal.questions import needs_search, read_question
-from openai_responses_mcp.rehearsal.request_checks import UNKNOWN_MODEL, check_request, may_search
+from openai_responses_mcp.rehearsal.request_checks import check_request, may_search
 from openai_responses_mcp.rehearsal.response_objects import build_response
 from openai_responses_mcp.rehearsal.runs import Run, StoredRuns
 from openai_responses_mcp.rehearsal.stream_events import numbered, stream_events
 
-MODELS = ("gpt-5.2", "gpt-5.4-mini", "gpt-5.5")
-
-_MODELS_CREATED = 1_700_000_000
 _SOURCES = "web_search_call.action.sources"
 
 
@@ -93,13 +90,3 @@ def includes_sources(request: Mapping[str, Any]) -> bool:
 def previous_response_not_found(response_id: str) -> ApiError:
     message = f"Previous response with id '{response_id}' not found."
     return ApiError(400, message, param="previous_response_id", code="previous_response_not_found")
-
-
-def list_models() -> dict[str, Any]:
-    return {"object": "list", "data": [get_model(name) for name in MODELS]}
-
-
-def get_model(name: str) -> dict[str, Any]:
-    if name == UNKNOWN_MODEL:
-        raise ApiError(404, f"The model '{name}' does not exist", param="model", code="model_not_found")
-    return {"id": name, "object": "model", "created": _MODELS_CREATED, "owned_by": "rehearsal"}

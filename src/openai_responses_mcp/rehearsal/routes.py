@@ -8,7 +8,7 @@ from aiohttp import web
 
 from openai_responses_mcp.rehearsal.api_errors import ApiError
 from openai_responses_mcp.rehearsal.request_checks import check_key, read_json, read_starting_after
-from openai_responses_mcp.rehearsal.responses_api import ResponsesApi, get_model, list_models
+from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
 from openai_responses_mcp.rehearsal.runs import Run
 from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event, encode_json
 
@@ -23,8 +23,6 @@ def build_app(api: ResponsesApi) -> web.Application:
     app.router.add_post("/v1/responses", routes.create)
     app.router.add_get("/v1/responses/{id}", routes.retrieve, allow_head=False)
     app.router.add_post("/v1/responses/{id}/cancel", routes.cancel)
-    app.router.add_get("/v1/models", routes.list_models, allow_head=False)
-    app.router.add_get("/v1/models/{name:.+}", routes.get_model, allow_head=False)
     return app
 
 
@@ -46,12 +44,6 @@ class _Routes:
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
         return _json(self._api.runs.cancel(request.match_info["id"]).response)
-
-    async def list_models(self, request: web.Request) -> web.StreamResponse:
-        return _json(list_models())
-
-    async def get_model(self, request: web.Request) -> web.StreamResponse:
-        return _json(get_model(request.match_info["name"]))
 
     async def stop(self, app: web.Application) -> None:
         self._api.runs.stop()
