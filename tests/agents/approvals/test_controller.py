@@ -327,6 +327,18 @@ async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk,
     assert await desk.controller.pending("r1") == [renewed]
 
 
+async def test_every_request_is_in_the_debug_log_also_a_renewed_one(
+    desk: Desk, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "openai_responses_mcp.agents")
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    clock.move(900)
+    (renewed,) = await desk.controller.pending()
+    said = [f"approval {one.approval_id} is waited for, run r1" for one in (request, renewed)]
+    assert [line for line in caplog.messages if "is waited for" in line] == said
+
+
 async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
     first, second = await desk.ask("c1", "c2")
     token = (await desk.controller.submit_decision(first.approval_id, "deny")).token

@@ -10,7 +10,7 @@ denial stays.
 import logging
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -100,14 +100,16 @@ class ApprovalController:
     async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
         """Store the requests of the pause, all or none."""
         await self._store.create(pause.records)
-        for record in pause.records:
-            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
-        await self._audit.record(
-            *(entry_about(record, "approval_requested", "pending", "") for record in pause.records)
-        )
-        for record in pause.records:
-            await tell(self._on_requested, record.request)
+        await self._announce(pause.records)
         return [record.request for record in pause.records]
+
+    async def _announce(self, records: Sequence[ApprovalRecord], comment: str = "") -> None:
+        """Every request comes through here once it is stored."""
+        for record in records:
+            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
+        await self._audit.record(*(entry_about(record, "approval_requested", "pending", comment) for record in records))
+        for record in records:
+            await tell(self._on_requested, record.request)
 
     def _request(
         self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
@@ -285,7 +287,11 @@ class ApprovalController:
             )
 
     async def _reopen(self, record: ApprovalRecord, now: str) -> str | None:
-        """A new request for the same call; the old one stays expired. None when somebody else was quicker."""
+        """A new request for the same call; the old one stays expired. None when somebody else was quicker.
+
+        Made from the record, not with `create_approval_request`: whoever notices that an approval has expired may be a
+        process that knows only the hash of the call's arguments.
+        """
         renewed = replace(
             record.request,
             approval_id=f"apr_{uuid.uuid4().hex}",
@@ -307,12 +313,8 @@ class ApprovalController:
         )
         if not await self._store.replace(record.request.approval_id, opened):
             return None
-        await self._record(opened, "approval_requested", "pending", "the token expired")
-        await tell(self._on_requested, renewed)
+        await self._announce([opened], "the token expired")
         return renewed.approval_id
-
-    async def _record(self, record: ApprovalRecord, event: str, decision: str, comment: str = "") -> None:
-        await self._audit.record(entry_about(record, event, decision, comment))
 
 
 def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
