@@ -38,11 +38,11 @@ from openai_responses_mcp.agents.providers.settings import chosen_provider, sett
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
 from openai_responses_mcp.agents.runs.book import RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.pausing import PauseRun
 from openai_responses_mcp.agents.runs.ports import AgentEngine, RunStateStore
 from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
+from openai_responses_mcp.agents.runs.run_guards import RunGuards
 from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.runs.starting import StartRun
 from openai_responses_mcp.agents.runs.watching import Sleep, WatchRuns
@@ -126,7 +126,7 @@ def runner_on(
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     standing = standing_on(stores, log, masking)
     gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
-    guards = Guards(gate, log, masking, stores.budgets, clock)
+    guards = RunGuards(gate, log, masking, stores.budgets, clock)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(

@@ -1,4 +1,4 @@
-"""A guard for reading an agent's tools without running anything."""
+"""What the engine asks while an agent is only looked at."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
 
 
 class ReadOnlyGuard(TurnGuard):
-    """For looking at an agent without running anything: it records nothing and lets nothing through."""
+    """Records nothing and lets nothing through."""
 
     @property
     def refusal(self) -> AgentsError | None:

@@ -7,16 +7,16 @@ from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
-from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineOptions, PausedRun
+from openai_responses_mcp.agents.runs.run_guards import RunGuards
 from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.secrets.hashing import digest
 
 
 class ReadRunBack:
     def __init__(
-        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: Guards, states: SavedStates
+        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: RunGuards, states: SavedStates
     ) -> None:
         self._engine = engine
         self._book = book

@@ -11,14 +11,14 @@ from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.texts import words_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.guards import Guards
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
+from openai_responses_mcp.agents.runs.run_guards import RunGuards
 
 
 class StartRun:
-    def __init__(self, engine: AgentEngine, book: RunBook, guards: Guards, finish: FinishRun) -> None:
+    def __init__(self, engine: AgentEngine, book: RunBook, guards: RunGuards, finish: FinishRun) -> None:
         self._engine = engine
         self._book = book
         self._guards = guards

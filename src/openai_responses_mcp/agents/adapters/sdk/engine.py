@@ -11,12 +11,12 @@ from agents.run import RunOptions
 
 from openai_responses_mcp.agents.adapters.models.standin_models import RequestedCallsModel, function_call
 from openai_responses_mcp.agents.adapters.sdk.failures import translated
-from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.paused_runs import PausedAtHandoff, PausedAtTools
 from openai_responses_mcp.agents.adapters.sdk.sessions import RunInput, Session, context_for
 from openai_responses_mcp.agents.adapters.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.adapters.sdk.tool_traits import describe_function, describe_handoff
 from openai_responses_mcp.agents.adapters.sdk.tracing import config_of_run
+from openai_responses_mcp.agents.adapters.sdk.turn_hooks import TurnHooks
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.gate.ports import TurnGuard
@@ -73,7 +73,7 @@ class OpenAIAgentsEngine(AgentEngine):
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)
         given["run_config"] = config = config_of_run(given.get("run_config"))
-        given["hooks"] = GuardHooks(takeover, given.get("hooks"), config)
+        given["hooks"] = TurnHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns
         session = Session(takeover, start, given, is_requested=bool(options.requested_calls))

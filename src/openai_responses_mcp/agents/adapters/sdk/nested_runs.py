@@ -15,10 +15,10 @@ from typing import Any
 from agents import Agent, AgentBase, RunContextWrapper, RunResult, Tool
 from agents.run import AgentRunner, get_default_agent_runner
 
-from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.side_threads import hand_on_to_threads
 from openai_responses_mcp.agents.adapters.sdk.takeover import current_takeover
 from openai_responses_mcp.agents.adapters.sdk.tracing import without_texts
+from openai_responses_mcp.agents.adapters.sdk.turn_hooks import TurnHooks
 from openai_responses_mcp.agents.errors import AgentsError
 
 _plain_run = AgentRunner.run
@@ -69,7 +69,7 @@ def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], 
     if takeover is None:
         return agent, options
     double = takeover.double_of(agent)
-    if double is agent and isinstance(hooks, GuardHooks) and hooks.takeover is takeover:
+    if double is agent and isinstance(hooks, TurnHooks) and hooks.takeover is takeover:
         return agent, options  # one of our own runs, or one method of the SDK that calls another
     config = without_texts(options.get("run_config"))
-    return double, {**options, "hooks": GuardHooks(takeover, hooks, config), "run_config": config}
+    return double, {**options, "hooks": TurnHooks(takeover, hooks, config), "run_config": config}

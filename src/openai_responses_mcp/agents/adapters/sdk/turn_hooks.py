@@ -18,7 +18,7 @@ from openai_responses_mcp.agents.gate.guardrails import guardrails_of
 from openai_responses_mcp.agents.gate.texts import words_of
 
 
-class GuardHooks(RunHooks[Any]):
+class TurnHooks(RunHooks[Any]):
     def __init__(self, takeover: Takeover, users: RunHooks[Any] | None, run_config: object = None) -> None:
         self.takeover = takeover
         self._run_config = run_config

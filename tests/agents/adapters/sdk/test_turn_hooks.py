@@ -4,8 +4,8 @@ import agents as sdk
 import pytest
 
 from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
-from openai_responses_mcp.agents.adapters.sdk.guard_hooks import GuardHooks
 from openai_responses_mcp.agents.adapters.sdk.takeover import Takeover
+from openai_responses_mcp.agents.adapters.sdk.turn_hooks import TurnHooks
 from openai_responses_mcp.agents.errors import AgentsError
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import FakeJudge
@@ -15,6 +15,6 @@ from tests.agents.gate.guards import guard_on
 async def test_after_a_refusal_no_model_is_asked_any_more() -> None:
     guard = guard_on(FakeExecutionLogStore(), FakeJudge())
     guard.refuse(AgentsError("AGENTS-E-GATE-DENIED", "no"))
-    hooks = GuardHooks(Takeover(guard, guarded_mcp_tools), None)
+    hooks = TurnHooks(Takeover(guard, guarded_mcp_tools), None)
     with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
         await hooks.on_llm_start(sdk.RunContextWrapper(context=None), sdk.Agent(name="A"), None, [])

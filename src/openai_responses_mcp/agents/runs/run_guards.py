@@ -1,4 +1,4 @@
-"""The guard of a run, made the same way for a new run and for one that is read back."""
+"""Makes the guard of a run, the same way for a new run and for one that is read back."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from openai_responses_mcp.agents.secrets.masking import Masking
 _WHOSE = "agents"  # whose hours and days a policy file's budget counts
 
 
-class Guards:
+class RunGuards:
     def __init__(self, gate: SafetyGate, audit: AuditLog, masking: Masking, budgets: BudgetStore, clock: Clock) -> None:
         self._gate = gate
         self._audit = audit
