@@ -132,7 +132,7 @@ def _response_id(value: str) -> str:
 
 
 def _question(argument: str) -> str:
-    """A word that is the name of an option is a slip, and asking about it would cost money."""
+    """A word that is the name of an option is a typing mistake, and asking the API about it would cost money."""
     if f"--{argument}" in (*SWITCHES, *VALUES, *MAYBE_VALUES):
         raise UsageError(f"unknown command {argument}: did you mean --{argument}? {_SEE_HELP}")
     return argument
@@ -170,14 +170,14 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return _complain(_presentable(str(exc), environ))
     except ConfigError as exc:
         return _complain(*exc.problems)
-    except BrokenPipeError:  # Who reads has read enough, as in `| head -1`.
+    except BrokenPipeError:  # Whoever reads has closed the pipe, as `| head -1` does.
         return 0
     except KeyboardInterrupt:
         return 130
 
 
 def _guard(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    # Not through the other commands of agents: a client waits, and they take long to load.
+    # Without the other commands of agents: they take long to load, and a client is waiting.
     from openai_responses_mcp.agents.terminal.guard import main as guard
 
     return guard(list(arguments), environ)
@@ -307,7 +307,7 @@ def _complain(*problems: str) -> int:
 
 
 def _presentable(text: str, environ: Mapping[str, str]) -> str:
-    """One line, whatever the arguments held, and without a key that was taken for one."""
+    """On one line, whatever the arguments hold. One of them may be a key, which is masked."""
     return one_line(_masked(text, environ))
 
 
@@ -329,7 +329,7 @@ def _tell(line: str) -> None:
 
 
 def _write_stderr(text: str) -> None:
-    """Straight to the descriptor, which may be closed; that is no reason to stop."""
+    """Straight to the descriptor. If that is closed, nothing is written, and the program goes on."""
     with contextlib.suppress(OSError):
         os.write(2, text.encode("utf-8", "backslashreplace"))
 
@@ -351,7 +351,7 @@ def run_and_leave() -> NoReturn:
 
 
 def _replace_closed_streams() -> None:
-    """Python has None where a descriptor was closed from the start; nobody reads there, and nobody needs to know."""
+    """Python has no stream where a descriptor was closed from the start. What is written there is dropped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 -- open until the end

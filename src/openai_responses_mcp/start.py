@@ -20,7 +20,7 @@ WARM_UP_AFTER_SECONDS = 0.05
 
 
 class Basis(NamedTuple):
-    """What every command stands on."""
+    """What every command needs."""
 
     configuration: Configuration
     api_key: str
@@ -31,7 +31,7 @@ class Basis(NamedTuple):
     def load_container(
         self, *, owns_process: bool = True, is_observed: bool = False, skips_words: bool = True
     ) -> "Container":
-        """Imports everything that is slow to import. Who owns the process also takes over what libraries log.
+        """Imports everything that is slow to import. `owns_process`: what libraries log is taken over, too.
 
         `skips_words`: nobody here reads the words of an answer as they come.
         """

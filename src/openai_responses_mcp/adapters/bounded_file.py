@@ -1,4 +1,4 @@
-"""Reading a file that somebody else wrote: a regular one, of bearable size, without ever waiting for it."""
+"""Reading a file that somebody else wrote: a regular one, of limited size, without ever waiting for it."""
 
 import os
 import stat

@@ -33,7 +33,7 @@ def ask(
         try:
             return await container.answer_question().answer(question, on_progress, started.append)
         except PreviousResponseLost as exc:
-            # Nobody here has heard of the argument; they wrote the option.
+            # Somebody at a terminal knows the option, and not the argument.
             raise PreviousResponseLost(str(exc).replace("previous_response_id", "--continue")) from exc
 
     showing = Showing(tool, environ, is_json=is_json, remember=lambda given: last_answer.remember(given, question.text))

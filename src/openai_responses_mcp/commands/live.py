@@ -17,7 +17,7 @@ from openai_responses_mcp.domain.models import Progress
 from openai_responses_mcp.domain.texts import one_line, visible
 
 FRAME_SECONDS = 0.1
-# What is searched for or read is told in an instant and over in the next; this long somebody needs to read it.
+# The API names a search or a page and goes on at once. A person needs this long to read the name.
 HOLD_SECONDS = 1.5
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_SPINNER = "|/-\\"
@@ -66,7 +66,7 @@ class LiveView:
         self._drawn: list[int] = []  # the columns of each line that is on the screen
 
     def hear(self, progress: Progress) -> None:
-        """News without words come before a text begins: what was said until then is not the answer."""
+        """News without words come before a text begins. So the words before them were not the answer."""
         self._next = progress.message
         if _names_something(progress.message):
             self._message, self._held_until = progress.message, self._monotonic() + HOLD_SECONDS

@@ -107,7 +107,7 @@ def _loaded(basis: Basis, showing: Showing) -> "Container":
 
 
 def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
-    """Of a question in the background, which goes on at the API unless it is cancelled there."""
+    """What became of a question in the background. It goes on at the API unless it is cancelled there."""
     if is_settled is None:
         return ""
     what = one_line(started[0]) if started else "the question"
@@ -119,7 +119,7 @@ def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
 
 
 def _listen_for_signals(react: Callable[[int], None]) -> None:
-    """What ends the command cancels its question first; on Windows an interrupt does so, by way of asyncio.run.
+    """A signal that ends the command cancels its question first. On Windows asyncio.run does so for an interrupt.
 
     On POSIX, asyncio.run alone sleeps on when an interrupt comes in the moment before it waits for the network.
     """
@@ -131,5 +131,5 @@ def _listen_for_signals(react: Callable[[int], None]) -> None:
         react(code)
         task.cancel()
 
-    # What is ignored stays so: `nohup` asks for that.
+    # A signal that is ignored stays ignored: `nohup` wants that.
     listen(stop, [name for name in EXIT_CODES if signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN])

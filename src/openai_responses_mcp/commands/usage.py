@@ -54,7 +54,7 @@ GENERAL = (
     Option("--version", "", "show the version (-v)"),
 )
 
-# What `agents` can be followed by, and what that can be followed by.
+# The commands of `agents`, and the words that can follow each.
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "guard": (),
     "approvals": ("list", "show", "approve", "deny", "allow", "standing", "revoke", "serve"),

@@ -65,7 +65,7 @@ class Flags(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """The file that was read, and the variables and flags that had a say."""
+    """The file that was read, and the variables and flags that took effect."""
 
     yaml: str | None = None
     env: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> t
     place = os.path.join("openai-responses-mcp", "config.yaml")
     folders = [expanded(os.path.join("~", ".config"), environ)]
     stated = environ.get("XDG_CONFIG_HOME", "")
-    if os.path.isabs(stated):  # A relative one does not count, says whoever invented the variable.
+    if os.path.isabs(stated):  # The standard for this variable ignores relative paths.
         folders.insert(0, stated)
     if platform == "win32" and environ.get("APPDATA"):
         folders.insert(0, environ["APPDATA"])

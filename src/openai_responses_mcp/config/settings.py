@@ -138,7 +138,7 @@ class PolicySettings(NamedTuple):
 
 
 class SearchDefaults(NamedTuple):
-    """What a tool call that does not say otherwise searches with."""
+    """What a search uses when the call does not say otherwise."""
 
     recency_days: Annotated[int | float, Range(ge=0)] = 60
     max_results: Annotated[int, Range(ge=1, le=10)] = 5
@@ -266,7 +266,7 @@ def _is_time_zone(name: str) -> bool:
 
 
 def _is_json(value: Any) -> bool:
-    """Numbers that JSON cannot write are all that a YAML file can hold beyond it."""
+    """Infinity and NaN are the only values of a YAML file that JSON does not have."""
     if isinstance(value, Mapping | list):
         return all(map(_is_json, value.values() if isinstance(value, Mapping) else value))
     return not isinstance(value, float) or -inf < value < inf

@@ -34,7 +34,7 @@ class CallsInFlight:
         return self._calls.get(call.id) is call
 
     def require_free(self, call_id: CallId) -> None:
-        """Raises `CallInFlight` while a call with that id is."""
+        """Raises `CallInFlight` while another call with that id is in flight."""
         if call_id in self._calls:
             raise CallInFlight(f"A request with the id {call_id!r} is already in flight")
 
@@ -44,7 +44,7 @@ class CallsInFlight:
         return call
 
     def finish(self, call: Call) -> bool:
-        """Whether the call was still in flight: the one time that it may be answered."""
+        """Whether the call was still in flight. Only then may it be answered."""
         if call not in self:
             return False
         del self._calls[call.id]

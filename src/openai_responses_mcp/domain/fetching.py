@@ -8,7 +8,7 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway
 
 
 class FetchAnswer:
-    """Both ways give the answer that the question itself would have had, and raise what it would have raised."""
+    """Both ways give the answer, or raise the error, that the question itself would have led to."""
 
     def __init__(self, gateway: LLMGateway, clock: Clock, rules: AnsweringRules) -> None:
         self._gateway = gateway

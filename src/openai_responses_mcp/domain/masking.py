@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 MASK = "***"
 
-# Shorter values ("test", "ollama") are no secrets worth a log in which every such word is starred out.
+# Shorter values ("test", "ollama") are words that a log is full of. Masking them would make it unreadable.
 SHORTEST_SECRET = 8
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -268,7 +268,7 @@ def _unused(form: str, name: str, taken: Mapping[tuple[str, str], str]) -> str:
 
 
 def _passwords_in(url: str) -> list[str]:
-    """As URLs are read, and as they are meant: up to the last @, whatever stands before it. Each as written and as sent."""
+    """As the standard reads a URL, and as people mean it: up to the last @. Each as written and as sent."""
     meant = _CREDENTIALS.search(url)
     try:
         read = urlsplit(url).password
@@ -283,7 +283,7 @@ def _long_forms(secret: str) -> Iterator[tuple[str, str]]:
 
 
 def _all_forms(secret: str) -> Iterator[str]:
-    """Those of the whole, and a broken secret also in its pieces."""
+    """All forms of the whole secret. If it has line ends or the like in it, its pieces too."""
     yield from (text for _, text in _long_forms(secret))
     pieces = re.split(r"[\s\x00-\x1f\x7f-\uffff]+", secret)
     yield from (piece for piece in pieces if len(piece) >= SHORTEST_SECRET)

@@ -108,7 +108,7 @@ class CallObserver(Protocol):
     """Is told how calls go. Whatever happens to it, the call goes on."""
 
     def observed(self, call: ObservedCall) -> AbstractContextManager[Callable[[CallFailure], None]]:
-        """Around one call. What it gives is told of a failure that is answered; one that is raised passes through."""
+        """Around one call. Call what it yields if the call is answered with a failure. Exceptions pass through."""
         ...
 
 

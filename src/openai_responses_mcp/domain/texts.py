@@ -43,7 +43,7 @@ def harmless_json(text: str) -> str:
 
 def one_line(text: str) -> str:
     """For a message on a line of its own: line ends, tabs and what would steer a terminal become blanks."""
-    if text.isprintable():  # So there is nothing to replace; the first call need not compile what would look for it.
+    if text.isprintable():  # Then there is nothing to replace, and no pattern has to be compiled.
         return text
     return re.sub(_BREAKING, " ", re.sub(_STEERING, " ", without_surrogates(text)))
 

@@ -1,4 +1,4 @@
-"""Memory of bounded size: what was remembered first is forgotten first."""
+"""Memory of limited size: what was remembered first is forgotten first."""
 
 from collections import OrderedDict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Responses on their way in the background: they run on whether or not anybody reads.
+"""Responses that run in the background, whether or not anybody reads them.
 
 A run publishes numbered events. Any number of readers follow it, each from the event it wants, and leave when they
 like. Its state is what the latest event said of the response, until it is cancelled.

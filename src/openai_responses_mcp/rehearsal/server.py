@@ -21,7 +21,7 @@ class RehearsalServer:
         self._runner = web.AppRunner(
             build_app(api),
             access_log=None,
-            handler_cancellation=True,  # nobody waits for the answer to a client that left
+            handler_cancellation=True,  # a client that has left needs no answer
             shutdown_timeout=_CLOSE_SECONDS,
         )
 

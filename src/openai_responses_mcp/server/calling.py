@@ -97,7 +97,7 @@ class ToolCaller(Caller):
         return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
 
     def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
-        """Whether the call will be answered with a task. Not quite sure: the API may refuse to run it in the background."""
+        """Whether the call will probably be answered with a task: the API may still refuse to run it in the background."""
         return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
 
     async def _answered(

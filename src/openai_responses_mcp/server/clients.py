@@ -18,7 +18,7 @@ IMPATIENT: dict[str, str] = {
 
 
 class Client(NamedTuple):
-    """The client as it shows itself in one request."""
+    """What one request says of its client."""
 
     era: Era
     takes_tasks: bool = False

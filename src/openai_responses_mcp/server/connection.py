@@ -13,10 +13,9 @@ LONGEST_ABORT_SECONDS = 0.7
 
 
 class Connection:
-    """One client. `is_ending` is set with the end of its input: from then on no call of its is tried again.
+    """One client. `is_ending` is set with the end of its input: from then on none of its calls is tried again.
 
-    `settle` waits, not too long, for what is still to be said elsewhere: to the API what was dropped here, to a collector
-    how the last calls went.
+    `settle` waits a moment: until dropped calls are cancelled at the API, and a collector has heard of the last calls.
     """
 
     def __init__(

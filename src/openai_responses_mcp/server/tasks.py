@@ -87,7 +87,7 @@ class Tasks:
         return {}
 
     async def _update(self, task_id: str, era: Era) -> JsonObject:
-        """Nothing is ever waited for, so there is nothing to take in."""
+        """No task ever waits for input, so there is nothing to read."""
         self._ids.read(task_id)
         return {}
 

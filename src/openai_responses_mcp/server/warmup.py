@@ -41,7 +41,7 @@ class WarmUp(Generic[T]):
         return outcome
 
     async def settled(self) -> None:
-        """Until it is loaded, or could not be; begins nothing."""
+        """Wait until it is loaded or has failed. Does not begin it."""
         await asyncio.shield(asyncio.wrap_future(self._outcome))
 
     def _run(self) -> None:
@@ -52,7 +52,7 @@ class WarmUp(Generic[T]):
 
 
 class WarmingTransport(Transport):
-    """Wraps another transport, and tells once that something was sent: then there is time to load the rest."""
+    """Wraps another transport, and says when the first message was sent: then there is time to load the rest."""
 
     def __init__(self, transport: Transport, on_first_send: Callable[[], object]) -> None:
         self._transport = transport

@@ -71,7 +71,7 @@ class LineSink:
             self._changed.notify()
 
     def close(self, timeout_seconds: float) -> None:
-        """Write what is waiting, for as long as that."""
+        """Write what is waiting, but take no longer than that."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -98,7 +98,7 @@ class LineSink:
             self._destination.close()
 
     def _next_line(self) -> bytes | None:
-        """The next line, an empty one when all that is left to say is what was lost, None at the end."""
+        """The next line; an empty one if only the number of lost lines is left to write; None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._lines or self._turned_away or self._is_closed)
             if self._lines:

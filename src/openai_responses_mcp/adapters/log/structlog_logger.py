@@ -51,7 +51,7 @@ def _kept_out(package: str) -> Iterator[None]:
 
 
 class StructlogLogger(Logger):
-    """Warnings and errors always; debug lines, and the debug file at all, only when debugging."""
+    """Always writes warnings and errors. Writes debug lines, and a debug file, only when debugging."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class StructlogLogger(Logger):
             _ = self._structlog
 
     def close(self, timeout_seconds: float = 0.5) -> None:
-        """Let what is waiting be written, for as long as that; later lines are dropped."""
+        """Write what is waiting, but take no longer than that. Later lines are dropped."""
         deadline = time.monotonic() + timeout_seconds
         for sink in self._sinks:
             sink.close(max(0.0, deadline - time.monotonic()))

@@ -59,11 +59,11 @@ class ResponsesApi:
             async with _open(await self._get(_path_of(response_id))) as stream:
                 try:
                     return await stream.final_response()
-                except StreamEnded as exc:  # Not asked for a stream, some proxy sent an empty one.
+                except StreamEnded as exc:  # Some proxy sent an empty stream, although none was asked for.
                     raise GatewayBroken(ENDED_EARLY) from exc
 
     async def cancel(self, response_id: str) -> None:
-        """Done also when there was nothing to cancel any more. Raises `ResponseLost`."""
+        """Also done if there was nothing left to cancel. Raises `ResponseLost`."""
         try:
             with self._found(response_id), self._translated():
                 async with _open(await self._post(f"{_path_of(response_id)}/cancel")) as stream:
@@ -78,7 +78,7 @@ class ResponsesApi:
                 return shutdown_date(await stream.beginning())
 
     async def count_tokens(self, body: JsonObject) -> None:
-        """How many there are does not matter; that the request is taken does."""
+        """Raises where the API does not take the request. The number does not matter."""
         with self._translated():
             async with _open(await self._post(COUNTING_PATH, body)):
                 pass
@@ -86,7 +86,7 @@ class ResponsesApi:
     def prepare(self) -> None:
         """Do in advance what only the first request needs, in a thread without an event loop.
 
-        What goes wrong here goes wrong again, and is told, with the first request.
+        A failure here is ignored: the first request will fail in the same way, and say so.
         """
         self._mask("")  # Made with the first text to mask.
         with contextlib.suppress(GatewayError), self._translated():

@@ -69,11 +69,11 @@ class BackgroundRun:
     async def fetch(self, response_id: str) -> object:
         """The finished response object of that id."""
         self.response_id = response_id
-        self._waits = chain((0.0,), self._waits)  # From the first look to the stream.
+        self._waits = chain((0.0,), self._waits)  # The first look is followed by the stream at once.
         return await self._read_on(self._look)
 
     def silence(self) -> None:
-        """Tell nobody anything any more."""
+        """From now on the listeners hear nothing."""
         self._on_progress = self._on_started = None
 
     async def _read_on(self, step: Step) -> object:
@@ -179,7 +179,7 @@ class BackgroundRun:
         raise GatewayBroken(ENDED_EARLY) if has_ended else trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
-        """Whether the whole response may be readable where its events were not."""
+        """Whether it makes sense to read the whole response, because only its events could not be read."""
         is_about_streaming = isinstance(trouble, GatewayGarbled) or trouble.status == _CANNOT_BE_STREAMED
         return self.response_id is not None and is_about_streaming
 
@@ -189,9 +189,9 @@ class BackgroundRun:
 
 
 def _is_in_background(response: JsonObject) -> bool:
-    """A gateway may ignore that we ask for it. Then the response is lost with its connection, id or not.
+    """A gateway may ignore that we ask for it. Then the response is lost with its connection, even if it has an id.
 
-    One that does not say so either way runs it in the background only where the response waits in a queue.
+    If the gateway does not say, a response that waits in a queue runs in the background, and no other.
     """
     return bool(response.get("background", response.get("status") == "queued"))
 

@@ -46,7 +46,7 @@ REFUSED = "The request could not be sent ({detail}). Check openai.base_url and t
 
 
 class BackgroundRefused(GatewayRefused):
-    """The API does not know, or not take, `background`. Stays inside the gateway, which then asks without it."""
+    """The API does not take `background`. Never leaves the gateway, which asks again without it."""
 
 
 EXCEPTIONS: tuple[Meaning, ...] = (
@@ -89,13 +89,13 @@ def vendor_errors_translated(now: Now, mask: Mask = str) -> Iterator[None]:
 
 
 def _wrapped(exc: Exception) -> Exception:
-    """What the SDK has wrapped says more."""
+    """The exception inside the SDK's own, which says more."""
     is_wrapper = isinstance(exc, openai.APIConnectionError) and isinstance(exc.__cause__, VENDOR_ERRORS)
     return cast(Exception, exc.__cause__) if is_wrapper else exc
 
 
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
-    """Masked before it is cut to what is shown: half a key is no longer known as one."""
+    """The text is masked before it is cut: half a key would not be known as a key."""
     error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
     # The name of a class tells a user nothing; it is a fact of the error, for the debug log.
     detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
@@ -104,7 +104,7 @@ def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
 
 
 def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
-    """For an event that is the error, or has it inside."""
+    """For an event that is an error, or holds one."""
     error = event.get("error") or event
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
     return GatewayBroken(
@@ -116,7 +116,7 @@ def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
 
 
 def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayError:
-    """For a reply that is no success."""
+    """For a reply with a status that is not success."""
     facts = _facts_of(exc.response.content)
     error, advice = _verdict(exc.status_code, facts)
     return error(

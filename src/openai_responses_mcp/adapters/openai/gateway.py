@@ -36,11 +36,11 @@ from openai_responses_mcp.domain.models import (
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
-# As long as a process that is told to end may still take.
+# A process that is told to end has a second, and other things to do in it.
 LONGEST_SETTLE_SECONDS = 0.7
-# Of why a reply could not be read: how to fetch the answer follows, and must not be cut off.
+# Longer reasons are cut, so that there is room for how to fetch the answer.
 LONGEST_REASON = 150
-# Good advice where the question is lost. Where its answer can be fetched, it would be asked and billed twice.
+# Taken out where the answer can still be fetched: whoever asked again would pay twice.
 _ADVICE_TO_ASK = re.compile(r" Ask again\.|(: ask again in a while|, or ask again)(?=\.)")
 
 
@@ -163,7 +163,7 @@ class OpenAIResponsesGateway(LLMGateway):
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
                 raise GatewayBroken(ENDED_EARLY) from exc
-            deadline.reschedule(None)  # The answer is there; being late can no longer cost it.
+            deadline.reschedule(None)  # The answer is there, so a deadline must not lose it any more.
             await stream.read_to_end()
             return response
 
@@ -184,7 +184,7 @@ class OpenAIResponsesGateway(LLMGateway):
         raise self._late(run)
 
     async def _outcome(self, run: BackgroundRun, reading: "asyncio.Future[object]") -> object:
-        """What was read; where that failed, the failure says how to get the answer all the same."""
+        """What was read. If reading failed, the failure says how to get the answer all the same."""
         try:
             return await reading
         except ResponseLost:
@@ -210,7 +210,7 @@ class OpenAIResponsesGateway(LLMGateway):
         )
 
     def _late(self, run: BackgroundRun) -> GatewayError:
-        """With what kept the answer from being read, if that has not passed."""
+        """Says what kept the answer from being read, unless that is over."""
         if run.response_id is None:
             return self._timeout()
         reason = f"No complete answer within {self._timeout_seconds:g} s."

@@ -83,7 +83,7 @@ class ReplyReader:
         self._refuse_long_object()
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """What only the end of the body makes complete."""
+        """The object that is complete only at the end of the body."""
         if self._pieces or not (self._is_stream or self._is_declared):
             yield {"type": COMPLETED, "response": _parsed(b"".join(self._pieces))}
         elif not (self._has_events or self._is_declared):
@@ -100,7 +100,7 @@ class ReplyReader:
 
 
 def _is_words(event: bytes) -> bool:
-    """By its beginning. Its end tells whether it was cut. Raises as `ReplyReader` for what is no text."""
+    """Its beginning says so. Its end says whether it was cut. Raises as `ReplyReader` for what is no text."""
     return _IS_WORDS.match(event) is not None and event.endswith(b"}") and bool(event.decode())
 
 
@@ -112,7 +112,7 @@ def _object_in(event: bytes) -> dict[str, Any]:
 
 
 def _parsed(content: bytes) -> object:
-    """`json` takes longer, and what `from_json` refuses: half a surrogate pair, say."""
+    """With `from_json`, which is quicker. `json` also takes what that refuses, such as half a surrogate pair."""
     if content.count(b"[") + content.count(b"{") > MOST_BRACKETS:
         raise ValueError(f"more than {MOST_BRACKETS} lists and objects in one reply")
     try:

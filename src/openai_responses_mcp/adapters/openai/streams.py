@@ -11,7 +11,7 @@ from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_er
 from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
 from openai_responses_mcp.adapters.openai.wire import JsonObject
 
-# What follows the last event, which is nothing or next to nothing. A new connection costs about as long.
+# Usually nothing follows the last event. If it takes longer than this, a new connection is the cheaper way.
 LONGEST_END_SECONDS = 0.5
 LONGEST_END_BYTES = 64 * 1024
 
@@ -60,7 +60,7 @@ class ReplyStream:
                         return
 
     async def beginning(self) -> bytes:
-        """As much of a body as anybody looks at, and the rest never comes."""
+        """The part of a body that is looked at. The rest is not read."""
         beginning = b""
         async for chunk in self._chunks:
             beginning += chunk

@@ -100,7 +100,7 @@ class _CleanConnector(aiohttp.TCPConnector):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """Read to its end, it has given its connection back; closed before, it closes the connection."""
+    """If it was read to its end, its connection is free again. If not, the connection is closed."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self._answer = answer

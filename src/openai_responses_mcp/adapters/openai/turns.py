@@ -14,7 +14,7 @@ class Turns:
         self._is_taken = False
 
     async def next(self) -> None:
-        """Comes back at once where nobody else has begun in this turn of the loop."""
+        """Wait for a turn of the loop in which no other question has begun. Often that is this one."""
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn = loop.create_future()
@@ -23,7 +23,7 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if not turn.cancelled():
-                    self._pass_on()  # It had its turn already, and does not take it.
+                    self._pass_on()  # Its turn had come, and it is not going to use it.
                 raise
         self._is_taken = True
         loop.call_soon(self._pass_on)

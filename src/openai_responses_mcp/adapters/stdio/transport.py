@@ -126,7 +126,7 @@ class StdioTransport(Transport):
     def _rest_after_writing(self, message: bytes) -> bytes:
         try:
             return message[os.write(self._out, message) :]
-        except OSError:  # The writer meets it again, and does what is to be done.
+        except OSError:  # The writer will meet the same error, and deal with it.
             return message
 
     @property
@@ -134,8 +134,8 @@ class StdioTransport(Transport):
         return self._sent_bytes - self._written_bytes
 
     async def _until_unread(self, at_most: int) -> None:
-        # Said before looking, while the writer counts before it looks: so no news is missed, though it wakes the loop
-        # only for those who wait.
+        # The writer wakes the loop only if somebody waits. So this is said before looking how much is unread, and the
+        # writer counts before it looks here: whichever comes first, nobody waits for ever.
         self._waiting_for_writer += 1
         try:
             while self._unread_bytes > at_most and not self._is_closed:

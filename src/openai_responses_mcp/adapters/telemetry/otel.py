@@ -28,7 +28,7 @@ DURATION = "mcp.server.operation.duration"
 # As the conventions have them: from a lookup to a long research.
 BOUNDS_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
-# A process that ends has a second. A collector that does not answer loses the last spans, not the process its end.
+# A process that ends has a second. If the collector does not answer by then, the last spans are lost.
 LONGEST_FLUSH_SECONDS = 0.5
 
 Attributes = dict[str, AttributeValue]

@@ -149,7 +149,7 @@ def _key_line(settings: Settings, report: ApiReport) -> Line:
     if refused:
         return Line("FAIL", "key", str(refused))
     is_set = f"set in {settings.openai.api_key_env}"
-    # Who is told what they may not do is known.
+    # An API that says what a key may not do knows the key.
     if any(error is None or error.status == 403 for error in errors):
         return Line("ok", "key", is_set)
     return Line("warn", "key", f"{is_set}; not checked, because no answer tells whether the API takes it")

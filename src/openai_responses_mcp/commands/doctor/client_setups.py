@@ -236,7 +236,7 @@ _PROGRAM = re.compile(r"openai[-_]responses[-_]mcp(\.exe|\.cmd|\.git)?([\[=<>~!@
 def _starts_this_program(entry: Entry) -> bool:
     if any(_PROGRAM.fullmatch(ntpath.basename(word)) for word in entry.command.split()):
         return True
-    # A path that ends in our name may be anything, a folder that another server shall look into for one.
+    # A path that ends in our name may be anything, for example a folder that another server looks into.
     may_be_path = "--stdio" in entry.arguments
     return any(_PROGRAM.fullmatch(ntpath.basename(word) if may_be_path else word) for word in entry.arguments)
 

@@ -125,7 +125,7 @@ def _client_line(client: Client, environ: Mapping[str, str], key_variable: str) 
         return Line(NOT_SET_UP, client.name, "not found on this machine" if how is None else f"not set up; {how}")
     levels = {finding.level for finding in findings}
     worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
-    # What is well is only worth telling when all is.
+    # What is right is only shown if nothing is wrong.
     return Line(worst, client.name, "; ".join(text for level, text in findings if worst == "ok" or level != "ok"))
 
 

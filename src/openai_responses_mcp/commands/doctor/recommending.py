@@ -41,7 +41,7 @@ def maybe_how_to_add(
 
 
 def _command_line(client: Client, command: Sequence[str]) -> str:
-    if client.how_to_add.endswith("'"):  # JSON in quotes, all of it.
+    if client.how_to_add.endswith("'"):  # All of it is JSON in quotes.
         return (
             f"{client.how_to_add.partition(chr(39))[0]}{shlex.quote(json.dumps({'name': _NAME, **_fields(command)}))}"
         )
