@@ -8,14 +8,12 @@ so that what else runs on the machine slows down all of them. So does one `fsync
 is what belongs to the guard's process alone.
 """
 
-import argparse
 import json
 import os
 import random
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +21,9 @@ from types import TracebackType
 from typing import Any
 
 from tests.agents.guard.conftest import ALLOW_ALL, SMALL_SERVER, policy_file
-from tests.bench.guard_report import BARE, FILE, MEMORY, WAL, as_text
+from tests.bench.alone import main
+from tests.bench.guard_report import BARE, as_text
+from tests.bench.guarded_report import FILE, MEMORY, WAL
 
 _WARM_UP = 50
 _SERVER = (sys.executable, str(SMALL_SERVER))
@@ -114,15 +114,5 @@ def fsync_ms(file: Path) -> float:
         return (time.perf_counter() - began) * 1000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.guard", description="A call through the guard.")
-    parser.add_argument("--calls", type=int, default=500)
-    parser.add_argument("--json", action="store_true", help="every figure instead of a table")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = measured(options.calls, Path(folder))
-    sys.stdout.write((json.dumps(found) if options.json else as_text(found)) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    main("guard", "calls", 500, measured, as_text)

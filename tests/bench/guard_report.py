@@ -1,23 +1,17 @@
 """What a call through the guard costs beside the bare server, as a table between marks of its own in the page."""
 
-import re
 from typing import Any
 
 from tests.bench.figures import Summary, summary
+from tests.bench.pages import between, marks
 
-BARE, MEMORY, FILE, WAL = (
-    "bare server",
-    "guarded, in memory",
-    "guarded, SQLite file",
-    "guarded, SQLite file in WAL mode",
-)
+BARE = "bare server"
 MOST_MS, MOST_MB = 3.0, 40.0
-BEGIN, END = "<!-- bench:guard:begin -->", "<!-- bench:guard:end -->"
+BEGIN, END = marks("bench:guard")
 
 
 def put_into(page: str, found: dict[str, Any]) -> str:
-    marked = re.compile(f"{BEGIN}.*{END}", re.DOTALL)
-    return marked.sub(lambda _: f"{BEGIN}\n\n{as_text(found)}\n\n{END}", page)
+    return between(page, (BEGIN, END), as_text(found))
 
 
 def as_text(found: dict[str, Any]) -> str:

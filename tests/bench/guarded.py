@@ -8,14 +8,10 @@ SQLite than this machine's may use. The ways take turns, so that what else runs 
 Every run has an agent of its own. Writes are counted where the database is told to commit.
 """
 
-import argparse
 import asyncio
-import json
 import os
 import random
 import sqlite3
-import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -28,6 +24,7 @@ from sqlalchemy import Connection, Engine, event
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner
 from openai_responses_mcp.agents.adapters.stores import sql_database
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.bench.alone import main
 from tests.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, as_text
 
 _WARM_UP = 20
@@ -107,15 +104,5 @@ async def measured(runs: int, folder: Path) -> dict[str, Any]:
     return {"runs": runs, "sqlite": sqlite3.sqlite_version, "load": load, "wall": wall, "cpu": cpu, "writes": count}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.guarded", description="One guarded call.")
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--json", action="store_true", help="every figure instead of a table")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measured(options.runs, Path(folder)))
-    sys.stdout.write((json.dumps(found) if options.json else as_text(found)) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    main("guarded", "runs", 200, lambda runs, folder: asyncio.run(measured(runs, folder)), as_text)

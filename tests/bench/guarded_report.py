@@ -1,18 +1,17 @@
 """What a guarded call costs beside the plain SDK, as a table between marks of its own in the page."""
 
-import re
 from typing import Any
 
 from tests.bench.figures import Summary, summary
+from tests.bench.pages import between, marks
 
 PLAIN, MEMORY, FILE, WAL = "plain SDK", "guarded, in memory", "guarded, SQLite file", "guarded, SQLite file in WAL mode"
 LIMITS = {MEMORY: 1.5, FILE: 3.0}
-BEGIN, END = "<!-- bench:guarded:begin -->", "<!-- bench:guarded:end -->"
+BEGIN, END = marks("bench:guarded")
 
 
 def put_into(page: str, found: dict[str, Any]) -> str:
-    marked = re.compile(f"{BEGIN}.*{END}", re.DOTALL)
-    return marked.sub(lambda _: f"{BEGIN}\n\n{as_text(found)}\n\n{END}", page)
+    return between(page, (BEGIN, END), as_text(found))
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -1,18 +1,18 @@
 """From the results to what people read: tables on stdout, and the same with the pictures between the marks in `docs`."""
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench import guard_report, guarded_report, svg
 from tests.bench.figures import exponent, growth_in_words
+from tests.bench.pages import between, marks
 from tests.bench.results import BY_KEY, MEASURES, Measure, Results
 from tests.bench.servers import OURS
 from tests.bench.targets import targets
 
 ROUNDS_WANTED = 10
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+BEGIN, END = marks()
 
 _FLOORS = (("python -c pass", "run"), ("python -c 'import asyncio'", "run"), ("node -e 0", "run"))
 _DRAWN = (
@@ -37,10 +37,7 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
 
 
 def between_marks(page: str, text: str) -> str:
-    marked = re.compile(f"{BEGIN}.*{END}", re.DOTALL)
-    if not marked.search(page):
-        raise ValueError(f"the page has no {BEGIN} ... {END}")
-    return marked.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", page)
+    return between(page, (BEGIN, END), text)
 
 
 def as_text(results: Results) -> str:

@@ -187,16 +187,18 @@ def measure_guarded(progress: Progress) -> Any:
     """One guarded call beside the plain SDK, in a process that has nothing else to do."""
     progress.stage = "guarded call"
     progress.say("plain, in memory, in a file")
-    command = [sys.executable, "-m", "tests.bench.guarded", "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
-    return json.loads(done.stdout)
+    return _measured_alone("guarded")
 
 
 def measure_guard(progress: Progress) -> Any:
     """One call through the guard beside the bare server."""
     progress.stage = "call through the guard"
     progress.say("bare, in memory, in a file")
-    command = [sys.executable, "-m", "tests.bench.guard", "--json"]
+    return _measured_alone("guard")
+
+
+def _measured_alone(name: str) -> Any:
+    command = [sys.executable, "-m", f"tests.bench.{name}", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     return json.loads(done.stdout)
 

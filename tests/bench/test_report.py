@@ -140,8 +140,8 @@ def test_a_guarded_call_is_compared_with_the_plain_sdk_between_marks_of_its_own(
 
 
 def test_a_call_through_the_guard_is_compared_with_the_bare_server_between_marks_of_its_own() -> None:
-    ways = {guard_report.BARE: 0.5, guard_report.MEMORY: 2.0, guard_report.FILE: 4.0}
-    memory = {guard_report.BARE: 9.0, guard_report.MEMORY: 39.0, guard_report.FILE: 41.0}
+    ways = {guard_report.BARE: 0.5, MEMORY: 2.0, FILE: 4.0}
+    memory = {guard_report.BARE: 9.0, MEMORY: 39.0, FILE: 41.0}
     times = {name: [ms] * 3 for name, ms in ways.items()}
     found = {"calls": 3, "sqlite": "3.40.1", "load": 0.5, "times": times, "fsync": [1.0], "memory": memory}
     page = guard_report.put_into(f"before {guard_report.BEGIN} old {guard_report.END} after", found)
