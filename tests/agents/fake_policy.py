@@ -17,7 +17,7 @@ class FakePaths(Paths):
         self,
         links: Mapping[str, str] | None = None,
         *,
-        home: str = "/home/me",
+        home: str = "/path/to",
         here: str = "/srv",
         ignores_case: bool = False,
     ) -> None:

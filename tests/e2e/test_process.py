@@ -296,7 +296,9 @@ def test_an_endless_line_is_one_error_and_takes_no_memory(server: Server) -> Non
     assert held < 200 * 1024 * 1024
 
 
-STRAY = """
+def stray(library: str) -> str:
+    """Stands before the library, prints in every way there is, and then is the library."""
+    return f"""
 import ctypes, os, subprocess, sys
 
 print("a stray print", flush=True)
@@ -305,13 +307,13 @@ ctypes.CDLL(None).puts(b"a stray puts")
 ctypes.CDLL(None).fflush(None)
 subprocess.run(["echo", "a stray child"])
 sys.path.remove(os.path.dirname(__file__))
-del sys.modules["backoff"]
-import backoff
+del sys.modules["{library}"]
+import {library}
 """
 
 
 def test_what_a_library_prints_never_reaches_the_wire(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "backoff.py").write_text(STRAY)
+    (tmp_path / "backoff.py").write_text(stray("backoff"))
     server = start(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     assert answer_in(server.ask("Why?"))["used_search"] is False
     assert server.finish() == 0

@@ -157,6 +157,12 @@ class GuardScene:
                 return found[0]
             count = len(messages)
 
+    async def list_changed(self) -> None:
+        """The server says that its tools have changed, and the guard has heard it."""
+        changed = "notifications/tools/list_changed"
+        self.server.enqueue({"jsonrpc": "2.0", "method": changed})
+        await self.to_client(lambda message: message.get("method") == changed)
+
     async def question(self) -> Any:
         return await self.to_client(lambda message: message.get("method") == "elicitation/create")
 

@@ -213,8 +213,7 @@ async def test_what_was_let_through_is_pinned_and_a_change_asks() -> None:
         scene.declare(elicitation=True)
         await scene.call(1)
         scene.server_lists = [entry("echo", description="does more")]
-        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        await scene.list_changed()
         scene.start(2)
         question = await scene.question()
         assert 'description: "does echo" is now "does more"' in question["params"]["message"]
@@ -302,8 +301,7 @@ async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> N
         scene.start(1)
         question = await scene.question()
         scene.pages = {None: GONE}
-        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        await scene.list_changed()
         scene.answer(question, "allow_once")
         reply = await scene.to_client(lambda message: message.get("id") == 1)
         assert "it cannot be run any more" in refusal_in(reply)
@@ -345,8 +343,7 @@ async def test_a_tool_that_changes_while_somebody_is_asked_is_refused() -> None:
         scene.start(1)
         question = await scene.question()
         scene.server_lists = [entry("echo", description="another")]
-        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        await scene.list_changed()
         scene.answer(question, "allow_once")
         reply = await scene.to_client(lambda message: message.get("id") == 1)
         assert "changed the tool while it was asked about" in refusal_in(reply)
@@ -566,8 +563,7 @@ async def test_a_changed_definition_ends_what_was_allowed() -> None:
     async with GuardScene() as scene:
         await answered_once(scene, "allow_tool_for_session")
         scene.server_lists = [entry("echo", description="does more")]
-        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
-        await scene.to_client(lambda message: message.get("method") == "notifications/tools/list_changed")
+        await scene.list_changed()
         scene.start(2)
         assert await scene.asked()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.agents.guard.conftest import ALLOW_ALL, SMALL_SERVER, Guarded, policy_file, text_of
 from tests.agents.guard.test_guard_faults import ENDS_WITHIN_SECONDS, wait_until_gone
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, line, request
-from tests.e2e.test_process import FULL, memory_bytes, own_pipe, wait_for_output
+from tests.e2e.test_process import FULL, memory_bytes, own_pipe, stray, wait_for_output
 
 CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "hi"}}}
 
@@ -92,23 +92,9 @@ def test_sixty_long_replies_wait_for_a_client_that_stops_reading(guarded: Guarde
     assert peak < 200 * 1024 * 1024
 
 
-STRAY = """
-import ctypes, os, subprocess, sys
-
-print("a stray print", flush=True)
-os.write(1, b"a stray write\\n")
-ctypes.CDLL(None).puts(b"a stray puts")
-ctypes.CDLL(None).fflush(None)
-subprocess.run(["echo", "a stray child"])
-sys.path.remove(os.path.dirname(__file__))
-del sys.modules["sqlalchemy"]
-import sqlalchemy
-"""
-
-
 def test_what_a_library_prints_never_reaches_the_wire(guarded: Guarded, tmp_path: Path) -> None:
     (tmp_path / "strays").mkdir()
-    (tmp_path / "strays" / "sqlalchemy.py").write_text(STRAY)
+    (tmp_path / "strays" / "sqlalchemy.py").write_text(stray("sqlalchemy"))
     path = os.pathsep.join([str(tmp_path / "strays"), os.environ.get("PYTHONPATH", "")])
     guard = guarded(policy=ALLOW_ALL, PYTHONPATH=path)
     assert guard.called("echo")["result"]["isError"] is False

@@ -37,5 +37,5 @@ def test_every_key_is_explained() -> None:
     ],
 )
 def test_the_table_of_paths_is_true(glob: str, path: str, is_fit: bool) -> None:
-    paths = FakePaths({"/home/me/notes/link": "/etc"})
+    paths = FakePaths({"/path/to/notes/link": "/etc"})
     assert fits(a_rule(when={"path": glob}), RuledCall("a/b", {"path": path}), paths) is is_fit

@@ -50,7 +50,7 @@ def test_a_link_that_is_put_where_a_glob_begins_changes_nothing() -> None:
     paths = FakePaths()
     rules = rules_of({"tools": ["*"], "when": {"path": "~/notes/**"}, "decide": "allow"}, paths=paths)
     assert rules.policy.rules
-    paths.links["/home/me/notes"] = "/etc"
+    paths.links["/path/to/notes"] = "/etc"
     assert rules.ruling(WRITE, {"path": "~/notes/passwd"}) is None
 
 
