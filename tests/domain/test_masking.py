@@ -396,7 +396,7 @@ def test_several_secrets_are_found_in_order() -> None:
 )
 def test_a_password_inside_an_address_is_called_by_its_variable(name: str) -> None:
     found = known_secrets({name: "postgresql://me:hun%21ter22@db.example/x"})
-    assert found == [(f"password in {name}", "hun%21ter22"), (f"password in {name}", "hun!ter22")]
+    assert found == [KnownSecret(f"password in {name}", password) for password in ("hun%21ter22", "hun!ter22")]
     finder = SecretFinder(found)
     for password in ("hun%21ter22", "hun!ter22"):
         (one,) = finder.find(f"say {password}")
@@ -408,9 +408,9 @@ def test_a_variable_is_known_by_its_own_name_and_the_base_url_too() -> None:
     environ = {"MY_VENDOR": "the-key-itself", "GITHUB_TOKEN": "a-token-here", "HOME": "/home/someone"}
     found = known_secrets(environ, key_variable="MY_VENDOR", base_url="https://u:base-pass@api.example/v1")
     assert found == [
-        ("MY_VENDOR", "the-key-itself"),
-        ("GITHUB_TOKEN", "a-token-here"),
-        ("password in the base URL", "base-pass"),
+        KnownSecret("MY_VENDOR", "the-key-itself"),
+        KnownSecret("GITHUB_TOKEN", "a-token-here"),
+        KnownSecret("password in the base URL", "base-pass"),
     ]
 
 

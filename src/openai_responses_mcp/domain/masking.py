@@ -8,8 +8,8 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 MASK = "***"
@@ -37,7 +37,8 @@ _LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
 _BASE64 = r"(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]"
 
 
-class _Look(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Look:
     """A pattern, and words without which it cannot match: looking for those is many times quicker."""
 
     hints: tuple[str, ...]
@@ -131,14 +132,16 @@ _LIKELY_SECRETS = (
 _COMMAND = re.compile(r"\$\(|`")
 
 
-class KnownSecret(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
     """`name` says where the value comes from: a variable, or the address that it is the password of."""
 
     name: str
     value: str
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Found:
     """A secret in a text. `name` and `form` are those of a known secret, written in one of the forms it can take."""
 
     start: int
@@ -167,10 +170,10 @@ class SecretFinder:
 
     def __init__(self, secrets: Iterable[KnownSecret] = ()) -> None:
         self._forms: dict[tuple[str, str], str] = {}
-        for name, value in secrets:
-            for form, text in _long_forms(value):
+        for secret in secrets:
+            for form, text in _long_forms(secret.value):
                 # Two values of one name, such as a password and what is meant by it, are told apart by their order.
-                self._forms[name, _unused(form, name, self._forms)] = text
+                self._forms[secret.name, _unused(form, secret.name, self._forms)] = text
         # The first of several names for one value is the one that is told.
         self._sources = {text: source for source, text in reversed(self._forms.items())}
         self._known = _look_for(self._sources)
@@ -232,7 +235,7 @@ class SecretMask:
 
     def __call__(self, text: str) -> str:
         text = self._without_known(text)
-        return _without_likely(replaced(text, (one._replace(label=MASK) for one in shapes_in(text))))
+        return _without_likely(replaced(text, (replace(one, label=MASK) for one in shapes_in(text))))
 
     def rest(self, text: str) -> str:
         """The same for a text in which tokens of known shapes have been replaced already."""
