@@ -345,7 +345,7 @@ def test_the_soak_notices_what_it_looks_for(tmp_path: Path) -> None:
     assert found == ["lost: outcome of run_1", "1-1 was done 2 times"]
 
 
-@pytest.mark.parametrize(("version", "mode"), [((3, 40, 1), "DELETE"), ((3, 51, 2), "DELETE"), ((3, 51, 3), "WAL")])
+@pytest.mark.parametrize(("version", "mode"), [((3, 40, 1), "PERSIST"), ((3, 51, 2), "PERSIST"), ((3, 51, 3), "WAL")])
 def test_the_journal_is_safe_for_the_version_found(version: tuple[int, ...], mode: str) -> None:
     assert journal_mode(version) == mode
 

@@ -1,6 +1,7 @@
 """One database behind all stores: what waits, what must be there, and what its errors become."""
 
 import asyncio
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -137,8 +138,10 @@ def _count_budgets(connection: Connection) -> int:
     ("error", "kind"),
     [
         (DataError("statement", {}, ValueError("sk-0123456789abcdef")), RecordRefused),
+        (sqlite3.DataError("sk-0123456789abcdef"), RecordRefused),
         (OverflowError("sk-0123456789abcdef"), RecordRefused),
         (UnicodeError("sk-0123456789abcdef"), RecordRefused),
+        (sqlite3.DatabaseError("sk-0123456789abcdef"), StoreUnavailable),
         (OSError("sk-0123456789abcdef"), StoreUnavailable),
     ],
 )

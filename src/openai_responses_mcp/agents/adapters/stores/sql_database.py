@@ -2,8 +2,8 @@
 
 SQLAlchemy's calls block, so each piece of work is one transaction on a thread; a database in memory is quick enough
 without. SQLite writes begin with the write lock taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3
-on: earlier versions can lose rows in it. Work that can wait is written in the same transaction as the next work that
-cannot.
+on: earlier versions can lose rows in it. They get a rollback journal that stays beside the file: a write that makes one
+and deletes it takes longer. Work that can wait is written in the same transaction as the next work that cannot.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from sqlalchemy.schema import CreateColumn
 
 from openai_responses_mcp.agents.adapters.stores import sql_tables as tables
 from openai_responses_mcp.agents.adapters.stores.database_urls import sqlite_file, understood
+from openai_responses_mcp.agents.adapters.stores.sql_prepared import driver_of
 from openai_responses_mcp.agents.adapters.stores.sqlite_files import make_ours
 from openai_responses_mcp.agents.errors import RecordRefused, StoreUnavailable
 
@@ -38,7 +39,7 @@ Job = Callable[[Connection], _T]
 
 
 def journal_mode(version: tuple[int, ...]) -> str:
-    return "WAL" if version >= SAFE_WAL_VERSION else "DELETE"
+    return "WAL" if version >= SAFE_WAL_VERSION else "PERSIST"
 
 
 class SqlDatabase:
@@ -50,6 +51,8 @@ class SqlDatabase:
         self._url = understood(url)
         self._sqlite_file = sqlite_file(self._url)
         self._must_exist = must_exist
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.is_in_memory = self.is_sqlite and self._sqlite_file is None
         self._engine = self._make_engine()
         self._writing = self._engine.execution_options(is_writing=True)
         # Pooled connections are closed in order, also when nobody calls close().
@@ -62,14 +65,6 @@ class SqlDatabase:
         self._waiting: list[Job[object]] = []
         self._claiming = threading.Lock()
         self._is_ready = False
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self._url.get_backend_name() == "sqlite"
-
-    @property
-    def is_in_memory(self) -> bool:
-        return self.is_sqlite and self._sqlite_file is None
 
     @property
     def file(self) -> Path | None:
@@ -103,10 +98,15 @@ class SqlDatabase:
     def work_now(self, job: Job[_T], *, is_writing: bool = True) -> _T:
         with _translated(), self._turn:
             self._make_ready()
-            with self._taken_along(is_writing) as waited, self._transaction(is_writing) as connection:
-                for earlier in waited:
-                    earlier(connection)
-                return job(connection)
+            taken_along = self._taken_along() if is_writing else []
+            try:
+                with self._transaction(is_writing) as connection:
+                    for earlier in taken_along:
+                        earlier(connection)
+                    return job(connection)
+            except BaseException:
+                self._waits_again(taken_along)
+                raise
 
     def close(self) -> None:
         """Write what waits, and close every connection; the next work opens a new one."""
@@ -114,19 +114,16 @@ class SqlDatabase:
             self.work_now(lambda connection: None)
         self._engine.dispose()
 
-    @contextmanager
-    def _taken_along(self, is_writing: bool) -> Iterator[list[Job[object]]]:
-        """What has waited until now. It goes on waiting when the transaction that takes it along fails."""
-        taken: list[Job[object]] = []
-        if is_writing:
-            with self._claiming:
-                taken, self._waiting = self._waiting, []
-        try:
-            yield taken
-        except BaseException:
-            with self._claiming:
-                self._waiting = taken + self._waiting
-            raise
+    def _taken_along(self) -> list[Job[object]]:
+        """What has waited until now."""
+        with self._claiming:
+            taken, self._waiting = self._waiting, []
+        return taken
+
+    def _waits_again(self, taken: list[Job[object]]) -> None:
+        """The transaction that took them along has failed."""
+        with self._claiming:
+            self._waiting = taken + self._waiting
 
     @contextmanager
     def _transaction(self, is_writing: bool) -> Iterator[Connection]:
@@ -199,7 +196,7 @@ def _with_sqlite_settings(engine: Engine) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         is_writing = connection.get_execution_options().get("is_writing", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+        driver_of(connection).execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
 
     return engine
 
@@ -208,7 +205,7 @@ def _with_sqlite_settings(engine: Engine) -> Engine:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (DataError, UnicodeError, OverflowError) as exc:
+    except (DataError, sqlite3.DataError, UnicodeError, OverflowError) as exc:
         failure: StoreUnavailable = RecordRefused(f"The store does not take this record: {_kind_of(exc)}")
     except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
         failure = StoreUnavailable(f"The store cannot be used: {_kind_of(exc)}")

@@ -10,13 +10,13 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_prepared import Prepared
 from openai_responses_mcp.agents.adapters.stores.sql_tables import log_turns, logs
 from openai_responses_mcp.agents.audit.chain import linked
 from openai_responses_mcp.agents.audit.models import BEGINNING, ExecutionLog, Place
@@ -28,10 +28,10 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 # Made once: putting a statement together takes longer than running it.
 _TAKE_TURN = update(log_turns).where(log_turns.c.id == 1).values(taken=log_turns.c.taken + 1)
-_LAST = select(logs.c.sequence, logs.c.hash).order_by(logs.c.sequence.desc()).limit(1)
-_LAST_ON_SQLITE = str(_LAST.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
+_NEWEST = select(func.max(logs.c.sequence)).scalar_subquery()
+_LAST = Prepared(select(logs.c.sequence, logs.c.hash).where(logs.c.sequence == _NEWEST))
 _HASH_AT = select(logs.c.hash).where(logs.c.sequence == bindparam("number"))
-_INSERT = insert(logs)
+_APPEND = Prepared(insert(logs))
 _FIELDS = tuple(logs.c.keys())
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
@@ -56,26 +56,17 @@ class SqlExecutionLogStore(ExecutionLogStore):
             return []
         if not self._database.is_sqlite:
             connection.execute(_TAKE_TURN)
-        before = self._end(connection)
+        before = _end(connection)
         records: list[ExecutionLog] = []
         for log in batch:
             records.append(linked(log, records[-1] if records else before))
         try:
-            connection.execute(_INSERT, [_values(record) for record in records])
-        except IntegrityError as exc:
+            _APPEND.run(connection, [_values(record) for record in records])
+        except (IntegrityError, sqlite3.IntegrityError) as exc:
             raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
         if self._head is not None:
             self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
         return records
-
-    def _end(self, connection: Connection) -> Place:
-        """On SQLite from the driver itself: what SQLAlchemy puts around a statement takes many times longer than this one."""
-        if self._database.is_sqlite:
-            driver = cast(sqlite3.Connection, connection.connection.driver_connection)
-            last = driver.execute(_LAST_ON_SQLITE).fetchone()
-        else:
-            last = connection.execute(_LAST).first()
-        return BEGINNING if last is None else Place(*last)
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
         """The records are in the log for good, even if the head cannot be told so: it knows where they would end."""
@@ -94,6 +85,11 @@ class SqlExecutionLogStore(ExecutionLogStore):
             query = query.where(logs.c.timestamp >= since)
         rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
         return [_log_from(row) for row in rows]
+
+
+def _end(connection: Connection) -> Place:
+    last = _LAST.first(connection)
+    return BEGINNING if last is None else Place(*last)
 
 
 def _hash_at(connection: Connection, number: int) -> str | None:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from sqlalchemy import Connection, Insert, Table, bindparam, select
+from sqlalchemy import Insert, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
+from openai_responses_mcp.agents.adapters.stores.sql_prepared import Prepared
 from openai_responses_mcp.agents.adapters.stores.sql_tables import pins, policies, runs
 from openai_responses_mcp.agents.mcp.ports import DefinitionPins
 from openai_responses_mcp.agents.policy.ports import PolicyStore
@@ -16,13 +17,17 @@ from openai_responses_mcp.agents.runs.models import RunStatus
 from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
 
 # Made once: putting a statement together takes longer than running it.
-_PROFILE = select(policies).where(policies.c.name == bindparam("name"))
+_PROFILE = Prepared(
+    select(policies.c.allow_up_to, policies.c.refuse_from, policies.c.scopes).where(
+        policies.c.name == bindparam("name")
+    )
+)
 _RUN = select(runs).where(runs.c.run_id == bindparam("run_id"))
 _PINS = select(pins.c.tool, pins.c.pin)
 
 
-def _upsert(table: Table, *kept: str) -> tuple[Insert, Insert]:
-    """Insert a row, or change all of it but its key and what is kept as it was; for SQLite and for PostgreSQL."""
+def _upsert(table: Table, *kept: str) -> Prepared:
+    """Insert a row, or change all of it but its key and what is kept as it was."""
     key = list(table.primary_key.columns)
     fixed = {*kept, *(column.name for column in key)}
     made: list[Insert] = []
@@ -30,18 +35,13 @@ def _upsert(table: Table, *kept: str) -> tuple[Insert, Insert]:
         statement = dialect.insert(table)
         changed = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in fixed}
         made.append(statement.on_conflict_do_update(index_elements=key, set_=changed))
-    return made[0], made[1]
+    return Prepared(*made)
 
 
 _PUT_PROFILE = _upsert(policies)
 _PUT_RUN = _upsert(runs, "created_at")
 _PUT_PIN = _upsert(pins)
-_BEGIN_RUN = (sqlite.insert(runs).on_conflict_do_nothing(), postgresql.insert(runs).on_conflict_do_nothing())
-
-
-def _put(connection: Connection, statements: tuple[Insert, Insert], values: Mapping[str, object]) -> None:
-    is_sqlite = connection.dialect.name == "sqlite"
-    connection.execute(statements[0] if is_sqlite else statements[1], dict(values))
+_BEGIN_RUN = Prepared(sqlite.insert(runs).on_conflict_do_nothing(), postgresql.insert(runs).on_conflict_do_nothing())
 
 
 class SqlPolicyStore(PolicyStore):
@@ -58,10 +58,11 @@ class SqlPolicyStore(PolicyStore):
         return self._read[known]
 
     async def _profile(self, known: ProfileName) -> PolicyProfile:
-        row = await self._database.work(lambda c: c.execute(_PROFILE, {"name": known}).first(), is_writing=False)
+        row = await self._database.work(partial(_PROFILE.first, name=known), is_writing=False)
         if row is None:
             return PROFILES[known]
-        return PolicyProfile(known, row.allow_up_to, row.refuse_from, tuple(json.loads(row.scopes)))
+        allow_up_to, refuse_from, scopes = row
+        return PolicyProfile(known, allow_up_to, refuse_from, tuple(json.loads(scopes)))
 
     async def set_profile(self, profile: PolicyProfile) -> None:
         values = {
@@ -70,7 +71,7 @@ class SqlPolicyStore(PolicyStore):
             "refuse_from": profile.refuse_from,
             "scopes": json.dumps(profile.allowed_tool_scopes),
         }
-        await self._database.work(partial(_put, statements=_PUT_PROFILE, values=values))
+        await self._database.work(partial(_PUT_PROFILE.run, rows=[values]))
         self._read.clear()
 
 
@@ -81,10 +82,10 @@ class SqlRunStateStore(RunStateStore):
     async def begin(self, record: RunRecord) -> None:
         """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
-        self._database.work_later(partial(_put, statements=_BEGIN_RUN, values=_run_values(record)))
+        self._database.work_later(partial(_BEGIN_RUN.run, rows=[_run_values(record)]))
 
     async def save(self, record: RunRecord) -> None:
-        await self._database.work(partial(_put, statements=_PUT_RUN, values=_run_values(record)))
+        await self._database.work(partial(_PUT_RUN.run, rows=[_run_values(record)]))
 
     async def get(self, run_id: str) -> RunRecord | None:
         # A run that has just begun is written first.
@@ -114,4 +115,4 @@ class SqlPins(DefinitionPins):
         return {row.tool: row.pin for row in rows}
 
     async def put(self, tool: str, pin: str) -> None:
-        await self._database.work(partial(_put, statements=_PUT_PIN, values={"tool": tool, "pin": pin}))
+        await self._database.work(partial(_PUT_PIN.run, rows=[{"tool": tool, "pin": pin}]))

@@ -17,6 +17,8 @@ _ESCAPED = re.compile(f"{_DLE}([0-9a-f]{{4}})")
 
 
 def storable(text: str) -> str:
+    if text.isprintable():  # neither of them is
+        return text
     return _TROUBLE.sub(lambda found: f"{_DLE}{ord(found[0]):04x}", text)
 
 
