@@ -45,15 +45,16 @@ class _Look:
     pattern: re.Pattern[str]
     name: str
 
-    def matches(self, text: str) -> Iterator[re.Match[str]]:
-        return self.pattern.finditer(text) if self.may_match(text) else iter(())
+    def matches(self, text: str) -> Iterable[re.Match[str]]:
+        return self.pattern.finditer(text) if _any_in(text, self.hints) else ()
 
-    def may_match(self, text: str) -> bool:
-        # A plain loop: most texts are short, and starting a generator takes longer than looking for all the hints.
-        for hint in self.hints:  # noqa: SIM110
-            if hint in text:
-                return True
-        return False
+
+def _any_in(text: str, hints: tuple[str, ...]) -> bool:
+    # A plain loop: most texts are short, and starting a generator takes longer than looking for all the hints.
+    for hint in hints:  # noqa: SIM110
+        if hint in text:
+            return True
+    return False
 
 
 _SHAPES = (
@@ -107,6 +108,8 @@ _SHAPES = (
     ),
 )
 
+_HINTS_OF_SHAPES = tuple(hint for look in _SHAPES for hint in look.hints)
+
 # The hints are looked for in small letters, the replacement stands where a name stands above.
 _LIKELY_SECRETS = (
     _Look(("sk-", "rk-", "pk-"), re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
@@ -127,6 +130,8 @@ _LIKELY_SECRETS = (
     _Look(("://",), re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
     _Look(("://",), re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
 )
+
+_HINTS_OF_LIKELY_SECRETS = tuple(dict.fromkeys(hint for look in _LIKELY_SECRETS for hint in look.hints))
 
 # What a shell would run is no password, and a log has to show it.
 _COMMAND = re.compile(r"\$\(|`")
@@ -180,16 +185,19 @@ class SecretFinder:
 
     def find(self, text: str) -> list[Found]:
         """In order, none touching another."""
-        return joined([*self._known_in(text), *shapes_in(text)])
+        found = [*self._known_in(text), *shapes_in(text)]
+        return joined(found) if found else found
 
     def value_of(self, name: str, form: str) -> str | None:
         """A known secret, written as it was when it was found."""
         return self._forms.get((name, form))
 
-    def _known_in(self, text: str) -> Iterator[Found]:
+    def _known_in(self, text: str) -> list[Found]:
+        found: list[Found] = []
         for match in self._known.matches(text):
             name, form = self._sources[match[0]]
-            yield Found(match.start(), match.end(), f"‹{name}›", name, form)
+            found.append(Found(match.start(), match.end(), f"‹{name}›", name, form))
+        return found
 
 
 def joined(found: Iterable[Found]) -> list[Found]:
@@ -206,6 +214,8 @@ def joined(found: Iterable[Found]) -> list[Found]:
 def shapes_in(text: str) -> list[Found]:
     """Tokens, private keys and passwords in URLs, known by their shape alone."""
     found: list[Found] = []
+    if not _any_in(text, _HINTS_OF_SHAPES):
+        return found
     for look in _SHAPES:
         for match in look.matches(text):
             start, end = match.span(1)
@@ -242,13 +252,15 @@ class SecretMask:
         return _without_likely(self._without_known(text))
 
     def _without_known(self, text: str) -> str:
-        return replaced(text, (Found(*match.span(), MASK) for match in self._known.matches(text)))
+        return replaced(text, [Found(*match.span(), MASK) for match in self._known.matches(text)])
 
 
 def _without_likely(text: str) -> str:
     small = text.lower()
+    if not _any_in(small, _HINTS_OF_LIKELY_SECRETS):
+        return text
     for look in _LIKELY_SECRETS:
-        if look.may_match(small):
+        if _any_in(small, look.hints):
             text = look.pattern.sub(partial(_masked, look.name), text)
     return text
 

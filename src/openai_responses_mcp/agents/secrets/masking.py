@@ -50,6 +50,8 @@ class Masking:
 
     def text(self, text: str, also: Sequence[str] = ()) -> str:
         """The text without secrets and without what looks like one. `also` are texts of secret fields."""
+        if not text:
+            return text
         for secret in also:
             if len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, label_of("secret", len(secret)))
