@@ -179,6 +179,8 @@ class AuditLog:
 
     async def _write_backlog(self) -> None:
         """Oldest first. One that the store refuses is put aside, so that the others get through."""
+        if not self._unwritten:
+            return
         waiting, self._unwritten = self._unwritten, []
         with self._carrying(waiting):
             try:

@@ -9,6 +9,7 @@ from openai_responses_mcp.agents.checks import require
 from openai_responses_mcp.agents.json_values import JsonObject
 
 Decision = Literal["allow", "deny", "needs_human"]
+_DECISIONS = get_args(Decision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class GateDecision:
     approval_id: str | None = None
 
     def __post_init__(self) -> None:
-        is_known = self.decision in get_args(Decision)
+        is_known = self.decision in _DECISIONS
         require(is_known, "AGENTS-E-GATE-EVAL", "a verdict's decision is allow, deny or needs_human")
         is_risk = is_risk_level(self.risk_level)
         require(is_risk, "AGENTS-E-GATE-EVAL", "a verdict's risk_level is a whole number from 1 to 5")

@@ -186,7 +186,7 @@ class Takeover:
         calls = await self.planned(double, response.output, context)
         if not calls:
             return
-        handoffs = [call for call in calls if self._is_handoff(catalogue, response, call.call_id)]
+        handoffs = _handoffs_among(calls, response, catalogue) if catalogue.handoffs else []
         self.expect_handoffs(handoffs)
         await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
         if not any(self.guard.is_waiting(call.call_id) and self.guard.told(call.call_id) is None for call in calls):
@@ -207,11 +207,13 @@ class Takeover:
         catalogue = self.catalogue_of(double)
         calls: list[PlannedCall] = []
         for item in items:
-            kind, name = field_of(item, "type"), field_of(item, "name")
-            args = parsed(field_of(item, "arguments"))
-            if kind == "mcp_approval_request" and (hosted := catalogue.hosted.get(field_of(item, "server_label"))):
-                calls.append(PlannedCall(field_of(item, "id"), describe_hosted_call(hosted, item), args))
-            if kind != "function_call":
+            kind = field_of(item, "type")
+            if kind not in ("function_call", "mcp_approval_request"):
+                continue
+            name, args = field_of(item, "name"), parsed(field_of(item, "arguments"))
+            if kind == "mcp_approval_request":
+                if hosted := catalogue.hosted.get(field_of(item, "server_label")):
+                    calls.append(PlannedCall(field_of(item, "id"), describe_hosted_call(hosted, item), args))
                 continue
             call_id = field_of(item, "call_id")
             if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
@@ -228,13 +230,6 @@ class Takeover:
         """The handoffs of a turn. The SDK makes one of them, and leaves the others aside."""
         if calls:
             self._handoff_turns.append(list(calls))
-
-    def _is_handoff(self, catalogue: Catalogue, response: ModelResponse, call_id: str) -> bool:
-        names = {
-            field_of(item, "call_id"): (field_of(item, "namespace"), field_of(item, "name")) for item in response.output
-        }
-        key = names.get(call_id)
-        return key is not None and key not in catalogue.tools and key[1] in catalogue.handoffs
 
     async def _suspend_callers(self) -> None:
         for call in running_calls.get():
@@ -295,6 +290,14 @@ class Takeover:
         call, turn = (fitting or named)[0]
         self._handoff_turns.remove(turn)
         return call
+
+
+def _handoffs_among(calls: Sequence[PlannedCall], response: ModelResponse, catalogue: Catalogue) -> list[PlannedCall]:
+    names = {
+        field_of(item, "call_id"): (field_of(item, "namespace"), field_of(item, "name")) for item in response.output
+    }
+    keys = [(call, names.get(call.call_id)) for call in calls]
+    return [call for call, key in keys if key and key not in catalogue.tools and key[1] in catalogue.handoffs]
 
 
 def _duplicate(tool: FunctionTool) -> FunctionTool:
