@@ -8,14 +8,8 @@ A standing approval is one voice in the gate (`gate.deciding`): it answers for a
 rule's `ask` or the tool's own demand asks. It never answers for a changed definition, a scope, the judge, the caller or
 a budget. When the tool's definition changes, it ends.
 
-The guard gives the one object to its `SafetyGate(standing=...)`, which asks `answer`, and needs nothing else to honour
-standing approvals. When a person answers "allow this tool for this session", it calls
-
-    await approve_from_now_on(approvals, standing, approval_id, terms=StandingTerms(for_session=True))
-
-("allow exactly this call for good" is `StandingTerms(always=True, same_arguments=True)`), and `end_session(session_id)`
-when it exits. Whoever asks `find` by hand gives the call as it was decided and the session, and must write the records
-of that session with the same `AuditLog`: the record of the use is written with the next record of its run.
+`SafetyGate` asks `answer` for each call. The use of a standing approval is written with the next record of its session,
+so that session has to use the same `AuditLog`.
 """
 
 import uuid

@@ -51,7 +51,7 @@ def create_guardrails_template(
 ) -> AgentGuardrails:
     stages = (input_rules, output_rules, tool_rules)
     if not all(isinstance(rules, list | tuple) for rules in stages):
-        # Each letter of a text would be a rule.
+        # A text by itself would pass for a list of letters, each of them a rule.
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "rules are given as a list, also a single one")
     if not all(isinstance(rule, str | re.Pattern) or callable(rule) for rules in stages for rule in rules):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "a guardrail is a text, a pattern or a callable")

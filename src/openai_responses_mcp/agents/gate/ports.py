@@ -1,4 +1,4 @@
-"""The judge and the standing approvals that the gate asks, and the guard that an engine must ask."""
+"""What the gate asks (a judge, standing approvals, counts of budgets), and the guard that an engine must ask."""
 
 from collections.abc import Sequence
 from typing import Protocol

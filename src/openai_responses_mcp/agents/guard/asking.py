@@ -33,7 +33,7 @@ QUESTION_KEY = "guard-approval"
 _TAKEN_BACK, _NOBODY = "the client took the call back", "nobody decided in time"
 _REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 
-# What a person allows from now on with an answer.
+# The answers that allow more than this one call.
 _TERMS: Mapping[Choice, StandingTerms] = {
     "allow_tool_for_session": StandingTerms(for_session=True),
     "allow_call_for_good": StandingTerms(always=True, same_arguments=True),
@@ -261,7 +261,7 @@ class Asking:
     async def _progress(self, token: JsonValue, text: str) -> None:
         began, wait_seconds = time.monotonic(), self._wait_seconds
         while True:
-            # Less than one: the server may go on counting from there.
+            # At most one, so that the server may go on counting from there.
             waited = min((time.monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
             told = {"progressToken": token, "progress": round(waited, 6), "message": text}
             self._client.send(messages.notification("notifications/progress", told))

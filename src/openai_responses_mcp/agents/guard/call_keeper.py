@@ -238,7 +238,7 @@ class CallKeeper:
         try:
             await self._records.write(*before, self._gatekeeper.about(call, "started", "started"))
         except asyncio.CancelledError:
-            # The record is under way all the same.
+            # The record of the start is written all the same, so it needs an outcome.
             self._finished(call, "failed", _TAKEN_BACK)
             raise
 

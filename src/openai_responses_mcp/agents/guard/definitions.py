@@ -94,7 +94,7 @@ class Definitions:
 
     def _looked(self, task: "asyncio.Task[None]") -> None:
         self._looking = None
-        # Whoever waits for it is told; nobody may be left to wait.
+        # Those who wait get the failure. It is read here too, because asyncio warns of one that nobody reads.
         _ = task.cancelled() or task.exception()
 
     async def _list_all(self, envelope: JsonObject) -> None:

@@ -25,7 +25,7 @@ from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
 from openai_responses_mcp.agents.secrets.hashing import digest
 
-_UNSAID = "unsaid"  # beside what the engine saved
+_UNSAID = "unsaid"  # what the model is yet to be told, kept beside what the engine saved
 
 
 class ResumeRun:

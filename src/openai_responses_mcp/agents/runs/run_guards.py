@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.secrets.masking import Masking
 
-_WHOSE = "agents"  # whose hours and days a policy file's budget counts
+_WHOSE = "agents"  # a policy file's budget counts the hours and days of all agents together
 
 
 class RunGuards:

@@ -1,4 +1,4 @@
-"""Starting a run: the input passes the guardrails, and what the caller asked for is known, before the engine starts."""
+"""Starting a run. Before the engine starts, the input passes the guardrails, and the tools that a caller asks for are found."""
 
 import uuid
 from collections.abc import AsyncGenerator

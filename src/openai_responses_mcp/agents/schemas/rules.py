@@ -59,7 +59,7 @@ def _any_of(case: Case, wanted: Any) -> Problem | None:
     problems: list[Problem] = []
     for one in wanted:
         problem = case.check(one)
-        # Where somebody needs to know what was looked at, all have to be tried.
+        # A keyword about what is left over needs to know what every one of them has looked at.
         if problem is None and case.seen is None:
             return None
         problems += [] if problem is None else [problem]

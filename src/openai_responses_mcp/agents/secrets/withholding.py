@@ -23,8 +23,8 @@ from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined
 
 MOST_SAVES = 1000
 
-# A text inside JSON inside a text, as the arguments of a call are saved. One that does not end goes to the end of it all:
-# looking for its end from each of its quotes would take time without bound.
+# A text inside JSON inside a text, as the arguments of a call are saved. One without an end goes on to the end of the
+# whole text: looking for its end from each of its quotes would take time without bound.
 _LITERAL = re.compile(r'"((?:[^"\\]++|\\.?)*+)(?:"|\Z)', re.DOTALL)
 
 

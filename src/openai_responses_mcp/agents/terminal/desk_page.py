@@ -34,7 +34,7 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
         sys.stdout.write(f"{json_of({'link': link})}\n" if is_json else _welcome(link))
         sys.stdout.flush()
         if arguments.open:
-            # Some browsers only come back when they are closed.
+            # In a thread: the command of some browsers returns only when they are closed.
             threading.Thread(target=open_browser, args=(link,), daemon=True).start()
 
     try:

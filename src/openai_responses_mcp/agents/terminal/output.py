@@ -12,7 +12,7 @@ def json_of(value: JsonValue, encoding: str = "utf-8") -> str:
     """Valid JSON in which nothing is invisible."""
     plain = _plain(value)
     text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
-    # The escapes of Python are none of JSON's: what cannot be written is escaped by JSON itself.
+    # Python's escapes are not JSON. Where a letter cannot be written, all are escaped as JSON does it.
     return text if _fits(text, encoding) else json.dumps(plain, indent=2, allow_nan=False)
 
 

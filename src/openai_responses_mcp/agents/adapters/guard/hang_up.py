@@ -1,4 +1,4 @@
-"""Learn that the client has closed its end of our input, also while more has come from there than the server takes."""
+"""Notices that the client has closed our input, even while messages from it still wait to be read."""
 
 import asyncio
 import contextlib

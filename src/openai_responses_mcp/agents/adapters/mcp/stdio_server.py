@@ -21,9 +21,9 @@ from mcp_types import jsonrpc_message_adapter
 from openai_responses_mcp.agents.adapters.mcp.answers import marked_as_answered
 
 LONGEST_MESSAGE_BYTES = 32 * 1024 * 1024
-# For a server to exit after its input has ended, and once more after it was told to.
+# How long a server has to exit after its input has ended, and again after it was told to.
 GRACE_SECONDS = 2.0
-# For what a server said before it exited to be read.
+# How long what a server said before it exited is still read.
 LAST_WORDS_SECONDS = 0.2
 _LOOK_AGAIN_SECONDS = 0.01
 

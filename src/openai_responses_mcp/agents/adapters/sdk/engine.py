@@ -23,7 +23,7 @@ from openai_responses_mcp.agents.gate.ports import TurnGuard
 from openai_responses_mcp.agents.json_values import OwnJson
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
 
-# What the SDK is given where a caller asked for calls and said nothing.
+# The SDK wants an input also where a caller asks for calls and gives none.
 _NO_INPUT = "Make the calls."
 
 

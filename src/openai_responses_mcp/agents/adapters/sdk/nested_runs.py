@@ -50,7 +50,7 @@ def _refusing_other_kinds(method: Callable[..., Awaitable[list[Tool]]]) -> Calla
 
 
 async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:
-    """For an agent without tools that belongs to the guard itself."""
+    """For the agent of a judge, which has no tools."""
     return await _plain_run(AgentRunner(), agent, input, **options)
 
 

@@ -260,7 +260,7 @@ class Takeover:
         guarded._guarded_original = tool  # type: ignore[attr-defined]
         if is_agent_tool(tool):
             put_agent_inside(guarded, self.double_of(agent_inside(tool)))
-        guarded.on_invoke_tool = _GuardedCall(self, tool)
+        guarded.on_invoke_tool = _GuardedTool(self, tool)
         guarded.needs_approval = self._needs_approval
         return guarded
 
@@ -307,7 +307,7 @@ def _duplicate(tool: FunctionTool) -> FunctionTool:
     return made
 
 
-class _GuardedCall:
+class _GuardedTool:
     """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
 
     def __init__(self, takeover: Takeover, tool: FunctionTool) -> None:

@@ -18,7 +18,7 @@ from openai_responses_mcp.agents.runs.ports import RunStateStore
 from openai_responses_mcp.agents.stores import Stores
 
 _T = TypeVar("_T")
-# What the ports themselves do with the other methods, for stores that have no better way.
+# A store may lack these: the ports do them with the other methods.
 _HAVE_A_WAY = ("append_all", "begin")
 _OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
 
