@@ -1,5 +1,8 @@
 """The composition root of this half: the one place where its adapters meet its use cases.
 
+`create_runner` comes first. What it shares with the desk and with the guard follows; the guard has a root of its own
+(`guard_composition`), because it has to be ready before most of this is loaded.
+
 Adapters are imported inside the functions that need them. The SDK takes seconds to import, and a terminal that lists
 approvals does without it.
 """
@@ -144,6 +147,23 @@ def runner_on(
     )
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# What a runner, the desk and the guard have in common
+
+
+def controller_on(
+    stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
+) -> ApprovalController:
+    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
+    return ApprovalController(
+        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested
+    )
+
+
+def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
+    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+
+
 def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
     """The rules of a policy file, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`."""
     from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
@@ -153,30 +173,8 @@ def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
     return PolicyRules(PolicyFile(policy_file, LinearPatterns()), SystemPaths())
 
 
-def check_policy(policy_file: str) -> PolicyFindings:
-    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
-    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.agents.adapters.policy_file import check_policy_file
-    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
-
-    return check_policy_file(policy_file, LinearPatterns(), SystemPaths())
-
-
-async def replay_policy(policy_file: str, store: str) -> Replay:
-    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
-
-    policy, stores = open_rules(policy_file).policy, open_stores(store, must_exist=True)
-    return await replay(policy, stores.policies, stores.logs, SystemPaths())
-
-
 # ---------------------------------------------------------------------------------------------------------------------
-# What a person decides with, and what the doctor looks at
-
-
-def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
-    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+# The desk and the terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +225,28 @@ async def serve_desk(
     await serve(desk, Entrance(), port, on_listening)
 
 
-def controller_on(
-    stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
-) -> ApprovalController:
-    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
-    return ApprovalController(
-        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested
-    )
-
-
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
     """For a look without a runner; the log is checked where a store is named."""
     verify_log = open_desk_parts(store, audit_head).audit.verify if store else None
     return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
+
+
+def check_policy(policy_file: str) -> PolicyFindings:
+    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
+    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.agents.adapters.policy_file import check_policy_file
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    return check_policy_file(policy_file, LinearPatterns(), SystemPaths())
+
+
+async def replay_policy(policy_file: str, store: str) -> Replay:
+    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
+
+    policy, stores = open_rules(policy_file).policy, open_stores(store, must_exist=True)
+    return await replay(policy, stores.policies, stores.logs, SystemPaths())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
