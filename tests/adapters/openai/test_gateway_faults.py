@@ -156,6 +156,21 @@ async def test_a_body_that_is_no_answer_is_one_clear_error(base_url: str, body: 
     assert type(await failure(base_url, f"latest [rehearse: body={body}]")) is kind
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("empty", "(not JSON at character 0)"),
+        ("html", "(not JSON at character 0)"),
+        ("not-json", "(not JSON at character 1)"),
+        ("bad-utf8", "(not UTF-8 at byte "),
+    ],
+)
+async def test_a_reply_that_cannot_be_read_says_so_without_the_words_of_python(
+    base_url: str, body: str, says: str
+) -> None:
+    assert says in str(await failure(base_url, f"[rehearse: body={body}]", streams=False))
+
+
 @pytest.mark.parametrize("field", ["annotations", "usage", "id", "model", "sources"])
 async def test_what_an_answer_can_do_without_may_be_wrong(base_url: str, field: str) -> None:
     assert (await ask(base_url, f"latest [rehearse: body=wrong-{field}]")).text

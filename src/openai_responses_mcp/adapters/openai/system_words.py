@@ -1,15 +1,22 @@
-"""Why a connection failed, in words for a person: what the system says, without what Python and aiohttp put around it."""
+"""Why a connection failed or a reply could not be read, in words for a person, without those of Python and aiohttp."""
 
+import json
 import os
 import socket
 import ssl
 
 import aiohttp
 
+from openai_responses_mcp.domain.strict_json import why_unreadable
+
 
 def words_of(exc: Exception) -> str:
     if isinstance(exc, aiohttp.ClientConnectorError):
         return f"{exc.host}:{exc.port}: {_said_by_system(exc.os_error)}"
+    if isinstance(exc, json.JSONDecodeError):
+        return f"not JSON at character {exc.pos}"
+    if isinstance(exc, UnicodeDecodeError | RecursionError):
+        return why_unreadable(exc)
     return _said_by_system(exc) if isinstance(exc, OSError) else str(exc)
 
 
