@@ -173,6 +173,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "only a person's end has a comment to look at",
     ("approvals.standing", "return False", "returns None"): "only asked whether it is true",
     (
+        "approvals.controller",
+        "if not is_text(approval_id) or len(approval_id) > LONGEST_ID:",
+        "Gt to GtE",
+    ): "no approval has an id that long",
+    (
         "audit.log",
         'mode: AuditMode | Callable[[], AuditMode] = "best_effort",',
         "another text",

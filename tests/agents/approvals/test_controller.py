@@ -127,6 +127,13 @@ async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decisi
     assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
 
 
+async def test_the_debug_log_says_what_is_waited_for(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", "openai_responses_mcp"):
+        (request,) = await desk.ask()
+    said = ("openai_responses_mcp.agents", 10, f"approval {request.approval_id} is waited for, run r1")
+    assert said in caplog.record_tuples
+
+
 async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
     request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
     assert request.prompt == "Pay five with ‹sk-…, 13 characters›?"
@@ -232,14 +239,15 @@ async def test_a_request_that_nobody_has_to_decide_any_more_stays_visible(desk: 
     closed = (await desk.controller.get(request.approval_id)).request
     assert (closed.status, closed.comment) == (status, "gone with ‹sk-…, 13 characters›")
     assert await desk.controller.pending() == []
-    assert (await desk.logs.query())[-1].decision == status
+    log = (await desk.logs.query())[-1]
+    assert (log.event, log.decision, log.comment) == ("approval", status, closed.comment)
     assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
 
 
 async def test_what_somebody_has_decided_is_not_closed(desk: Desk) -> None:
     (request,) = await desk.ask()
     token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
-    assert not await desk.controller.close_undecided(request.approval_id, "withdrawn")
+    assert not await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
     assert (await desk.controller.check_token(token)).request.status == "approved"
 
 
@@ -311,8 +319,11 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     assert await code_of(desk.controller.submit_decision(request.approval_id, "deny")) == "AGENTS-E-APPROVAL-INVALID"
     events = [log.event for log in await desk.logs.query()]
     assert events == ["approval_requested", "approval", "approval_requested:2", "approval:2"]
-    assert (await desk.logs.query())[2].comment == "the token expired"
-    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    again = (await desk.logs.query())[2]
+    assert (again.decision, again.comment) == ("pending", "the token expired")
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as told_again:
+        await desk.controller.check_token(token, "r1")
+    assert told_again.value.details == caught.value.details
 
 
 async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:

@@ -210,7 +210,7 @@ class ApprovalController:
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)
 
-    async def close_undecided(self, approval_id: str, status: Undecided, comment: str = "") -> bool:
+    async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
         """Nobody has to decide on the request any more. It stays visible. False if somebody has decided after all."""
         record, now = await self.get(approval_id), await self._now()
         choice = ApprovalChoice(
@@ -299,7 +299,6 @@ class ApprovalController:
             comment=None,
             decided_at=None,
             created_at=now,
-            tell_model=False,
             changed_arguments=None,
         )
         opened = replace(
