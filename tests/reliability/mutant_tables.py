@@ -211,6 +211,12 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         )
     },
     (
+        "gate.call_table",
+        'return self._calls.get(call_id) or _call(Permit(call_id, "", ""), CallState.UNKNOWN)',
+        "another text",
+    ): "a hash that fits nothing either",
+    ("gate.call_table", "return False", "returns None"): "only asked whether it is true",
+    (
         "gate.safety_gate",
         'if decision.decision != "needs_human" or decided(standing="").decision != "allow":',
         "another text",

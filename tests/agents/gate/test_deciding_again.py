@@ -95,6 +95,18 @@ async def test_a_changed_call_starts_as_it_was_changed_and_not_as_it_was_made() 
     assert await code_of(room.guard.starting("c2", LOOK, {"what": "there"})) == "AGENTS-E-GATE-DENIED"
 
 
+async def test_a_changed_call_is_known_as_such_after_the_next_pause() -> None:
+    room = Room()
+    await room.judged(CALL)
+    await room.answered(answer(changed={"amount": 3}), calls=(CALL,))
+    before, saved = room.guard, json.loads(json.dumps(room.guard.saved()))
+    room.guard = room.new_guard()
+    room.guard.restore(saved, [])
+    assert before.changed("c1") is not None
+    assert room.guard.changed("c1") == before.changed("c1")
+    assert room.guard.may_start(before.as_changed(CALL))
+
+
 async def test_a_changed_call_that_does_not_fit_is_not_decided() -> None:
     room = Room()
     await room.judged(CALL)
@@ -150,7 +162,7 @@ async def test_a_told_call_stays_told_when_its_turn_is_decided_once_more() -> No
     await room.judged(CALL, more)
     room.judge.on("pay", GateDecision("needs_human", 1, "quite another reason"))
     await room.answered(answer(told="no"), answer(more, changed={"amount": 6}), calls=(CALL, more))
-    assert [waiting.call.call_id for waiting in room.guard.to_approve] == ["c3"]
+    assert [(waiting.call.call_id, waiting.attempt) for waiting in room.guard.to_approve] == [("c3", 2)]
     again = HumanAnswer(Permit.of(room.guard.as_changed(more)), "quite another reason", 2, changed={"amount": 4})
     await room.answered(again, calls=(CALL, more))
     assert room.guard.told("c1") == "no"
@@ -252,3 +264,4 @@ async def test_a_table_of_an_earlier_version_is_read() -> None:
     room.guard.restore(saved, [answer()])
     assert room.guard.may_start(CALL)
     assert room.guard.may_start(OTHER)
+    assert [call["attempt"] for call in json.loads(json.dumps(room.guard.saved()))["calls"]] == [1, 1]

@@ -154,7 +154,7 @@ async def test_what_does_not_run_cannot_end(guard: RunGuard, store: BreakableLog
     assert guard.result_of("c1") is None
     assert await events(store) == ["c1 refused deny"]
     log = await last(store)
-    assert (log.tool_name, log.arguments) == ("", {})
+    assert (log.tool_name, log.tool_kind, log.arguments) == ("", "function", {})
 
 
 async def test_a_call_ends_once(guard: RunGuard, store: BreakableLogStore) -> None:
@@ -500,6 +500,8 @@ async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
     saved = await paused(guard, judge)
     resumed = guard_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, approved)
+    assert not resumed.is_answered(CALL)
+    assert not resumed.is_answered(OTHER)
     assert resumed.is_waiting("c1")
     assert resumed.is_waiting("c2")
     assert not resumed.may_start(CALL)
