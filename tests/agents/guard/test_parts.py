@@ -202,6 +202,34 @@ async def test_what_nobody_waits_for_is_written_with_the_next_or_at_the_end() ->
     assert len(await store.query()) == 3
 
 
+async def test_what_nobody_waits_for_is_written_by_itself_after_a_moment() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: log.tool_call_id == "call_2"
+    records = records_on(store)
+    records.write_behind(entry(1))
+    records.write_behind(entry(2))
+    assert await store.query() == []
+    await within(store.is_reached.wait())
+    store.goes_on.set()
+    await within(records.settle())
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
+async def test_at_the_end_everything_is_written_that_is_under_way() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: log.tool_call_id == "call_1"
+    records = records_on(store)
+    first = asyncio.create_task(records.write(entry(1)))
+    await within(store.is_reached.wait())
+    records.write_behind(entry(2))
+    ending = asyncio.create_task(records.settle())
+    await asyncio.sleep(0)
+    assert not ending.done()
+    store.goes_on.set()
+    await within(asyncio.gather(first, ending))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
 async def test_one_that_is_refused_harms_no_other() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.refuses = lambda log: log.tool_call_id == "call_2"
