@@ -42,6 +42,5 @@ async def test_who_fails_is_named_in_the_log_and_harms_nobody(caplog: pytest.Log
     with caplog.at_level(logging.WARNING):
         await within(tell(fail, REQUEST))
         await within(tell(fail_later, REQUEST))
-    assert [record.getMessage() for record in caplog.records] == [
-        "on_approval_requested failed with RuntimeError for apr_1"
-    ] * 2
+    said = "on_approval_requested failed with RuntimeError for apr_1"
+    assert caplog.record_tuples == [("openai_responses_mcp.agents", logging.WARNING, said)] * 2
