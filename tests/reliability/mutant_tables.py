@@ -17,6 +17,7 @@ EDGES = "tests/reliability/test_edges.py"
 _DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "connection", "calling")
 _GATE = "tests/agents/gate/test_"
 _POLICY = "tests/agents/policy/test_"
+_AUDIT = "tests/agents/audit/test_"
 _APPROVALS = "tests/agents/approvals/test_"
 _SECRETS = "tests/agents/secrets/test_"
 _GUARD = "tests/agents/guard/test_"
@@ -66,16 +67,16 @@ MODULES = {
     "approvals.tokens": Module(
         GUARDED / "approvals/tokens.py", (f"{_APPROVALS}tokens.py", f"{_APPROVALS}token_lifetimes.py")
     ),
-    "audit.chain": Module(GUARDED / "audit/chain.py", ("tests/agents/audit/test_log.py",)),
-    "audit.log": Module(
-        GUARDED / "audit/log.py", ("tests/agents/audit/test_log.py", "tests/agents/test_composition.py")
-    ),
+    "audit.chain": Module(GUARDED / "audit/chain.py", (f"{_AUDIT}heads.py", f"{_AUDIT}log.py")),
+    "audit.log": Module(GUARDED / "audit/log.py", (f"{_AUDIT}log.py", "tests/agents/test_composition.py")),
     "approvals.decisions": Module(
         GUARDED / "approvals/decisions.py", ("tests/agents/contracts/test_decision_book.py",)
     ),
-    "audit.heads": Module(GUARDED / "audit/heads.py", ("tests/agents/contracts/test_audit_head.py",)),
-    "audit.story": Module(GUARDED / "audit/story.py", ("tests/agents/audit/test_story.py",)),
-    "audit.verifying": Module(GUARDED / "audit/verifying.py", ("tests/agents/audit/test_story.py",)),
+    "audit.heads": Module(
+        GUARDED / "audit/heads.py", (f"{_AUDIT}heads.py", "tests/agents/contracts/test_audit_head.py")
+    ),
+    "audit.story": Module(GUARDED / "audit/story.py", (f"{_AUDIT}story.py",)),
+    "audit.verifying": Module(GUARDED / "audit/verifying.py", (f"{_AUDIT}story.py",)),
     "guard.call_keeper": Module(GUARDED / "guard/call_keeper.py", (f"{_GUARD}call_keeper.py",)),
     "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}call_keeper.py",)),
     "guard.gatekeeping": Module(GUARDED / "guard/gatekeeping.py", (f"{_GUARD}call_keeper.py",)),
