@@ -41,7 +41,7 @@ MODULES = {
     "gate.deciding": Module(GUARDED / "gate/deciding.py", _VOICES),
     "gate.safety_gate": Module(GUARDED / "gate/safety_gate.py", _VOICES),
     "gate.replaying": Module(GUARDED / "gate/replaying.py", (f"{_GATE}replaying.py",)),
-    "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",)),
+    "gate.safety_agent": Module(GUARDED / "gate/safety_agent.py", (f"{_GATE}gate.py",), 5),
     "gate.models": Module(GUARDED / "gate/models.py", (f"{_GATE}models.py", f"{_GATE}run_guard.py")),
     "gate.foreign_code": Module(GUARDED / "gate/foreign_code.py", (f"{_GATE}gate.py", f"{_GATE}rules.py")),
     "gate.guardrails": Module(GUARDED / "gate/guardrails.py", (f"{_GATE}rules.py",)),
