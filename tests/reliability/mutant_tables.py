@@ -218,6 +218,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a hash that fits nothing either",
     ("gate.call_table", "return False", "returns None"): "only asked whether it is true",
     (
+        "gate.replaying",
+        "if STRICTNESS[new.decision] < STRICTNESS[recorded] and _has_other_voices(log.reason):",
+        "Lt to LtE",
+    ): "the decision is the recorded one either way",
+    (
         "gate.safety_gate",
         'if decision.decision != "needs_human" or decided(standing="").decision != "allow":',
         "another text",

@@ -46,6 +46,11 @@ def test_a_policy_that_says_the_same_changes_nothing() -> None:
         ([ALLOW], {}, ("allow", "the policy file allows it (policy rule 1)")),
         ([DENY], {}, ("deny", "the policy file refuses it (policy rule 1)")),
         ([{"tools": ["*"], "risk": 5}], {}, ("deny", "risk 5 is refused by the profile balanced")),
+        (
+            [{"tools": ["*"], "risk": 1}],
+            {"profile": "strict", "scopes": ["mcp:*"]},
+            ("allow", "risk 1 runs alone under the profile strict"),
+        ),
         ([], {"profile": "fast"}, ("allow", "risk 3 runs alone under the profile fast")),
         ([], {"scopes": []}, ("deny", "mcp:files/write is outside the scopes of the profile balanced")),
         ([{"tools": ["other/*"], "decide": "deny"}], {}, None),
@@ -107,6 +112,11 @@ def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
 def test_a_rule_that_looks_at_a_masked_value_cannot_be_told(value: Any) -> None:
     found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
     assert found == (None, "rule 1 looks at /key, which the log hides")
+
+
+def test_all_masked_values_that_a_rule_looks_at_are_named() -> None:
+    found = otherwise(a_log(key="***", path="***"), {**DENY, "when": {"key": "x", "path": "y"}})
+    assert found == (None, "rule 1 looks at /key, /path, which the log hides")
 
 
 def test_a_masked_value_that_makes_no_difference_is_no_doubt() -> None:
