@@ -122,10 +122,10 @@ def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None
 
 def test_an_alias_bomb_stops_at_once() -> None:
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
-    started = time.monotonic()
+    started = time.thread_time()
     with pytest.raises(YamlProblem, match="counting what aliases stand for"):
         read_yaml("\n".join(["a0: &a0 [x]", *levels]))
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_as_many_values_as_allowed_are_read_and_one_more_is_not() -> None:

@@ -14,7 +14,7 @@ from tests.clients.scenes import BOTH_ERAS, ENVELOPE, ENVELOPE_CALLS, HANDSHAKE,
 from tests.clients.wire_types import REVISION_KEY, Conversation, Message, check, read_recording
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 
-LONGEST_SILENCE_SECONDS = 1.0
+LONGEST_SILENCE_SECONDS = 3.0
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)

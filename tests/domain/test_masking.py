@@ -94,9 +94,9 @@ def test_a_likely_secret_is_known_by_its_look(text: str, masked: str) -> None:
     ],
 )
 def test_a_long_text_is_masked_in_linear_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     SecretMask([KEY])(text)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_secrets_are_found_by_the_names_of_their_variables() -> None:

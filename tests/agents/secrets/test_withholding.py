@@ -165,9 +165,9 @@ def test_a_secret_behind_escapes_is_found_in_a_text_that_was_cut_off() -> None:
     ],
 )
 def test_a_long_text_is_searched_in_linear_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     a_process().take_out({"a": text * (120_000 // len(text))}, ["hunter2-hunter2", "ab"])
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_secrets_in_keys_are_taken_out() -> None:
