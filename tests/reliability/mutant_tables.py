@@ -124,6 +124,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         'def known_secrets(environ: Mapping[str, str], *, key_variable: str = "", base_url: str = "") -> list[KnownSecret]:',
         "another text",
     ): "an address without a password",
+    ("masking", "return False", "returns None"): "None is as false",
     ("masking", "for shift in range(3):", "3 to 4"): "four letters hold three bytes, so a shift by three is none",
     ("masking", "first = -(-shift * 8 // 6)", "8 to 9"): "the same for the shifts there are, 0 to 2",
     ("masking", "first = -(-shift * 8 // 6)", "6 to 7"): "the same for the shifts there are, 0 to 2",

@@ -55,12 +55,14 @@ class SqlDatabase:
         self.is_in_memory = self.is_sqlite and self._sqlite_file is None
         self._engine = self._make_engine()
         self._writing = self._engine.execution_options(is_writing=True)
-        # Pooled connections are closed in order, also when nobody calls close().
-        weakref.finalize(self, self._engine.dispose)
+        # A database in memory is one connection. Taking it from the pool each time takes longer than most of the work.
+        self._held: dict[bool, Connection] = {}
+        # Connections are closed in order, also when nobody calls close().
+        weakref.finalize(self, _close, self._engine, self._held)
         # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="agents-store")
         self._setting_up = threading.Lock()
-        # A database in memory is one connection, and threads take turns with it.
+        # Threads take turns with a database in memory.
         self._turn = threading.Lock() if self.is_in_memory else nullcontext()
         self._waiting: list[Job[object]] = []
         self._claiming = threading.Lock()
@@ -112,7 +114,8 @@ class SqlDatabase:
         """Write what waits, and close every connection; the next work opens a new one."""
         if self._waiting:
             self.work_now(lambda connection: None)
-        self._engine.dispose()
+        with self._turn:
+            _close(self._engine, self._held)
 
     def _taken_along(self) -> list[Job[object]]:
         """What has waited until now."""
@@ -128,8 +131,14 @@ class SqlDatabase:
     @contextmanager
     def _transaction(self, is_writing: bool) -> Iterator[Connection]:
         engine = self._writing if is_writing else self._engine
-        with engine.connect() as connection, connection.begin():
-            yield connection
+        if self.is_in_memory:
+            if is_writing not in self._held:
+                self._held[is_writing] = engine.connect()
+            with self._held[is_writing].begin():
+                yield self._held[is_writing]
+        else:
+            with engine.connect() as connection, connection.begin():
+                yield connection
 
     def _make_engine(self) -> Engine:
         if not self.is_sqlite:
@@ -167,6 +176,12 @@ class SqlDatabase:
                 connection.execute(insert(tables.log_turns).values(id=1, taken=0))
             if connection.execute(select(tables.clock.c.id)).first() is None:
                 connection.execute(insert(tables.clock).values(id=1, latest=""))
+
+
+def _close(engine: Engine, held: dict[bool, Connection]) -> None:
+    while held:
+        held.popitem()[1].close()
+    engine.dispose()
 
 
 def _add_new_columns(connection: Connection) -> None:
