@@ -1,4 +1,4 @@
-"""The composition root of this half: the one place where its adapters meet its use cases.
+"""The composition root of the library: the one place where its adapters meet its use cases.
 
 `create_runner` comes first. What it shares with the desk and with the guard follows; the guard has a root of its own
 (`guard_composition`), because it has to be ready before most of this is loaded.
