@@ -237,7 +237,7 @@ async def test_a_task_that_is_gone_from_the_api_is_refused_and_says_why(
     task_id = TaskIds(SECRET).maybe_made(TaskFacts("resp_gone", RESEARCH, made_ms))
     error = JSONRPCError.model_validate(await wired.ask(method, task_id)).error
     assert error.code == -32602
-    assert error.message == f"The task is gone: the API has its response no more ({reason})"
+    assert error.message == f"The task is gone: the API no longer has its response ({reason})"
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/update"])

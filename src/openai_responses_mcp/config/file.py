@@ -220,7 +220,7 @@ def _is_named_like_a_secret(path: "KeyPath") -> bool:
 
 
 def _without_nulls(section: dict[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A copy in which a key without a value is absent, but for those that are switched off that way."""
+    """A copy without the keys that have no value, except those that are switched off that way."""
     return {
         name: _without_nulls(value, (*path, name)) if isinstance(value, dict) else value
         for name, value in section.items()

@@ -166,7 +166,7 @@ class SearchSettings(NamedTuple):
 
 
 class ServerSettings(NamedTuple):
-    """How the server shows itself to clients and to whoever looks after it."""
+    """What clients, and the people who run the server, see of it."""
 
     debug: bool = False
     debug_file: Text | None = None
@@ -193,7 +193,7 @@ class Settings(NamedTuple):
 
     @property
     def tools_in_background(self) -> tuple[str, ...]:
-        """Whose questions run there. None where the API shall keep no responses, or the request may not ask for it."""
+        """Whose questions run there. No tool's if the API keeps no responses, or the request may not ask for it."""
         if not self.request.store or {"background", "stream"} & {*self.request.omit}:
             return ()
         profiles = self.model_profiles._asdict().items()

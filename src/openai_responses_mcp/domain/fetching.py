@@ -1,4 +1,4 @@
-"""The fetch use case: the id of a response goes in, and the answer of it comes out, whoever asked and whenever."""
+"""The fetch use case: the id of a response goes in, and its answer comes out. Anybody may have asked, at any time."""
 
 from dataclasses import replace
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def lies_in(url: str, domains: Iterable[str]) -> bool:
-    """False for what is no address of the web."""
+    """False for anything that is not an address on the web."""
     host = _host_of(url)
     return bool(host) and any(host == domain or host.endswith(f".{domain}") for domain in map(_plain_domain, domains))
 

@@ -8,7 +8,7 @@ import re
 
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
 _LONE_SURROGATE = "[\ud800-\udfff]"
-# Controls but for tab and newline, and what turns the direction of a text around.
+# Controls except tab and newline, and marks that turn the direction of a text around.
 _STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _BREAKING = "[\t\n\u2028\u2029]"
 # Letters and marks that show nothing, although Unicode calls them printable: fillers, blanks, selectors of variants.

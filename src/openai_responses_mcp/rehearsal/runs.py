@@ -57,7 +57,7 @@ class Run:
             self._tell_readers()
 
     def stop(self) -> None:
-        """Work no more on it."""
+        """Stop working on it."""
         if self._work is not None:
             self._work.cancel()
 
@@ -101,6 +101,6 @@ class StoredRuns:
         return run
 
     def stop(self) -> None:
-        """Work no more on any of them."""
+        """Stop working on all of them."""
         for run in self._runs.all_kept():
             run.stop()

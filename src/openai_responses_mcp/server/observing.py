@@ -1,4 +1,4 @@
-"""A caller whose calls are told to whoever observes the server: when they start, and how they end."""
+"""A caller that tells an observer of each call: when it starts, and how it ends."""
 
 from openai_responses_mcp.domain.models import CallFailure, ObservedCall
 from openai_responses_mcp.domain.ports import CallObserver

@@ -112,7 +112,7 @@ class Tasks:
     def _gone(self, task_id: str) -> str:
         age = timedelta(milliseconds=self._now_ms() - self._ids.read(task_id).created_ms)
         reason = f"it keeps a response for {TTL.days} days" if age >= TTL else "it was deleted there"
-        return f"The task is gone: the API has its response no more ({reason})"
+        return f"The task is gone: the API no longer has its response ({reason})"
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -212,8 +212,8 @@ def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patie
     assert code == 1
     assert lines["key"] == ("FAIL", "Missing API key: set OPENAI_API_KEY")
     assert lines["API"][0] == "ok"
-    assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, which takes a key")
-    assert lines["settings for answer"] == ("warn", "effort medium, verbosity medium; not checked, which takes a key")
+    assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked: that takes a key")
+    assert lines["settings for answer"] == ("warn", "effort medium, verbosity medium; not checked: that takes a key")
     assert len(rehearsal.server.requests) == 1
 
 

@@ -40,7 +40,7 @@ class ResponsesApi:
 
     @asynccontextmanager
     async def posted(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-        """The reply to a question. `skips_words`: nobody wants the words as they come, nor their numbers."""
+        """The reply to a question. `skips_words`: nobody wants the words as they come, or the numbers of their events."""
         with self._translated():
             async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
                 yield stream

@@ -1,4 +1,4 @@
-"""What a check asks of the API and reads from it, for whoever looks for the cause of trouble. It costs nothing.
+"""What the doctor asks the API, and reads from its replies. It costs nothing.
 
 A model is looked up, and a request is tried by having its tokens counted instead of having it answered.
 """

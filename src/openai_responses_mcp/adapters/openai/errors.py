@@ -171,7 +171,7 @@ def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
 
 
 def _facts_of(content: bytes) -> dict[str, str | None]:
-    """Gateways nest the error object or not, or say a mere sentence; what is no text is left out."""
+    """The error object may be nested, or not, or be a plain sentence. Anything that is not a text is left out."""
     try:
         body: Any = json.loads(content)
     except (ValueError, RecursionError):

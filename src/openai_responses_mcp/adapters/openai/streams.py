@@ -23,7 +23,7 @@ EventListener = Callable[[JsonObject], None]
 
 
 class StreamEnded(Exception):
-    """The API sent no more, and no event that ends the answer."""
+    """The API stopped sending before the event that ends the answer."""
 
 
 class ReplyStream:

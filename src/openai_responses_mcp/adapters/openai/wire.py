@@ -28,7 +28,7 @@ JsonObject = dict[str, Any]
 _DATE_FIELDS = ("published_at", "published_date", "date")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _LONGEST_QUOTE = 80
-# More than any real reply has. An API that sends more shall not hold up the event loop.
+# No real reply has as many. Reading more would hold up the event loop.
 _MOST_ITEMS = 2_000
 _LONGEST_REASON = 2_000
 

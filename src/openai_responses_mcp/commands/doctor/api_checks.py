@@ -169,7 +169,7 @@ def _model_line(names: list[str], profile: str, settings: Settings, report: ApiR
 
 def _model_verdict(name: str, model: str, base_url: str, report: ApiReport) -> tuple[str, str]:
     if report.key_problem:
-        return "warn", f"{model} was not checked, which takes a key"
+        return "warn", f"{model} was not checked: that takes a key"
     error, shutdown_date = report.models[model]
     if shutdown_date is not None:
         return "warn", f"{model} will be shut down on {shutdown_date}: change {_where_to_change(name)}"
@@ -206,7 +206,7 @@ def _what_is_set(request: "ModelRequest") -> str:
 
 def _settings_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str, str]:
     if report.key_problem:
-        return "warn", "not checked, which takes a key"
+        return "warn", "not checked: that takes a key"
     error = report.trials[name].error
     if error is None:
         return "ok", "the API counted the tokens of such a question"

@@ -187,7 +187,7 @@ def examine_file(
 
 
 def _line_of(exc: Exception, text: str) -> int:
-    """Both parsers name the line in their message, but for mistakes that show at the end only."""
+    """Both parsers name the line in their message, except for mistakes that show only at the end."""
     line = re.search(r"\bline (\d+)", str(exc))
     return int(line[1]) if line else len(text.splitlines())
 
