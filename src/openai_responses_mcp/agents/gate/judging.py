@@ -1,7 +1,6 @@
 """The gate as one run asks it: what each call looks like to the judge, and under which rules it is judged."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.agents.errors import AgentsError
@@ -22,7 +21,7 @@ class Judging:
     def profile_name(self) -> str:
         return self._gate.profile_name(self._context.policy_profile)
 
-    def context_for(self, agent: object) -> GateContext:
+    def context_for(self, agent: object, over_budget: str = "") -> GateContext:
         """What the run and its first agent demand holds for every agent that takes over, next to its own demands."""
         rules, own = self._context.guardrails, guardrails_of(agent)
         demands = getattr(agent, "extensions", None)
@@ -30,6 +29,7 @@ class Judging:
             stricter(self.profile_name, getattr(demands, "policy_profile", None)),
             self._context.require_human_approval or getattr(demands, "require_human_approval", None) is True,
             rules if own is rules else rules.joined_by(own),
+            over_budget,
         )
 
     def request_for(
@@ -52,7 +52,7 @@ class Judging:
         self, agent: object, request: ToolCallRequest, over_budget: Sequence[str]
     ) -> tuple[GateDecision, AgentsError | None]:
         """The decision, and the error to raise where it is a refusal."""
-        context = replace(self.context_for(agent), over_budget="; ".join(over_budget))
+        context = self.context_for(agent, "; ".join(over_budget))
         try:
             decision = await self._gate.evaluate(agent, request, context)
         except AgentsError as exc:

@@ -28,6 +28,8 @@ from openai_responses_mcp.domain.texts import one_line
 JUDGE_LIMIT_SECONDS = 120.0
 LONGEST_FAILURE = 500
 
+_NO_POLICY = Policy()
+
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
 
@@ -126,7 +128,7 @@ class SafetyGate:
 
     @property
     def _policy(self) -> Policy:
-        return self._rules.policy if self._rules else Policy()
+        return self._rules.policy if self._rules else _NO_POLICY
 
     def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
         return self._rules.ruling(tool, args) if self._rules else None
