@@ -1,12 +1,18 @@
 """A paused run in another process: what it has to be given again, and what it may go on without."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+from openai_responses_mcp.agents.composition import runner_on
 from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+from tests.agents.fake_stores import FakeRunStateStore
 from tests.agents.fakes import FakeClock, code_of, collected, within
 from tests.agents.scenes import PAY, Scene
 
@@ -33,6 +39,32 @@ async def test_context_and_session_are_given_again(scenes: tuple[Scene, Scene]) 
         "session": "the talk again",
         "max_turns": 7,
     }
+
+
+class LateRuns(FakeRunStateStore):
+    """Another store of runs. Before it is first read, somebody else is quicker."""
+
+    def __init__(self, inner: RunStateStore, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        super().__init__()
+        self._inner = inner
+        self._meanwhile = [meanwhile]
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        while self._meanwhile:
+            await self._meanwhile.pop()()
+        return await self._inner.get(run_id)
+
+
+async def test_a_decision_that_comes_second_is_refused_also_when_the_run_has_gone_on_meanwhile(sqlite_url: str) -> None:
+    first, second = Scene(PAY, "all good", store=sqlite_url), Scene("all good")
+    run = await paused(first)
+    approval_id = run.interruptions[0].approval_id
+    stores = open_stores(sqlite_url)
+    runs = LateRuns(stores.runs, lambda: first.runner.approve_and_resume(run.run_id, approval_id))
+    late = runner_on(second.engine, second.judge, replace(stores, runs=runs), 900)
+    work = late.approve_and_resume(run.run_id, approval_id, agent=second.agent)
+    assert await within(code_of(work)) == "AGENTS-E-APPROVAL-INVALID"
+    assert (first.ran, second.ran) == (["pay 5"], [])
 
 
 @pytest.mark.parametrize("given", [{}, {"context": object()}, {"session": object()}, {"context": None}])

@@ -78,11 +78,19 @@ class ResumeRun:
         if approval.request.run_id != wanted.run_id:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "This run has no such approval")
         if approval.request.status == "pending" and decision == "approve":
-            # A run that cannot be read back should be noticed before somebody decides on it.
-            await self._read_back.read(approval, wanted.agent, wanted.sdk)
+            await self._check_readable(approval, wanted)
         token = await self._approvals.submit_decision(approval_id, decision, comment)
         waiting = await self._approvals.pending_of_pause(approval.pause_id)
         return replace(wanted, token=token.token), waiting
+
+    async def _check_readable(self, approval: ApprovalRecord, wanted: Resumption) -> None:
+        """A run that cannot be read back should be noticed before somebody decides on it."""
+        try:
+            await self._read_back.read(approval, wanted.agent, wanted.sdk)
+        except AgentsError:
+            # Somebody else may have decided meanwhile, and the run has gone on. Then this decision comes second.
+            if (await self._approvals.get(approval.request.approval_id)).request.status == "pending":
+                raise
 
     async def _taken_up(self, wanted: Resumption) -> tuple[Run, PausedRun]:
         approval = await self._checked(wanted)
