@@ -79,7 +79,9 @@ MODULES = {
     "audit.verifying": Module(GUARDED / "audit/verifying.py", (f"{_AUDIT}story.py",)),
     "guard.call_keeper": Module(GUARDED / "guard/call_keeper.py", (f"{_GUARD}call_keeper.py",)),
     "guard.continuing": Module(GUARDED / "guard/continuing.py", (f"{_GUARD}call_keeper.py",)),
-    "guard.gatekeeping": Module(GUARDED / "guard/gatekeeping.py", (f"{_GUARD}call_keeper.py",)),
+    "guard.gatekeeping": Module(
+        GUARDED / "guard/gatekeeping.py", (f"{_GUARD}gatekeeping.py", f"{_GUARD}call_keeper.py")
+    ),
     "guard.messages": Module(
         GUARDED / "guard/messages.py", (f"{_GUARD}messages.py", f"{_GUARD}relay.py", f"{_GUARD}call_keeper.py")
     ),
