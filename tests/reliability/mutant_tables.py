@@ -127,6 +127,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "another text",
     ): "an address without a password",
     ("masking", "return False", "returns None"): "None is as false",
+    (
+        "masking",
+        'return _Look(tuple(longest_first), re.compile("|".join(map(re.escape, longest_first))), "")',
+        "another text",
+    ): "a name that nobody asks for",
     ("masking", "for shift in range(3):", "3 to 4"): "four letters hold three bytes, so a shift by three is none",
     ("masking", "first = -(-shift * 8 // 6)", "8 to 9"): "the same for the shifts there are, 0 to 2",
     ("masking", "first = -(-shift * 8 // 6)", "6 to 7"): "the same for the shifts there are, 0 to 2",
@@ -181,6 +186,16 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "if not is_text(approval_id) or len(approval_id) > LONGEST_ID:",
         "Gt to GtE",
     ): "no approval has an id that long",
+    (
+        "approvals.controller",
+        'if not compare_digest(record.binding or "", seal(token, record, record.request.status, record.expires_at)):',
+        "another text",
+    ): "no seal either",
+    (
+        "approvals.controller",
+        "token_hash=token_hash(secrets.token_urlsafe(32)),",
+        "32 to 33",
+    ): "longer is as good, and nobody gets it",
     (
         "audit.log",
         'mode: AuditMode | Callable[[], AuditMode] = "best_effort",',
