@@ -180,7 +180,12 @@ async def test_observing_passes_what_cannot_be_decided_too() -> None:
         scene.server_lists = [entry("echo", inputSchema=None)]
         assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
         assert (await scene.call(2, "never listed"))["result"]["structuredContent"] == {"text": "hi"}
-        assert (await scene.events())[0] == ("call_1", "observed", "deny")
+        assert await scene.events() == [
+            ("call_1", "observed", "deny"),
+            ("call_1", "decision", "allow"),
+            ("call_1", "started", "started"),
+            ("call_1", "outcome", "completed"),
+        ]
 
 
 async def test_observing_goes_on_when_calls_cannot_be_counted() -> None:
@@ -405,6 +410,21 @@ async def test_a_state_holds_for_the_same_tool_and_the_same_arguments_only(name:
         again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
         assert "was about another call" in refusal_in(again)
         assert scene.calls_at_server() == []
+
+
+async def test_an_answered_question_is_acted_on_once_and_not_asked_again() -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        again = await scene.call(2, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert again["result"]["structuredContent"] == {"text": "hi"}
+        assert len(scene.calls_at_server()) == 1
+        assert await scene.approvals.pending() == []
+        assert [event for event in await scene.events() if event[1] != "approval"] == [
+            ("call_1", "decision", "needs_human"),
+            ("call_1", "approval_requested", "pending"),
+            ("call_1", "started", "started"),
+            ("call_1", "outcome", "completed"),
+        ]
 
 
 async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
