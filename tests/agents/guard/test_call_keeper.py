@@ -418,13 +418,13 @@ async def test_an_answered_question_is_acted_on_once_and_not_asked_again() -> No
         again = await scene.call(2, _meta=ENVELOPE, requestState=state, inputResponses=YES)
         assert again["result"]["structuredContent"] == {"text": "hi"}
         assert len(scene.calls_at_server()) == 1
-        assert await scene.approvals.pending() == []
-        assert [event for event in await scene.events() if event[1] != "approval"] == [
-            ("call_1", "decision", "needs_human"),
-            ("call_1", "approval_requested", "pending"),
-            ("call_1", "started", "started"),
-            ("call_1", "outcome", "completed"),
-        ]
+    assert await scene.approvals.pending() == []
+    assert [event for event in await scene.events() if event[1] != "approval"] == [
+        ("call_1", "decision", "needs_human"),
+        ("call_1", "approval_requested", "pending"),
+        ("call_1", "started", "started"),
+        ("call_1", "outcome", "completed"),
+    ]
 
 
 async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
