@@ -85,6 +85,14 @@ class Screen:
         return bool(data)
 
 
+@pytest.fixture(autouse=True)
+def _hang_ups_count() -> Iterator[None]:
+    """Also where the tests themselves were started with `nohup`, which processes inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def start(rehearsal: StandInThread, tmp_path: Path) -> Iterator[Callable[..., Screen]]:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, TERM="xterm-256color")
