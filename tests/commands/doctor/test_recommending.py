@@ -42,7 +42,7 @@ def test_without_a_script_python_starts_it(tmp_path: Path) -> None:
 
 
 def test_what_uvx_runs_is_started_with_uvx() -> None:
-    assert own_command("/home/u/.cache/uv/archive-v0/x1/bin/python") == ("uvx", "openai-responses-mcp")
+    assert own_command("/somewhere/.cache/uv/archive-v0/x1/bin/python") == ("uvx", "openai-responses-mcp")
 
 
 def test_what_is_recommended_here_exists() -> None:
