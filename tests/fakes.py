@@ -5,10 +5,10 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.adapters.clocks import TOKYO
 from openai_responses_mcp.domain.errors import ResponseCancelled, ResponseLost, TransportClosed
 from openai_responses_mcp.domain.models import (
     CallFailure,
@@ -17,10 +17,18 @@ from openai_responses_mcp.domain.models import (
     ObservedCall,
     Progress,
     ProgressListener,
-    ResponseState,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import CallObserver, Clock, FramingFault, LLMGateway, Logger, Transport
+from openai_responses_mcp.domain.ports import (
+    CallObserver,
+    Channel,
+    Clock,
+    FramingFault,
+    LLMGateway,
+    Logger,
+    Received,
+    Transport,
+)
 
 # How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
 WAIT_SECONDS = 5.0
@@ -41,7 +49,6 @@ class FakeGateway(LLMGateway):
         self.cancelled_ids: list[str] = []
         self.let_go_ids: list[str] = []
         self.progress: list[Progress] = []
-        self.created_at = datetime(2026, 11, 16, 0, 30, tzinfo=UTC)
         self._outcomes: deque[ModelReply | Exception] = deque()
         self._responses: dict[str, ModelReply | Exception] = {}
         self._trouble: deque[Exception] = deque()
@@ -100,13 +107,11 @@ class FakeGateway(LLMGateway):
         await self._released.wait()
         return _given(self._responses[response_id])
 
-    async def look_up(self, response_id: str) -> ResponseState:
+    async def look_up(self, response_id: str) -> ModelReply | Progress:
         outcome = self._look(response_id)
         if not self._released.is_set() and not isinstance(outcome, Exception):
-            working = self.progress[-1] if self.progress else Progress("working")
-            return ResponseState(response_id, working, None, outcome.allowed_domains, self.created_at)
-        reply = _given(outcome)
-        return ResponseState(response_id, None, reply, reply.allowed_domains, self.created_at)
+            return self.progress[-1] if self.progress else Progress("working")
+        return _given(outcome)
 
     async def cancel(self, response_id: str) -> None:
         self._look(response_id)
@@ -232,14 +237,16 @@ class FakeCallObserver(CallObserver):
             self.ended.append((call, failures[0] if failures else None))
 
 
-class FakeTransport(Transport):
-    """Gives what was enqueued and then, after `end()`, None; remembers what was sent.
+class FakeTransport(Transport, Channel):
+    """Gives what was enqueued and then, after `end()`, None; remembers what was sent. One channel, its own.
 
     After `stop_reading()` it is a client that leaves everything unread, until `read_again()`.
     """
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
+        self.error_codes: list[int | None] = []
+        self.withdrawn = 0
         self._is_read = asyncio.Event()
         self._is_read.set()
         self._incoming: asyncio.Queue[bytes | FramingFault | None] = asyncio.Queue()
@@ -274,17 +281,24 @@ class FakeTransport(Transport):
                 await self._was_sent.wait()
         return self.replies()
 
-    async def receive(self) -> bytes | FramingFault | None:
+    async def receive(self) -> Received | None:
         await self._is_read.wait()
         message = await self._incoming.get()
         if self._is_closed:
             raise TransportClosed("the client has closed its end")
-        return message
+        return None if message is None else Received(message, self)
 
     def send(self, body: bytes) -> None:
         if not self._is_closed:
             self.sent.append(body)
             self._was_sent.set()
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
+        self.error_codes.append(error_code)
+        self.send(body)
+
+    def withdraw(self) -> None:
+        self.withdrawn += 1
 
     async def flush(self) -> None:
         await self._is_read.wait()

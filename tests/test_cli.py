@@ -110,9 +110,9 @@ def test_help_names_every_option_in_one_screen() -> None:
     assert all(f"  {option.spelled} " in HELP for option in (*COMMANDS, *ASKING, *GENERAL))
     assert "(-h)" in HELP
     assert "(-v)" in HELP
-    assert "agents guard" in HELP
+    assert all(f"openai-responses-mcp {name} ..." in HELP for name in ("guard", "approvals", "policy", "log"))
     assert max(map(len, HELP.splitlines())) <= 80
-    assert len(HELP.splitlines()) <= 42
+    assert len(HELP.splitlines()) <= 45
 
 
 @pytest.mark.parametrize("option", ["--version", "-v"])
@@ -127,6 +127,7 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--colour"], "unknown option --colour (see openai-responses-mcp --help)"),
         (["--stdio", "now"], "--stdio and --ask do not go together (see openai-responses-mcp --help)"),
         (["stdio"], "unknown command stdio: did you mean --stdio? (see openai-responses-mcp --help)"),
+        (["--quick", "guard"], "guard is a command: write it first (see openai-responses-mcp --help)"),
         (["--doctor", "--stdio"], "--stdio and --doctor do not go together (see openai-responses-mcp --help)"),
         (["--ask", "a", "--fetch", "b"], "--ask and --fetch do not go together (see openai-responses-mcp --help)"),
         (["--ask=a", "--show-config"], "--ask and --show-config do not go together (see openai-responses-mcp --help)"),
@@ -153,8 +154,11 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
         (["--config"], "--config needs a value (see openai-responses-mcp --help)"),
-        (["--rehearse"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
-        (["--rehearse", "--show-config"], "--rehearse goes with --stdio or --ask (see openai-responses-mcp --help)"),
+        (["--rehearse"], "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)"),
+        (
+            ["--rehearse", "--show-config"],
+            "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)",
+        ),
         (["--ask", " "], "--ask needs a question"),
         (["--fetch", " "], "--fetch needs the id of a response"),
         (["--stdio", "--model="], '--model must be text that is not blank (found "")'),
@@ -218,3 +222,21 @@ def test_importing_the_command_runs_nothing(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, env=environment(tmp_path), timeout=WAIT_SECONDS
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("line", [["guard"], ["agents", "guard"], ["guard", "--help"]])
+def test_the_guard_has_a_command_of_its_own(
+    line: list[str], environ: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line, environ) == 0
+    assert capsys.readouterr().out.startswith("Usage: openai-responses-mcp guard")
+
+
+@pytest.mark.parametrize("name", ["approvals", "policy", "log"])
+@pytest.mark.parametrize("before", [[], ["agents"]])
+def test_commands_of_the_desk_stand_at_the_top_and_below_agents(
+    before: list[str], name: str, environ: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*before, name, "--help"], environ)
+    assert capsys.readouterr().out.startswith(f"usage: openai-responses-mcp {name}")

@@ -1,13 +1,14 @@
+import asyncio
 from typing import Any
 
 import pytest
 from dependency_injector import errors
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.telemetry.otel import OtelTelemetry
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
     Profile,
@@ -20,11 +21,11 @@ from openai_responses_mcp.config.settings import (
 )
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
-from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
-from openai_responses_mcp.domain.fetching import FetchAnswer
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-from openai_responses_mcp.server.failures import Failures
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
+from openai_responses_mcp.server.calling import CallingRules, ObservedCaller, ToolCaller
+from openai_responses_mcp.server.limits import CallerLimits
 from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import FakeLogger
 
@@ -42,6 +43,7 @@ KINDS = {
     "unfinished": UnfinishedAnswers,
     "tasks": Tasks,
     "tool_caller": ToolCaller,
+    "caller": ObservedCaller,
 }
 
 
@@ -54,6 +56,9 @@ def given(**changes: Any) -> dict[str, Any]:
         "logger": FakeLogger(),
         "telemetry_choice": TelemetryChoice(traces=("console",)),
         "skips_words": True,
+        "is_ending": asyncio.Event(),
+        "limits": CallerLimits(),
+        "network": "pipe",
     }
     return usual | changes
 
@@ -66,13 +71,15 @@ def test_every_provider_resolves() -> None:
     assert {name: thing for name, thing in resolved.items() if name not in KINDS} == handed_in
 
 
-SHARED = ("clock", "max_concurrency", "openai_gateway", "telemetry", "rules_of_answering", "failures")
-
-
-def test_what_is_outside_is_shared_and_what_serves_a_connection_is_its_own() -> None:
+def test_everything_but_a_client_is_shared() -> None:
     container = Container(**given())
-    is_shared = {name: container.providers[name]() is container.providers[name]() for name in KINDS}
-    assert is_shared == {name: name in SHARED for name in KINDS}
+    own = {name for name in KINDS if container.providers[name]() is not container.providers[name]()}
+    assert own == {"client"}
+
+
+def test_calls_are_not_observed_where_there_is_no_telemetry() -> None:
+    container = Container(**given(telemetry_choice=TelemetryChoice()))
+    assert container.caller() is container.tool_caller()
 
 
 @pytest.mark.parametrize("missing", given())
@@ -80,7 +87,7 @@ def test_a_container_that_was_not_given_everything_says_so(missing: str) -> None
     handed_in = given()
     del handed_in[missing]
     with pytest.raises(errors.Error, match=missing):
-        Container(**handed_in).tool_caller()
+        Container(**handed_in).caller()
 
 
 def test_the_defaults_become_the_rules_of_answering() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses_mcp.config.loading import Flags, load
 from openai_responses_mcp.config.settings import Profile
-from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
+from openai_responses_mcp.domain.answering import takes_effort, takes_verbosity
 from tests.sdk_models import ENDING, LISTED
 from tests.stand_in.models import MODELS
 

@@ -98,3 +98,17 @@ def test_a_rehearsal_asks_the_stand_in_and_needs_no_key(tmp_path: Path, monkeypa
     command = [sys.executable, "-c", REHEARSAL, str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=False)
     assert (ended.stdout, ended.stderr) == ("Well.\n", "")
+
+
+def test_loading_the_container_imports_no_web_framework_and_leaves_it_to_others(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from openai_responses_mcp.config.loading import Flags, load\n"
+        "from openai_responses_mcp.start import basis_of\n"
+        "basis_of(load(Flags(), {'HOME': sys.argv[1]}), {}).load_container()\n"
+        "print([name for name in ('starlette', 'uvicorn', 'jwt') if name in sys.modules])\n"
+        "import starlette\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=False)
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")

@@ -4,8 +4,8 @@
 
 The decision is made by approval_desk.py on the same database, or in a terminal:
 
-    openai-responses-mcp agents approvals list --store sqlite:///agents.db
-    openai-responses-mcp agents approvals approve APPROVAL --store sqlite:///agents.db
+    openai-responses-mcp approvals list --store sqlite:///agents.db
+    openai-responses-mcp approvals approve APPROVAL --store sqlite:///agents.db
 
 The model is the one that the environment names: AGENTS_MODEL_PROVIDER and the variables in docs/providers.md.
 """

@@ -9,8 +9,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, load_what_can_be_used, show
@@ -30,6 +30,10 @@ class Options(NamedTuple):
     """The command line, taken apart; None and False stand for what was not given."""
 
     stdio: bool = False
+    http: str | None = None
+    drain: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
     show_config: bool = False
     doctor: bool = False
     init: bool = False
@@ -69,6 +73,10 @@ SWITCHES = {
     "-v": "version",
 }
 VALUES = {
+    "--http": "http",
+    "--drain": "drain",
+    "--tls-cert": "tls_cert",
+    "--tls-key": "tls_key",
     "--ask": "ask",
     "--fetch": "fetch",
     "--completion": "completion",
@@ -81,10 +89,13 @@ VALUES = {
 }
 MAYBE_VALUES = {"--continue": "continues", "--debug": "debug"}
 
-_COMMANDS = ("--stdio", "--ask", "--fetch", "--doctor", "--init", "--completion", "--show-config")
+_COMMANDS = ("--stdio", "--http", "--ask", "--fetch", "--doctor", "--init", "--completion", "--show-config")
 _ASKING = ("--tool", "--detailed", "--quick", "--continue", "--domains", "--recency", "--style", "--json")
-_TOGETHER = (["--stdio", "--show-config"], ["--fetch", "--json"])
+_COMMAND_WORDS = ("approvals", "log", "policy", "status")
+_SERVING = ("--drain", "--tls-cert", "--tls-key")
+_TOGETHER = (["--stdio", "--show-config"], ["--http", "--show-config"], ["--fetch", "--json"])
 _ID = "resp_"
+_LONGEST_DRAIN_SECONDS = 3600
 _SEE_HELP = f"(see {PROGRAM} --help)"
 
 
@@ -132,7 +143,9 @@ def _response_id(value: str) -> str:
 
 
 def _question(argument: str) -> str:
-    """A word that is the name of an option is a typing mistake, and asking the API about it would cost money."""
+    """A word that is the name of an option or a command is a mistake, and asking the API about it would cost money."""
+    if argument in (*_COMMAND_WORDS, "agents", "guard"):
+        raise UsageError(f"{argument} is a command: write it first {_SEE_HELP}")
     if f"--{argument}" in (*SWITCHES, *VALUES, *MAYBE_VALUES):
         raise UsageError(f"unknown command {argument}: did you mean --{argument}? {_SEE_HELP}")
     return argument
@@ -145,8 +158,11 @@ def _check(options: Options) -> None:
         raise UsageError(f"{commands[0]} and {commands[1]} do not go together {_SEE_HELP}")
     if asking and commands != ["--ask"] and commands + asking not in _TOGETHER:
         raise UsageError(f"{asking[0]} goes with --ask {_SEE_HELP}")
-    if options.rehearse and not (options.stdio or options.ask is not None):
-        raise UsageError(f"--rehearse goes with --stdio or --ask {_SEE_HELP}")
+    serving = _given(options, _SERVING)
+    if serving and options.http is None:
+        raise UsageError(f"{serving[0]} goes with --http {_SEE_HELP}")
+    if options.rehearse and not (options.stdio or options.ask is not None or options.http is not None):
+        raise UsageError(f"--rehearse goes with --stdio, --http or --ask {_SEE_HELP}")
     if options.ask is not None and not options.ask.strip():
         raise UsageError("--ask needs a question")
     if options.fetch is not None and not options.fetch.strip():
@@ -161,10 +177,14 @@ def _given(options: Options, names: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
     try:
-        if arguments[:2] == ["agents", "guard"]:
-            return _guard(arguments[2:], environ)
-        if arguments[:1] == ["agents"]:
-            return _operate_agents(arguments[1:])
+        # `agents guard` and the like stand in the configuration of clients.
+        words = arguments[1:] if arguments[:1] == ["agents"] else arguments
+        if words[:1] == ["guard"]:
+            return _guard(words[1:], environ)
+        if arguments[:2] == ["agents", "doctor"]:
+            return _examine_agents(arguments[2:])
+        if arguments[:1] == ["agents"] or (words[0:1] and words[0] in _COMMAND_WORDS):
+            return _operate(words)
         return _run(parse(arguments), environ)
     except UsageError as exc:
         return _complain(_presentable(str(exc), environ))
@@ -178,21 +198,33 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
 
 def _guard(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     # Without the other commands of agents: they take long to load, and a client is waiting.
-    from openai_responses_mcp.agents.terminal.guard import main as guard
+    from openai_responses_mcp.guard.command_line import main as guard
 
     return guard(list(arguments), environ)
 
 
-def _operate_agents(arguments: Sequence[str]) -> int:
+def _examine_agents(arguments: Sequence[str]) -> int:
+    with _naming_the_extra("agents"):
+        from openai_responses_mcp.agents.command_line import main as diagnose
+    return diagnose(arguments)
+
+
+def _operate(arguments: Sequence[str]) -> int:
+    with _naming_the_extra("guard"):
+        from openai_responses_mcp.desk.terminal.command_line import main as operate
+    return operate(list(arguments))
+
+
+@contextlib.contextmanager
+def _naming_the_extra(extra: Literal["agents", "guard", "http"]) -> Iterator[None]:
     try:
-        from openai_responses_mcp.agents.terminal.command_line import main as operate
+        yield
     except ModuleNotFoundError as exc:
         if (exc.name or "").startswith("openai_responses_mcp"):
             raise
-        raise UsageError(
-            f'agents needs the extra "agents" ({exc.name} is missing): pip install "{PROGRAM}[agents]"'
-        ) from exc
-    return operate(list(arguments))
+        from openai_responses_mcp.domain.extras import needs_extra
+
+        raise UsageError(needs_extra(extra, exc.name)) from exc
 
 
 def _run(options: Options, environ: Mapping[str, str]) -> int:
@@ -221,7 +253,7 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
     if options.ask is not None:
         return _ask(options, configuration, environ)
     if options.fetch is not None:
-        from openai_responses_mcp.commands.fetch import fetch
+        from openai_responses_mcp.commands.asking import fetch
 
         return fetch(options.fetch.strip(), configuration, environ, is_json=options.json)
     if options.stdio:
@@ -230,12 +262,30 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
         if configuration.settings.server.show_config_on_start:
             _tell(_summary(configuration))
         return serve_stdio(configuration, environ, rehearses=options.rehearse)
+    if options.http is not None:
+        return _serve_http(options.http, options, configuration, environ)
     return 0 if options.show_config else _help()
 
 
+def _serve_http(where: str, options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
+    with _naming_the_extra("http"):
+        from openai_responses_mcp.commands.serve_http import USUAL_DRAIN_SECONDS, HttpOptions, address_in, serve_http
+    try:
+        host, port = address_in(where)
+    except ValueError:
+        raise UsageError(f"--http takes [HOST:]PORT (found {where}) {_SEE_HELP}") from None
+    try:
+        drain_seconds = USUAL_DRAIN_SECONDS if options.drain is None else float(options.drain)
+        if not 0 <= drain_seconds <= _LONGEST_DRAIN_SECONDS:
+            raise ValueError
+    except ValueError:
+        raise UsageError(f"--drain takes 0 to {_LONGEST_DRAIN_SECONDS} seconds (found {options.drain})") from None
+    wanted = HttpOptions(host, port, drain_seconds, options.tls_cert, options.tls_key)
+    return serve_http(wanted, configuration, environ, rehearses=options.rehearse)
+
+
 def _ask(options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
-    from openai_responses_mcp.commands.ask import ask
-    from openai_responses_mcp.commands.inquiry import Inquiry, Unaskable
+    from openai_responses_mcp.commands.asking import Inquiry, Unaskable, ask
 
     tools = [] if options.tool is None else [options.tool]
     tools += ["answer_detailed"] * options.detailed + ["answer_quick"] * options.quick

@@ -1,7 +1,7 @@
 """The second composition root: everything that is loaded after the first reply. Adapters first, use cases after.
 
-What stands before the first reply (`start`) is handed in. Singletons are shared by all; a factory makes one for each
-connection, which gives it its own `is_ending`.
+What stands before the first reply (`start`) is handed in. One container serves one process, so everything in it is
+shared. Once `is_ending` is set, no question is asked again.
 """
 
 import asyncio
@@ -9,21 +9,20 @@ from collections.abc import Callable
 
 from dependency_injector import containers, providers
 
+from openai_responses_mcp.adapters.clocks import clock_in
 from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.system_limits import affordable_connections
 from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
-from openai_responses_mcp.adapters.zoned_clock import clock_in
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.config.telemetry import TelemetryChoice
-from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
-from openai_responses_mcp.domain.fetching import FetchAnswer
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.ports import Logger
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller
-from openai_responses_mcp.server.failures import Failures
-from openai_responses_mcp.server.task_ids import TaskIds
-from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_observed
+from openai_responses_mcp.server.limits import CallerLimits, maybe_limited
+from openai_responses_mcp.server.tasks import TaskIds, Tasks
+from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 
 
@@ -64,6 +63,9 @@ class Container(containers.DeclarativeContainer):
     logger: providers.Dependency[Logger] = providers.Dependency()
     skips_words: providers.Dependency[bool] = providers.Dependency(instance_of=bool)
     telemetry_choice: providers.Dependency[TelemetryChoice] = providers.Dependency(instance_of=TelemetryChoice)
+    limits: providers.Dependency[CallerLimits] = providers.Dependency(instance_of=CallerLimits)
+    network: providers.Dependency[str] = providers.Dependency(instance_of=str)
+    is_ending: providers.Dependency[asyncio.Event] = providers.Dependency(instance_of=asyncio.Event)
 
     clock = providers.Singleton(clock_in, settings.provided.search.timezone)
     max_concurrency = providers.Singleton(affordable_connections, settings.provided.request.max_concurrency)
@@ -93,28 +95,29 @@ class Container(containers.DeclarativeContainer):
         telemetry_choice.provided.metrics,
         settings.provided.openai.base_url,
         logger,
+        network,
     )
-    gateway = providers.Factory(
+    gateway = providers.Singleton(
         RetryingGateway,
         providers.Singleton(maybe_traced, openai_gateway, telemetry),
         clock,
         logger,
         max_retries=settings.provided.request.max_retries,
-        is_ending=providers.Factory(asyncio.Event),
+        is_ending=is_ending,
     )
 
     rules_of_answering = providers.Singleton(answering_rules, settings, system_policy)
-    answer_question = providers.Factory(
+    answer_question = providers.Singleton(
         AnswerQuestion,
         gateway=gateway,
         clock=clock,
         logger=logger,
         rules=rules_of_answering,
     )
-    fetch_answer = providers.Factory(FetchAnswer, gateway=gateway, clock=clock, rules=rules_of_answering)
+    fetch_answer = providers.Singleton(FetchAnswer, gateway=gateway, clock=clock, rules=rules_of_answering)
     failures = providers.Singleton(Failures, logger, mask)
-    unfinished = providers.Factory(UnfinishedAnswers, gateway=gateway, clock=clock)
-    tasks = providers.Factory(
+    unfinished = providers.Singleton(UnfinishedAnswers, gateway=gateway, clock=clock)
+    tasks = providers.Singleton(
         Tasks,
         gateway=gateway,
         fetching=fetch_answer,
@@ -123,7 +126,7 @@ class Container(containers.DeclarativeContainer):
         failures=failures,
         shows_response_id=settings.provided.server.response_id_text,
     )
-    tool_caller = providers.Factory(
+    tool_caller = providers.Singleton(
         ToolCaller,
         answering=answer_question,
         fetching=fetch_answer,
@@ -133,4 +136,9 @@ class Container(containers.DeclarativeContainer):
         logger=logger,
         failures=failures,
         rules=providers.Singleton(calling_rules, settings),
+    )
+    caller = providers.Singleton(
+        maybe_observed,
+        providers.Singleton(maybe_limited, tool_caller, limits, clock),
+        telemetry,
     )

@@ -1,7 +1,7 @@
 import time
 from datetime import UTC, datetime
 
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
+from openai_responses_mcp.adapters.clocks import TokyoClock
 
 
 def test_now_is_this_very_moment() -> None:

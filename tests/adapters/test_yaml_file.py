@@ -19,8 +19,6 @@ from openai_responses_mcp.adapters.yaml_file import MAX_DEPTH, MAX_NODES, YamlPr
         ("a:\n- b\n- - c", {"a": ["b", ["c"]]}),
         ("a: |\n  one\n  two\n", {"a": "one\ntwo\n"}),
         ("1: a\ntrue: b", {"1": "a", "true": "b"}),
-        ("a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
-        ("a: &x 1\nb: &x 2\nc: *x", {"a": 1, "b": 2, "c": 2}),
         ("a: !!map {}\nb: !!seq []", {"a": {}, "b": []}),
     ],
 )
@@ -82,7 +80,7 @@ def test_every_key_and_item_has_its_line() -> None:
     ("path", "line"), [((), 1), (("c",), 2), (("c", "b"), 2), (("c", "nothing", 3), 2), (("nothing",), 1)]
 )
 def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[str | int, ...], line: int) -> None:
-    assert read_yaml("a: &x {b: 1}\nc: *x").line_of(path) == line
+    assert read_yaml("a: &x {b: 1}\nc: {b: 2}").line_of(path) == line
 
 
 @pytest.mark.parametrize(
@@ -101,8 +99,8 @@ def test_what_is_not_written_out_has_the_line_of_what_is_around_it(path: tuple[s
         ("? [a]\n: 1", 1, "a key that is not plain text"),
         ("a: &x k\n*x : 1", 2, "a key that is not plain text"),
         ("a: 1\n---\nb: 2", 2, "a second document"),
-        ("a: *x", 1, "the alias *x stands for nothing above it"),
-        ("a: &x [*x]", 1, "the alias *x stands for nothing above it"),
+        ("a: &x 1\nb: *x", 2, "the alias *x is not allowed: write its value out"),
+        ("a: &x [*x]", 1, "the alias *x is not allowed: write its value out"),
         ("a: !!python/object/apply:os.system [ls]", 1, "the tag !!python/object/apply:os.system does not"),
         ("a: !!python/name:os.system x", 1, "the tag !!python/name:os.system does not"),
         ("!!python/name:os.system a: 1", 1, "the tag !!python/name:os.system does not"),
@@ -123,7 +121,7 @@ def test_a_problem_says_where_and_what(text: str, line: int, words: str) -> None
 def test_an_alias_bomb_stops_at_once() -> None:
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
     started = time.thread_time()
-    with pytest.raises(YamlProblem, match="counting what aliases stand for"):
+    with pytest.raises(YamlProblem, match=r"the alias [*]a0 is not allowed"):
         read_yaml("\n".join(["a0: &a0 [x]", *levels]))
     assert time.thread_time() - started < 2
 
@@ -139,11 +137,3 @@ def test_a_text_as_deep_as_allowed_is_read_and_a_deeper_one_is_not() -> None:
     assert read_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH).data != []
     with pytest.raises(YamlProblem, match="nested deeper than 32 levels"):
         read_yaml("[" * 100_000)
-
-
-def test_depth_counts_through_aliases() -> None:
-    half = "[" * 16 + "]" * 16
-    assert read_yaml(f"a: &x {half}\nb: [*x]").data["b"]
-    chain = "\n".join([f"a0: &a0 {half}", *(f"a{n}: &a{n} [[[[[*a{n - 1}]]]]]" for n in range(1, 5))])
-    with pytest.raises(YamlProblem, match="nested deeper than 32 levels"):
-        read_yaml(chain)

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
-from openai_responses_mcp.adapters.zoned_clock import ZonedClock, clock_in
+from openai_responses_mcp.adapters.clocks import TokyoClock, ZonedClock, clock_in
 from tests.fakes import SLOW_SECONDS
 
 
@@ -30,7 +29,7 @@ def test_tokyo_needs_no_database() -> None:
 def test_a_system_without_a_database_has_the_one_of_the_package() -> None:
     program = (
         "import zoneinfo; zoneinfo.reset_tzpath(())\n"
-        "from openai_responses_mcp.adapters.zoned_clock import clock_in; print(clock_in('America/Phoenix').now().tzname())"
+        "from openai_responses_mcp.adapters.clocks import clock_in; print(clock_in('America/Phoenix').now().tzname())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SLOW_SECONDS)
     assert (done.stdout, done.stderr) == ("MST\n", "")

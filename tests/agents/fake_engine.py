@@ -12,15 +12,22 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.guardrails import AgentGuardrails
-from openai_responses_mcp.agents.gate.models import Turn
-from openai_responses_mcp.agents.gate.ports import TurnGuard
-from openai_responses_mcp.agents.runs.models import Extensions, UsageStats
-from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome, PausedRun
-from openai_responses_mcp.agents.runs.results import RunEvent
-from openai_responses_mcp.agents.secrets.hashing import digest
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, UsageStats
+from openai_responses_mcp.agents.runs.ports import (
+    NOTHING_SAID,
+    AgentEngine,
+    EngineEvent,
+    EngineOptions,
+    EngineOutcome,
+    PausedRun,
+    Said,
+)
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.guardrails import AgentGuardrails
+from openai_responses_mcp.gate.models import Turn
+from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.secrets.hashing import digest
 
 MOST_TURNS = 10
 
@@ -107,16 +114,11 @@ class FakeEngine(AgentEngine):
     async def describe(self, agent: Any, guard: TurnGuard, context: Any = None) -> list[ToolDescription]:
         return _an_agent(agent).catalogue
 
-    async def run(self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> EngineOutcome:
-        self.calls.append(EngineCall(agent, input, options))
-        return await _outcome(self._steps(_started(agent, input, guard, options), "AGENTS-E-RUNNER"))
-
     async def stream(
         self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         self.calls.append(EngineCall(agent, input, options))
-        self.streams += 1
-        async with aclosing(self._steps(_started(agent, input, guard, options), "AGENTS-E-STREAM")) as steps:
+        async with aclosing(self.steps_of(_started(agent, input, guard, options), options)) as steps:
             async for step in steps:
                 yield step
 
@@ -125,12 +127,16 @@ class FakeEngine(AgentEngine):
     ) -> PausedRun:
         self.calls.append(EngineCall(agent, None, options))
         try:
-            return _FakePause(self, _read(_an_agent(agent), saved, guard, options))
+            return _FakePause(self, _read(_an_agent(agent), saved, guard, options), options)
         except (LookupError, TypeError) as exc:
             message = "The saved run cannot be read"
             raise AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"}) from exc
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def steps_of(self, talk: "_Talk", options: EngineOptions) -> AsyncGenerator[EngineEvent, None]:
+        self.streams += options.is_streamed
+        return self._steps(talk, "AGENTS-E-STREAM" if options.is_streamed else "AGENTS-E-RUNNER")
 
     async def _steps(self, talk: "_Talk", otherwise: str) -> AsyncGenerator[EngineEvent, None]:
         """Every step of the run, and its outcome last. Foreign errors become the code given."""
@@ -239,7 +245,7 @@ class FakeEngine(AgentEngine):
             return
         inner = one.inner or _started(tool.agent, str(one.call.args.get("input", "")), talk.guard, EngineOptions())
         inner.meter = talk.meter
-        outcome = await _outcome(self._steps(inner, "AGENTS-E-RUNNER"))
+        outcome = await outcome_of(self._steps(inner, "AGENTS-E-RUNNER"))
         if outcome.saved is None:
             one.done_with(outcome.output_text)
             return
@@ -330,26 +336,20 @@ class _Talk:
 
 
 class _FakePause(PausedRun):
-    def __init__(self, engine: FakeEngine, talk: _Talk) -> None:
+    def __init__(self, engine: FakeEngine, talk: _Talk, options: EngineOptions) -> None:
         self._engine = engine
         self._talk = talk
+        self._options = options
 
     @property
     def turns(self) -> Sequence[Turn]:
         return self._talk.waiting
 
-    async def resume(self, human_response: str | None = None) -> EngineOutcome:
-        self._tell(human_response)
-        return await _outcome(self._engine._steps(self._talk, "AGENTS-E-RUNNER"))
-
-    def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
-        self._tell(human_response)
-        self._engine.streams += 1
-        return self._engine._steps(self._talk, "AGENTS-E-STREAM")
-
-    def _tell(self, human_response: str | None) -> None:
-        if human_response is not None:
-            self._talk.messages.append({"role": "user", "content": human_response})
+    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        if said.text is not None:
+            self._talk.messages.append({"role": "user", "content": said.text})
+        self._talk.messages.extend(said.input)
+        return self._engine.steps_of(self._talk, self._options)
 
 
 def _started(agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> _Talk:
@@ -396,7 +396,7 @@ def _an_agent(agent: Any) -> FakeAgent:
     return agent
 
 
-async def _outcome(steps: AsyncGenerator[EngineEvent, None]) -> EngineOutcome:
+async def outcome_of(steps: AsyncGenerator[EngineEvent, None]) -> EngineOutcome:
     seen: Sequence[EngineEvent] = [step async for step in steps]
     outcome = seen[-1].outcome
     assert outcome is not None

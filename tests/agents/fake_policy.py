@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from openai_responses_mcp.agents.policy.ports import Paths, Patterns, PolicySource
-from openai_responses_mcp.agents.policy.rules import Policy, Rule
+from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
+from openai_responses_mcp.gate.policy.rules import Policy, Rule
+from openai_responses_mcp.gate.schema.patterns import Patterns
 
 
 class FakePaths(Paths):
@@ -31,10 +32,14 @@ class FakePaths(Paths):
     def ignores_case(self) -> bool:
         return self._ignores_case
 
-    def readings(self, path: str, directory: str) -> frozenset[str]:
-        whole = self._whole(path, directory)
+    def resolved(self, path: str, directory: str | None) -> str | None:
+        is_from_home, names = path == "~" or path.startswith("~/"), path.split("/")
+        is_clear = path.startswith("/") or (is_from_home and ".." not in names)
+        if not is_clear and (directory is None or path.startswith("~") or ":" in path):
+            return None
+        whole = self._whole(path, directory or "")
         found = {self._resolved(form) for form in (whole, posixpath.normpath(whole))}
-        return frozenset(one for one in found if one is not None) if None not in found else frozenset()
+        return found.pop() if len(found) == 1 else None
 
     def anchor(self, folder: str, directory: str) -> str | None:
         whole = self._whole(folder, directory)
@@ -54,6 +59,8 @@ class FakePaths(Paths):
                 at = at.rpartition("/")[0]
             elif name not in ("", "."):
                 at = f"{at}/{name}"
+            if f"{at}/".startswith(("/proc/", "/dev/fd/")) or at.startswith("/dev/std"):
+                return None
             if at in self.links:
                 followed += 1
                 if followed > len(self.links):

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.schemas.reading import problem_in
-from openai_responses_mcp.agents.skills.models import FoundSkill, LoadedSkill, SkillManifest, SkillSummary
+from openai_responses_mcp.agents.skills.models import (
+    FoundSkill,
+    FrontMatterReader,
+    LoadedSkill,
+    SkillFolder,
+    SkillManifest,
+    SkillSummary,
+    SkillToolMaker,
+)
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
-from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SkillFolder, SkillToolMaker
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.schema.documents import problem_in
 
 
 class FakeSkillFolder(SkillFolder):
@@ -20,7 +27,7 @@ class FakeSkillFolder(SkillFolder):
         self._folder = folder
         self._files = {f"{folder}/{name}": content for name, content in files.items()}
 
-    def find(self, folder: str) -> tuple[list[FoundSkill], list[AgentsError]]:
+    def find(self, folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
         if folder != self._folder:
             raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}")
         found, problems = [], []

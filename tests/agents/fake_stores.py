@@ -1,35 +1,58 @@
 """The stores in plain dictionaries. They keep the same contracts as those on a database."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from openai_responses_mcp.agents.approvals.models import StandingApproval
-from openai_responses_mcp.agents.approvals.ports import ApprovalChoice, ApprovalRecord, ApprovalStore, StandingStore
-from openai_responses_mcp.agents.audit.chain import linked
-from openai_responses_mcp.agents.audit.heads import HashAt, Head, announced, confirmed
-from openai_responses_mcp.agents.audit.models import LOSS_ACCEPTED, ExecutionLog, Place
-from openai_responses_mcp.agents.audit.ports import AuditHead, ExecutionLogStore
-from openai_responses_mcp.agents.calls import ToolKind
-from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.errors import DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.agents.gate.ports import BudgetStore
-from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.profiles import PROFILES, PolicyProfile, profile_name
-from openai_responses_mcp.agents.runs.models import RunStatus
-from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
-from openai_responses_mcp.agents.stores import Stores
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalChoice,
+    ApprovalRecord,
+    ApprovalStore,
+    StandingApproval,
+    StandingStore,
+)
+from openai_responses_mcp.gate.audit.records import (
+    LOSS_ACCEPTED,
+    AuditHead,
+    ExecutionLog,
+    ExecutionLogStore,
+    HashAt,
+    Head,
+    Place,
+    announced,
+    confirmed,
+    linked,
+)
+from openai_responses_mcp.gate.calls import ToolKind
+from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
+from openai_responses_mcp.gate.ports import BudgetStore
+from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
+from openai_responses_mcp.gate.starts import (
+    CallStart,
+    GuardedServer,
+    KnownTool,
+    StartBook,
+    StartOutcome,
+    is_free_to_start,
+)
+from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
 
 
 def fake_stores(clock: Clock) -> Stores:
+    logs, budgets = FakeExecutionLogStore(), FakeBudgetStore()
     return Stores(
         policies=FakePolicyStore(),
         approvals=FakeApprovalStore(),
         runs=FakeRunStateStore(),
-        logs=FakeExecutionLogStore(),
+        logs=logs,
         head=None,
         clock=clock,
         standing=FakeStandingStore(),
-        budgets=FakeBudgetStore(),
+        budgets=budgets,
+        starts=FakeStartBook(logs, budgets),
+        presence=FakePresenceStore(),
     )
 
 
@@ -76,6 +99,9 @@ class FakeApprovalStore(ApprovalStore):
 
     async def get(self, approval_id: str) -> ApprovalRecord | None:
         return self._records.get(approval_id)
+
+    async def ids_beginning(self, start: str) -> list[str]:
+        return sorted(one for one in self._records if one.startswith(start))[:3]
 
     async def find_by_token(self, token_hash: str) -> ApprovalRecord | None:
         return next((record for record in self._records.values() if record.token_hash == token_hash), None)
@@ -237,3 +263,53 @@ class FakeHead(AuditHead):
         if self.breaks_at_confirming:
             raise StoreUnavailable("broken on purpose")
         self.head = confirmed(self.head, record, is_accepting=record.event == LOSS_ACCEPTED) or self.head
+
+
+class FakePresenceStore(PresenceStore):
+    def __init__(self) -> None:
+        self._all: dict[str, Presence] = {}
+
+    async def renew(self, presence: Presence) -> None:
+        self._all[presence.presence_id] = presence
+
+    async def leave(self, presence_id: str) -> None:
+        self._all.pop(presence_id, None)
+
+    async def renewed_since(self, moment: str, kind: PresenceKind | None = None) -> list[Presence]:
+        found = [one for one in self._all.values() if one.renewed_at >= moment and kind in (None, one.kind)]
+        return sorted(found, key=lambda one: (one.since, one.presence_id))
+
+
+class FakeStartBook(StartBook):
+    def __init__(self, logs: ExecutionLogStore, budgets: "FakeBudgetStore") -> None:
+        self.pins: dict[tuple[str, str], str] = {}
+        self.servers: dict[tuple[str, str], str] = {}
+        self._logs = logs
+        self._budgets = budgets
+
+    async def known(self, server: GuardedServer, tool: str) -> KnownTool:
+        others = tuple(command for (name, _), command in self.servers.items() if name == server.name)
+        is_known = (server.name, server.fingerprint) in self.servers
+        return KnownTool(self.pins.get((tool, server.fingerprint)), () if is_known else others)
+
+    async def start(self, before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
+        pins, spent = dict(self.pins), Counter[str]()
+        outcomes: list[StartOutcome] = [await self._outcome(start, pins, spent) for start in starts]
+        started = [start for start, outcome in zip(starts, outcomes, strict=True) if outcome == "started"]
+        await self._logs.append_all([*before, *(record for start in started for record in start.records)])
+        self.pins = pins
+        self.servers |= {(one.server.name, one.server.fingerprint): one.server.command for one in started}
+        for window, amount in spent.items():
+            await self._budgets.spend(window, amount)
+        return outcomes
+
+    async def _outcome(self, start: CallStart, pins: dict[tuple[str, str], str], spent: Counter[str]) -> StartOutcome:
+        if not is_free_to_start(pins.get((start.tool, start.server.fingerprint)), start):
+            return "changed"
+        for one in start.spends:
+            used, allowed_to = await self._budgets.read(one.window)
+            if used + spent[one.window] >= max(one.most, allowed_to):
+                return "over_budget"
+        spent.update(one.window for one in start.spends)
+        pins[(start.tool, start.server.fingerprint)] = start.pin
+        return "started"

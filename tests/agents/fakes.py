@@ -7,19 +7,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from openai_responses_mcp.agents.audit.models import ExecutionLog
-from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
-from openai_responses_mcp.agents.calls import PlannedCall, ToolCallResult, ToolDescription
-from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.doctor.ports import McpProbe
-from openai_responses_mcp.agents.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.agents.gate.models import ChangedCall, GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.ports import Judge, StandingVoice, TurnGuard
-from openai_responses_mcp.agents.mcp.ports import McpClient
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
-from openai_responses_mcp.agents.providers.models import ModelList, ProviderName
-from openai_responses_mcp.agents.providers.ports import ProviderHandle
-from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
+from openai_responses_mcp.agents.doctor import McpProbe
+from openai_responses_mcp.agents.mcp.models import McpClient
+from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderName
+from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
+from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
+from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.models import ChangedCall, GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.ports import Judge, StandingVoice, TurnGuard
+from openai_responses_mcp.gate.reasons import Reason
 
 WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
 
@@ -99,10 +98,10 @@ class FakeStanding(StandingVoice):
         self.asked: list[tuple[PlannedCall, str, int]] = []
         self._definitions = dict(definitions)
 
-    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> str | None:
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> Reason | None:
         self.asked.append((call, session_id, attempt))
         is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
-        return "a standing approval allows it always" if is_allowed else None
+        return Reason("standing", "allow", {"standing_id": "sta_1"}) if is_allowed else None
 
 
 class FakeGuard(TurnGuard):

@@ -9,8 +9,8 @@ import asyncio
 import os
 import sys
 
-from openai_responses_mcp.agents.composition import open_desk_parts
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.desk.opening import open_desk_parts
+from openai_responses_mcp.gate.errors import AgentsError
 
 
 def use_up(store: str, run_id: str, token: str) -> bool:

@@ -5,19 +5,19 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import StandingStore
-from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
-from openai_responses_mcp.agents.audit.log import AuditMode
-from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
-from openai_responses_mcp.agents.clock import Clock
 from openai_responses_mcp.agents.composition import runner_on
-from openai_responses_mcp.agents.gate.ports import Judge
-from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runs.book import Sleep
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
-from openai_responses_mcp.agents.runs.watching import Sleep
-from openai_responses_mcp.agents.stores import Stores
+from openai_responses_mcp.gate.approvals.controller import OnRequested
+from openai_responses_mcp.gate.approvals.models import StandingStore
+from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.gate.audit.log import AuditMode
+from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.ports import Judge
+from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock, FakeJudge, within
@@ -98,7 +98,7 @@ def fake_runner(
 
 def _real_stores(url: str) -> Stores:
     # Scenes on fakes do without the database, and a test holds them to it.
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+    from openai_responses_mcp.gate.sql.opening import open_stores
 
     return open_stores(url)
 

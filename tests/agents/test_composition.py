@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.agents import create_runner
-from openai_responses_mcp.agents.audit.log import AuditMode
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runner import AgentRunner
-from tests.agents.adapters.sdk.scenes import LOOK, Scene
+from openai_responses_mcp.gate.audit.log import AuditMode
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import FakeJudge
+from tests.agents.sdk.scenes import LOOK, Scene
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents import configure
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase
-from openai_responses_mcp.agents.errors import CODES
-from openai_responses_mcp.agents.policy.profiles import PROFILES
-from openai_responses_mcp.agents.terminal.command_line import main
+from openai_responses_mcp.desk.terminal.command_line import main
+from openai_responses_mcp.gate.errors import CODES
+from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 
@@ -32,7 +32,7 @@ def test_the_tutorial_runs_from_top_to_bottom(
     finally:
         configure(None)
     assert number >= 8
-    assert main(["log", "--verify", "--store", "sqlite:///agents.db"]) == 0
+    assert main(["log", "--verify", "--json", "--store", "sqlite:///agents.db"]) == 0
     assert json.loads(capsys.readouterr().out)["is_intact"] is True
 
 
@@ -40,14 +40,14 @@ def test_the_commands_of_the_page_exist(sqlite_url: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("AGENTS_STORE", sqlite_url)
     SqlDatabase(sqlite_url).work_now(lambda connection: None)
     commands = [
-        shlex.split(line)[2:]
+        shlex.split(line.removeprefix("$ "))[1:]
         for block in blocks("console")
         for line in block.splitlines()
-        if "agents " in line and "mcp agents" in line
+        if "mcp approvals" in line or "mcp log" in line
     ]
     assert len(commands) == 12
     for command in commands:
-        words = command[1:]
+        words = command
         # An intact log has no loss to accept.
         assert main(words) in ((2,) if "accept-loss" in words else (0, 1))
 
@@ -58,7 +58,7 @@ def test_the_table_of_errors_is_the_codes() -> None:
 
 
 def test_every_code_that_is_raised_is_in_the_table_and_every_code_is_one_of_the_seeds() -> None:
-    source = Path(__file__).parents[2] / "src" / "openai_responses_mcp" / "agents"
+    source = Path(__file__).parents[2] / "src" / "openai_responses_mcp"
     used = {
         code for file in source.rglob("*.py") for code in re.findall(r"AGENTS-E-[A-Z]+(?:-[A-Z]+)*", file.read_text())
     }

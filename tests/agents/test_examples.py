@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
-from tests.agents.adapters.models.stand_in import KEY, ChatStandIn, calls
+from openai_responses_mcp.gate.errors import AgentsError
+from tests.agents.providers.stand_in import KEY, ChatStandIn, calls
+
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"

@@ -15,21 +15,22 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
-from openai_responses_mcp.agents.adapters.stores.sql_approvals import SqlApprovalStore
-from openai_responses_mcp.agents.adapters.stores.sql_database import SqlDatabase, journal_mode
-from openai_responses_mcp.agents.adapters.stores.sql_log import SqlExecutionLogStore
-from openai_responses_mcp.agents.approvals.ports import ApprovalChoice
-from openai_responses_mcp.agents.approvals.tokens import seal, token_hash
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.models import GateDecision
 from openai_responses_mcp.agents.runner import AgentRunner
-from openai_responses_mcp.agents.secrets.hashing import digest
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents import soak_kill
+from openai_responses_mcp.gate.approvals.models import ApprovalChoice
+from openai_responses_mcp.gate.approvals.tokens import seal, token_hash
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, journal_mode
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fakes import ODD_TEXTS, FakeClock, FakeJudge, code_of, within
-from tests.agents.gate.test_gate import BROKEN_JUDGES
+from tests.gate.test_gate import BROKEN_JUDGES
+from tests.tools import kills
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 KEY = "sk-live-0123456789abcdef"
 
 
@@ -81,6 +82,7 @@ async def test_after_a_broken_judge_the_next_good_call_works() -> None:
 # 33: one token
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("store", "processes"), [("sqlite", 100), ("postgres", 30)])
 async def test_of_many_processes_with_one_token_one_uses_it(
     store: str, processes: int, sqlite_url: str, request: pytest.FixtureRequest
@@ -327,21 +329,21 @@ async def test_a_used_token_of_a_run_that_ended_well_has_no_unknown_outcome() ->
     assert caught.value.details == {"reason": "used"}
 
 
-@pytest.mark.timeout(300)  # A dozen processes one after another, on a busy machine.
-def test_killed_at_any_point_nothing_is_lost_and_nothing_runs_twice() -> None:
-    command = [sys.executable, str(HERE / "soak_kill.py"), "12"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # Dozens of processes one after another, on a busy machine.
+def test_killed_at_any_point_nothing_is_lost_doubled_or_locked() -> None:
+    command = [sys.executable, "-m", kills.__name__, "--kills", "4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "12 kills" in done.stdout
-    assert done.stdout.strip().endswith("0 problems")
+    assert "4 kills on disk" in done.stdout
 
 
-def test_the_soak_notices_what_it_looks_for(tmp_path: Path) -> None:
-    scene = soak_kill.Scene(tmp_path, f"sqlite:///{tmp_path}/agents.db")
-    soak_kill.note(scene.did, "1-1")
-    soak_kill.note(scene.did, "1-1")
-    soak_kill.note(scene.acknowledged, "outcome run_1")
-    found = asyncio.run(soak_kill.problems(scene))
+def test_the_soak_of_kills_notices_what_it_looks_for(tmp_path: Path) -> None:
+    scene = kills.Scene(tmp_path)
+    kills.note(scene.did, "1-1")
+    kills.note(scene.did, "1-1")
+    kills.note(scene.acknowledged, "outcome run_1")
+    found = asyncio.run(kills.problems(scene))
     assert found == ["lost: outcome of run_1", "1-1 was done 2 times"]
 
 
@@ -469,7 +471,7 @@ def troubled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlExec
 
 
 def a_log(number: int, arguments: dict[str, str]) -> Any:
-    from openai_responses_mcp.agents.audit.models import ExecutionLog
+    from openai_responses_mcp.gate.audit.records import ExecutionLog
 
     return ExecutionLog("filler", f"c{number}", "decision", "allow", "2026", arguments=arguments)
 
@@ -489,7 +491,7 @@ def a_looker(ran: list[str]) -> Any:
 
 async def test_with_required_a_troubled_store_keeps_the_tool_from_running(troubled: SqlExecutionLogStore) -> None:
     ran: list[str] = []
-    runner = create_runner(safety_agent=FakeJudge(), log_store=troubled, audit="required")
+    runner = create_runner(safety_agent=FakeJudge(), store="sqlite://", log_store=troubled, audit="required")
     assert await code_of(runner.run(a_looker(ran), "go")) == "AGENTS-E-LOG-STORE"
     assert ran == []
 
@@ -498,7 +500,7 @@ async def test_with_best_effort_a_troubled_store_is_reported_not_hidden(
     troubled: SqlExecutionLogStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     ran: list[str] = []
-    runner = create_runner(safety_agent=FakeJudge(), log_store=troubled)
+    runner = create_runner(safety_agent=FakeJudge(), store="sqlite://", log_store=troubled)
     result = await within(runner.run(a_looker(ran), "go"))
     assert (result.output_text, ran) == ("done", ["looked"])
     assert "AGENTS-E-LOG-STORE" in result.extensions

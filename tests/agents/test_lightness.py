@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def run(code: str) -> str:
         "openai_responses_mcp.agents",
         "openai_responses_mcp.agents.composition",
         "openai_responses_mcp.agents.runner",
-        "openai_responses_mcp.agents.terminal.command_line",
+        "openai_responses_mcp.desk.terminal.command_line",
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
@@ -36,7 +37,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(module: str) -> None:
 def test_the_guard_passes_initialize_on_before_anything_heavy_is_loaded() -> None:
     heavy = (*HEAVY, "pydantic", "openai", "ruamel", "argparse", "structlog")
     code = (
-        "import sys, openai_responses_mcp.cli, openai_responses_mcp.agents.terminal.guard;"
+        "import sys, openai_responses_mcp.cli, openai_responses_mcp.guard.command_line;"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     assert run(code) == "[]"
@@ -57,7 +58,18 @@ def test_without_the_extra_the_command_that_installs_it_is_named(name: str) -> N
         f"try:\n    from openai_responses_mcp.agents import {name}\n"
         "except ImportError as exc:\n    print(exc)"
     )
-    assert 'pip install "openai-responses-mcp[agents]"' in run(code)
+    assert 'pip install "openai-responses-mcp[agents] @ git+https://github.com/' in run(code)
+
+
+@pytest.mark.parametrize("name", ["Agent", "SafetyAgent", "function_tool"])
+def test_a_script_that_hides_the_sdk_is_named_and_not_run_twice(tmp_path: Path, name: str) -> None:
+    script = tmp_path / "agents.py"
+    script.write_text(f"print('started')\nfrom openai_responses_mcp.agents import {name}\n")
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=WAIT_SECONDS * 4, cwd=tmp_path
+    )
+    assert done.stdout == "started\n"
+    assert f"{script} hides the OpenAI Agents SDK, which is called agents too; rename this file" in done.stderr
 
 
 def test_another_missing_package_is_not_taken_for_the_extra() -> None:
@@ -72,11 +84,11 @@ def test_another_missing_package_is_not_taken_for_the_extra() -> None:
 def test_the_terminal_names_the_command_too() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('agents', 'sqlalchemy')))\n"
-        "from openai_responses_mcp.agents.terminal.command_line import main\n"
+        "from openai_responses_mcp.desk.terminal.command_line import main\n"
         "sys.stderr = sys.stdout; print(main(['approvals', 'list', '--store', 'sqlite://']))"
     )
     shown = run(code)
-    assert 'pip install "openai-responses-mcp[agents]"' in shown
+    assert 'pip install "openai-responses-mcp[guard] @ git+https://github.com/' in shown
     assert shown.endswith("2")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.log_level import apply_log_level
+from openai_responses_mcp.gate.errors import AgentsError
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.adapters.models.stand_in import ChatStandIn
 from tests.agents.fakes import FakeJudge, within
+from tests.agents.providers.stand_in import ChatStandIn
+
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("skills.md", "providers.md")

@@ -16,10 +16,10 @@ from openai_responses_mcp.agents import (
     hosted_mcp_tool,
     tool,
 )
-from openai_responses_mcp.agents.adapters.mcp.hosted_server import directory_of
-from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+from openai_responses_mcp.agents.mcp.hosted_server import directory_of
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.sql.opening import open_stores
 from tests.agents.fakes import BreakableLogStore, FakeJudge, code_of, within
 
 
@@ -33,7 +33,8 @@ class Office:
 
     def __init__(self, file: Path, text: str, **options: Any) -> None:
         self.saved: list[str] = []
-        file.write_text(text)
+        self.writes = file.write_text
+        self.writes(text)
 
         @tool(risk_level=3)
         def save(path: str) -> str:
@@ -122,10 +123,20 @@ async def test_a_paused_run_goes_on_under_the_file(file: Path) -> None:
     assert office.saved == ["a"]
 
 
+async def test_a_call_that_the_file_denies_by_the_time_of_a_yes_does_not_run(file: Path) -> None:
+    office = Office(file, "version: 1\nrules: [{tools: [function/save], decide: ask}]\n")
+    paused = await office.asks_to_save("a")
+    office.writes("version: 1\nrules: [{tools: [function/save], decide: deny, reason: not any more}]\n")
+    with pytest.raises(AgentsError, match="not any more"):
+        await within(office.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert office.saved == []
+    assert (await office.runner.verify_execution_logs()).is_intact
+
+
 async def test_a_file_that_asks_for_the_log_gets_it(file: Path) -> None:
     logs = BreakableLogStore(open_stores().logs)
     logs.is_broken = True
-    office = Office(file, "version: 1\nprofile: fast\naudit: required\n", log_store=logs)
+    office = Office(file, "version: 1\nprofile: fast\naudit: required\n", store="sqlite://", log_store=logs)
     assert await code_of(office.asks_to_save("a")) == "AGENTS-E-LOG-STORE"
     assert office.saved == []
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.configured import run
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.safety_gate import SafetyAgent
 from tests.agents.fake_engine import FakeCall, FakeTool
 from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from tests.bench import guard_report, guarded_report, report
-from tests.bench.figures import exponent, growth_in_words, percentile, summary
-from tests.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, put_into
-from tests.bench.results import MEASURES, Results
-from tests.bench.servers import O3, OURS
-from tests.bench.targets import targets
+from tests.tools.bench import guard_report, guarded_report, report
+from tests.tools.bench.figures import exponent, growth_in_words, percentile, summary
+from tests.tools.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, put_into
+from tests.tools.bench.results import MEASURES, Results
+from tests.tools.bench.servers import O3, OURS
+from tests.tools.bench.targets import targets
 
 PEER = "mcp-openai-websearch"
 

@@ -135,7 +135,7 @@ test("requests appear as they come in, with who asks, what will run and why", as
   });
   await says(page, card(approval_ids[0]), "Release clerk");
   const shown = await textOf(page, card(approval_ids[0]));
-  for (const words of [run_id, "write_file", "risk 3 needs a human", '"path": "a.md"', "Write a text into a file."]) {
+  for (const words of [run_id, "write_file", "no rule covers this tool, so you are asked", '"path": "a.md"', "Write a text into a file."]) {
     assert.ok(shown.includes(words), words);
   }
   await says(page, "#count", "1");
@@ -158,7 +158,9 @@ test("an approved run goes on with the token that the page shows", async (trial)
   assert.equal((await worker("get", id)).comment, "fine <b>by</b> me");
   assert.deepEqual((await worker("resume", { run_id, token })).results, ["paid 5 to Ann"]);
   await page.click("nav a[href='#log']");
-  await says(page, "#records", "fine <b>by</b> me");
+  await page.waitForSelector(".verification.intact");
+  await page.click(".call summary");
+  await says(page, ".call .records", "fine <b>by</b> me");
   await assertClean(desk);
 });
 
@@ -192,8 +194,8 @@ test("a call runs with the arguments that a person put in the place of its own",
   const calls = [{ tool: "pay", arguments: { amount: 500, to: "Ann" } }];
   const { run_id, approval_ids } = await worker("run", { agent: "Clerk", calls });
   const place = card(approval_ids[0]);
-  await page.waitForSelector(`${place} summary`);
-  await page.click(`${place} summary`);
+  await page.waitForSelector(`${place} .more summary`);
+  await page.click(`${place} .more summary`);
   await page.click(`${place} .more input[type=checkbox]`);
   await says(page, `${place} button.approve`, "Approve with changes");
   const write = (text) => page.$eval(`${place} textarea`, (area, value) => (area.value = value), text);
@@ -208,7 +210,9 @@ test("a call runs with the arguments that a person put in the place of its own",
   const token = await textOf(page, `${place} .token`);
   assert.deepEqual((await worker("resume", { run_id, token })).results, ["paid 5 to Ann"]);
   await page.click("nav a[href='#log']");
-  await says(page, "#records", "a human changed the arguments");
+  await page.waitForSelector(".verification.intact");
+  await page.click(".call summary");
+  await says(page, ".call .records", "a human changed the arguments");
 });
 
 test("a denial that is told to the model lets the run go on", async (trial) => {
@@ -216,8 +220,8 @@ test("a denial that is told to the model lets the run go on", async (trial) => {
   const calls = [{ tool: "pay", arguments: { amount: 500, to: "Ann" } }];
   const { run_id, approval_ids } = await worker("run", { agent: "Clerk", calls });
   const place = card(approval_ids[0]);
-  await page.waitForSelector(`${place} summary`);
-  await page.click(`${place} summary`);
+  await page.waitForSelector(`${place} .more summary`);
+  await page.click(`${place} .more summary`);
   await page.click(`${place} .more label:last-of-type input`);
   await page.type(`${place} .deciding input`, "too much");
   await page.click(`${place} button.deny`);
@@ -230,7 +234,7 @@ test("a denial that is told to the model lets the run go on", async (trial) => {
 test("several are decided at once", async (trial) => {
   const { page, worker } = await seated(trial);
   const ids = [];
-  for (const path of ["a", "b", "c"]) ids.push((await worker("ask", { arguments: { path } })).approval_id);
+  for (const name of ["a", "b", "c"]) ids.push((await worker("ask", { name })).approval_id);
   for (const id of ids) await page.waitForSelector(`${card(id)} button.approve`);
   for (const id of ids.slice(0, 2)) await page.click(`${card(id)} input[type=checkbox]`);
   await says(page, "#chosen", "2 selected");
@@ -245,17 +249,131 @@ test("several are decided at once", async (trial) => {
   await says(page, "#count", "1");
 });
 
+test("alike requests are one card, and a decision covers exactly those that it shows", async (trial) => {
+  const { page, worker, link } = await waitingFirst(trial, async (ask) => {
+    for (const path of ["a", "b"]) await ask({ arguments: { path } });
+  });
+  await page.goto(link);
+  await page.waitForSelector("article button.approve");
+  assert.equal((await page.$$("article")).length, 1);
+  await says(page, "article button.approve", "Approve all 2");
+  const late = (await worker("ask", { arguments: { path: "late" } })).approval_id;
+  await says(page, "article .joining", "1 more like these");
+  assert.ok(!(await textOf(page, "article")).includes("late"));
+  await page.click("article button.approve");
+  await page.waitForSelector("article.decided");
+  assert.equal((await worker("get", late)).status, "pending");
+  await page.waitForSelector(`${card(late)} button.approve`);
+});
+
+test("a card that joins later ones decides them too", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const first = (await worker("ask", { arguments: { path: "a" } })).approval_id;
+  await page.waitForSelector(`${card(first)} button.approve`);
+  const second = (await worker("ask", { arguments: { path: "b" } })).approval_id;
+  await page.waitForSelector("article .joining:not([hidden])");
+  await page.click("article .joining");
+  await page.click(`${card(second)} button.deny`);
+  await decided(page, first);
+  assert.deepEqual([(await worker("get", first)).status, (await worker("get", second)).status], ["denied", "denied"]);
+});
+
+test("keys move and decide, and count only after half a second", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const ids = [];
+  for (const name of ["a", "b", "c"]) ids.push((await worker("ask", { name })).approval_id);
+  for (const id of ids) await page.waitForSelector(`${card(id)} button.approve`);
+  const isCurrent = (id) => page.waitForSelector(`${card(id)}.current`);
+  await page.keyboard.press("j");
+  await isCurrent(ids[0]);
+  await page.keyboard.press("a");
+  assert.equal((await worker("get", ids[0])).status, "pending");
+  await settled(page);
+  await page.keyboard.press("a");
+  await decided(page, ids[0]);
+  await isCurrent(ids[1]);
+  await page.keyboard.press("j");
+  await isCurrent(ids[2]);
+  await settled(page);
+  await page.keyboard.press("d");
+  await decided(page, ids[2]);
+  assert.deepEqual([(await worker("get", ids[1])).status, (await worker("get", ids[2])).status], ["pending", "denied"]);
+  await page.keyboard.press("/");
+  await page.keyboard.type("nothing like it");
+  await page.waitForSelector(`${card(ids[1])}[hidden]`);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(`${card(ids[1])}:not([hidden])`);
+  await page.keyboard.press("?");
+  await page.waitForSelector("#help[open]");
+});
+
+/** Until a key counts for what is in focus; the page's own clock is asked. */
+async function settled(page) {
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 600)));
+}
+
+test("decided requests leave the list by themselves, and the log has them", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const { approval_id } = await worker("guard", { text: "milk" });
+  await page.waitForSelector(`${card(approval_id)} button.approve`);
+  await page.$eval(`${card(approval_id)} button.approve`, (one) => one.click());
+  await decided(page, approval_id);
+  await page.waitForFunction((where) => !document.querySelector(where), {}, card(approval_id));
+  await worker("guarded", {});
+  await page.click("nav a[href='#log']");
+  await says(page, ".call", "allowed by a person");
+});
+
+test("200 waiting requests stay quick", async (trial) => {
+  const { page, worker, link } = await waitingFirst(trial, async (ask) => {
+    for (let at = 0; at < 200; at += 1) await ask({ name: `tool_${at % 100}`, arguments: { at } });
+  });
+  await page.goto(link);
+  await page.waitForFunction(() => document.querySelectorAll("article").length === 100);
+  await says(page, "#count", "200");
+  const slowest = await page.evaluate(async () => {
+    let worst = 0;
+    for (let at = 0; at < 20; at += 1) {
+      const before = performance.now();
+      dispatchEvent(new KeyboardEvent("keydown", { key: "j" }));
+      await new Promise(requestAnimationFrame);
+      worst = Math.max(worst, performance.now() - before);
+    }
+    return worst;
+  });
+  trial.diagnostic(`slowest step ${slowest.toFixed(0)} ms`);
+  await worker("ask", { name: "last" });
+  await says(page, "#count", "201");
+});
+
+/** A desk whose requests wait before a window is open. */
+async function waitingFirst(trial, fill) {
+  const desk = await opened(trial);
+  await fill((told) => desk.worker("ask", told));
+  const { page, noted } = await aWindow(trial);
+  return { ...desk, page, noted };
+}
+
+test("a second cookie of the same name does not shut the desk", async (trial) => {
+  const { page } = await seated(trial);
+  const cookie = await cookieOf(page);
+  const { host } = new URL(page.url());
+  const both = { Host: host, Cookie: `${cookie.name}=other; ${cookie.name}=${cookie.value}` };
+  assert.equal(await answered(`${page.url()}waiting`, both), 200);
+  assert.equal(await answered(`${page.url()}waiting`, { ...both, Cookie: `${cookie.name}=other` }), 403);
+});
+
 test("what is decided elsewhere stays in its place and cannot be decided again", async (trial) => {
   const { page, worker } = await seated(trial);
-  const one = (await worker("ask", {})).approval_id;
-  const two = (await worker("ask", {})).approval_id;
+  const one = (await worker("ask", { name: "one" })).approval_id;
+  const two = (await worker("ask", { name: "two" })).approval_id;
   await page.waitForSelector(`${card(two)} button.approve`);
   const top = () => page.$eval(card(two), (place) => place.getBoundingClientRect().top > 0);
   assert.ok(await top());
   await worker("decide", { approval_id: one, decision: "deny" });
   await says(page, card(one), "Denied elsewhere");
   assert.equal(await page.$(`${card(one)} button.approve`), null);
-  await page.click(`${card(one)} button`);
+  await page.click(`${card(one)} .afterwards button`);
   assert.equal(await page.$(card(one)), null);
 });
 
@@ -279,7 +397,7 @@ test("hostile arguments are shown, and nothing of them is rendered", async (tria
   const elements = await page.$eval(card(approval_id), (place) => place.querySelectorAll("img, script, iframe, b, a").length);
   assert.equal(elements, 0);
   await page.click("nav a[href='#log']");
-  await says(page, "#records", "<img src=x onerror=");
+  await says(page, ".call .tool", "<img src=x onerror=");
   await assertClean(desk);
 });
 
@@ -288,9 +406,8 @@ test("long arguments are shown whole", async (trial) => {
   const text = `${"x".repeat(100_000)}the end`;
   const { approval_id } = await worker("ask", { arguments: { text } });
   await page.waitForSelector(`${card(approval_id)} button.approve`);
-  const shown = JSON.parse(await textOf(page, `${card(approval_id)} pre`));
-  assert.equal(shown.text, text);
-  await says(page, `${card(approval_id)} .size`, "100");
+  assert.equal(await textOf(page, `${card(approval_id)} pre`), text);
+  await says(page, `${card(approval_id)} .size`, "100,007 characters");
   const height = await page.$eval(card(approval_id), (place) => place.getBoundingClientRect().height);
   assert.ok(height < 1200, `the card is ${height} high`);
 });
@@ -310,18 +427,16 @@ test("an approval can hold from now on, and be revoked", async (trial) => {
   const desk = await seated(trial);
   const { page, worker } = desk;
   const { approval_id } = await worker("ask", {});
-  await page.waitForSelector(`${card(approval_id)} summary`);
-  await page.click(`${card(approval_id)} summary`);
+  await page.waitForSelector(`${card(approval_id)} .more summary`);
+  await page.click(`${card(approval_id)} .more summary`);
   await page.select(`${card(approval_id)} select`, "2");
-  await page.click(`${card(approval_id)} .field + .choose input`);
+  await page.click(`${card(approval_id)} .more .field + .choose input`);
   await page.click(`${card(approval_id)} button.approve`);
   await decided(page, approval_id);
   await page.click("nav a[href='#standing']");
   await says(page, "#standing-list", "with exactly the arguments");
   await page.click("#standing-list button");
   await page.waitForFunction(() => document.querySelectorAll("#standing-list li").length === 0);
-  await page.click("nav a[href='#log']");
-  await says(page, "#records", "standing_ended");
   await assertClean(desk);
 });
 
@@ -377,9 +492,9 @@ for (const [width, language] of [[320, "en"], [320, "ja"], [1200, "en"]]) {
     const { approval_id } = await worker("ask", {
       arguments: { [wide]: wide }, name: wide, reason: wide, definition_change: `${wide}: "a" is now "b"`,
     });
-    const other = (await worker("ask", {})).approval_id;
-    await page.waitForSelector(`${card(approval_id)} summary`);
-    await page.click(`${card(approval_id)} summary`);
+    const other = (await worker("ask", { name: "other" })).approval_id;
+    await page.waitForSelector(`${card(approval_id)} .more summary`);
+    await page.click(`${card(approval_id)} .more summary`);
     const isWide = () => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
     assert.equal(await isWide(), false);
     await page.waitForSelector(`${card(other)} button.approve`);
@@ -400,10 +515,12 @@ for (const scheme of ["light", "dark"]) {
     const { page, worker } = await seated(trial, { scheme });
     const definition_change = 'description: "Read." is now "Write."';
     const asked = [];
-    for (const risk_level of [3, 4]) asked.push((await worker("ask", { definition_change, risk_level })).approval_id);
+    for (const risk_level of [3, 4]) {
+      asked.push((await worker("ask", { definition_change, risk_level, name: `tool ${risk_level}` })).approval_id);
+    }
     for (const id of asked) await page.waitForSelector(`${card(id)} button.approve`);
     assert.deepEqual(await page.evaluate(tooFaint), []);
-    await page.click(`${card(asked[0])} summary`);
+    await page.click(`${card(asked[0])} .more summary`);
     await page.select(`${card(asked[0])} select`, "1");
     await page.click(`${card(asked[0])} button.approve`);
     await decided(page, asked[0]);

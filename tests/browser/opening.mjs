@@ -103,7 +103,7 @@ export async function assertClean({ page, noted, link }) {
   assert.deepEqual(await page.evaluate(() => window.violations), []);
 }
 
-export const card = (approvalId) => `article[aria-labelledby="of-${approvalId}"]`;
+export const card = (approvalId) => `article:has([data-id="${approvalId}"])`;
 
 export async function textOf(page, selector) {
   return (await page.waitForSelector(selector)).evaluate((found) => found.textContent);

@@ -60,7 +60,7 @@ async function everything(name, options) {
   await page.click("article:nth-of-type(1) button.approve");
   await page.waitForSelector(".token");
   await page.click("article:nth-of-type(2) input[type=checkbox]");
-  await page.click("article:nth-of-type(3) summary");
+  await page.click("article:nth-of-type(3) .more summary");
   await page.click("article:nth-of-type(3) .more input");
   await shoot("-change");
   await page.click("article:nth-of-type(3) .more input");

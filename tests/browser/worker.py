@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-from tests.agents.desk.asking import Asker
-from tests.agents.guard.conftest import Guard, text_of
+from openai_responses_mcp.gate.sql.opening import open_stores
+from tests.desk.page.asking import Asker
+from tests.guard.conftest import Guard, text_of
 
 
 class Agents:

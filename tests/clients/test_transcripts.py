@@ -1,6 +1,10 @@
 """The transcripts in the documentation are what the server says today."""
 
-from tests.clients.transcripts import transcripts, written
+import pytest
+
+from tests.tools.transcripts import transcripts, written
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_documented_transcripts_are_up_to_date() -> None:

@@ -15,6 +15,8 @@ from tests.commands.test_ask import logging_as_before
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 from tests.stand_in.server import StandInThread
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["logging_as_before"]
 
 

@@ -56,3 +56,11 @@ def test_a_file_that_holds_something_else_is_no_memory(environ: dict[str, str], 
     os.makedirs(os.path.dirname(memory.path))
     Path(memory.path).write_bytes(content)
     assert memory.maybe_recall() is None
+
+
+def test_what_a_killed_process_of_the_same_number_left_is_overwritten(environ: dict[str, str]) -> None:
+    memory = LastAnswer(environ, rehearses=False, platform="linux")
+    os.makedirs(os.path.dirname(memory.path))
+    Path(f"{memory.path}.{os.getpid()}").write_text("half of something longer")
+    assert memory.remember("resp_1", "Why?")
+    assert memory.maybe_recall() == "resp_1"

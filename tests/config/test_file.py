@@ -133,7 +133,7 @@ def test_a_named_file_that_is_missing_is_skipped_with_a_warning(configured: Load
         (b"- a", "config.yaml:1: the file must be a mapping of keys"),
         (b"just text", "config.yaml:1: the file must be a mapping of keys"),
         (b"a: 1\nb: [", "config.yaml:2: not valid YAML: expected the node content, but found '<stream end>'"),
-        (b"a: &a [*a]", "config.yaml:1: the alias *a stands for nothing above it"),
+        (b"a: &a [*a]", "config.yaml:1: the alias *a is not allowed: write its value out"),
         (b"a: 1\na: 2", "config.yaml:2: a is there twice, first on line 1"),
     ],
 )

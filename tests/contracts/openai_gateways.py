@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 from openai import AsyncOpenAI
 
+from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.models import ProgressListener
 from openai_responses_mcp.domain.ports import Clock, Logger
 from tests.fakes import SLOW_SECONDS, FakeLogger

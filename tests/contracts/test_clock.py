@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
-from openai_responses_mcp.adapters.zoned_clock import ZonedClock
+from openai_responses_mcp.adapters.clocks import TokyoClock, ZonedClock
 from openai_responses_mcp.domain.ports import Clock
 from tests.fakes import WAIT_SECONDS, FakeClock
 

@@ -3,14 +3,17 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pytest
 
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.ports import FramingFault, Transport
+from openai_responses_mcp.domain.ports import FramingFault, Received, Transport
+from tests.contracts.http_client import HttpSessionClient
 from tests.contracts.stdio_client import Pair, StdioClient, socket_pair
 from tests.fakes import WAIT_SECONDS, FakeTransport
+
+T = TypeVar("T")
 
 A_WHILE_SECONDS = 0.1
 A_LOT = b'"%b"' % (b"x" * 1_000_000)
@@ -108,49 +111,85 @@ class RealClient(Client):
         self._client.leave()
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(FakeClient, id="fake"),
-        pytest.param(lambda: RealClient(os.pipe), id="stdio-pipes"),
-        pytest.param(lambda: RealClient(socket_pair), id="stdio-sockets"),
-    ]
-)
+class HttpClient(HttpSessionClient, Client):
+    """A session. What is no message never comes as far as the transport: it is refused before."""
+
+    @property
+    def transport(self) -> Transport:
+        return self.session
+
+    def write_garbage(self) -> None:
+        raise AssertionError
+
+
+FRAMED = [
+    pytest.param(FakeClient, id="fake"),
+    pytest.param(lambda: RealClient(os.pipe), id="stdio-pipes"),
+    pytest.param(lambda: RealClient(socket_pair), id="stdio-sockets"),
+]
+
+
+@pytest.fixture(params=[*FRAMED, pytest.param(HttpClient, id="http")])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    client: Client = request.param()
+    if isinstance(client, HttpClient):
+        await client.opened()
+    yield client
+    if isinstance(client, RealClient):
+        client.leave()
+    if isinstance(client, HttpClient):
+        await client.leave()
+
+
+@pytest.fixture(params=FRAMED)
+async def framed_client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     client: Client = request.param()
     yield client
     if isinstance(client, RealClient):
         client.leave()
 
 
-async def soon(work: Awaitable[object]) -> object:
+async def soon(work: Awaitable[T]) -> T:
     return await asyncio.wait_for(work, WAIT_SECONDS)
+
+
+async def received(client: Client) -> Received:
+    """The next message; there has to be one."""
+    message = await soon(client.transport.receive())
+    assert message is not None
+    return message
+
+
+async def body(client: Client) -> bytes | FramingFault:
+    return (await received(client)).body
 
 
 async def test_messages_come_whole_and_in_order(client: Client) -> None:
     messages = [b'{"id":%d}' % number for number in range(100)]
     client.write(*messages)
-    assert [await soon(client.transport.receive()) for _ in messages] == messages
+    assert [await body(client) for _ in messages] == messages
 
 
 async def test_a_message_that_comes_later_is_waited_for(client: Client) -> None:
-    receiving = asyncio.ensure_future(client.transport.receive())
+    receiving = asyncio.ensure_future(body(client))
     await asyncio.sleep(0)
     client.write(b"{}")
     assert await soon(receiving) == b"{}"
 
 
-async def test_what_is_no_message_is_a_fault_in_its_place(client: Client) -> None:
+async def test_what_is_no_message_is_a_fault_in_its_place(framed_client: Client) -> None:
+    client = framed_client
     client.write(b"[1]")
     client.write_garbage()
     client.write(b"[2]")
-    arrived = [await soon(client.transport.receive()) for _ in range(3)]
+    arrived = [await body(client) for _ in range(3)]
     assert [type(message) for message in arrived] == [bytes, FramingFault, bytes]
 
 
 async def test_the_end_of_input_comes_after_the_last_message(client: Client) -> None:
     client.write(b"{}")
     client.end()
-    assert await soon(client.transport.receive()) == b"{}"
+    assert await body(client) == b"{}"
     assert await soon(client.transport.receive()) is None
 
 
@@ -160,7 +199,7 @@ async def test_receiving_can_be_cancelled_and_loses_nothing(client: Client) -> N
     receiving.cancel()
     await asyncio.wait({receiving}, timeout=WAIT_SECONDS)
     client.write(b"{}")
-    assert await soon(client.transport.receive()) == b"{}"
+    assert await body(client) == b"{}"
 
 
 async def test_what_is_sent_arrives_whole_and_in_order(client: Client) -> None:
@@ -168,6 +207,24 @@ async def test_what_is_sent_arrives_whole_and_in_order(client: Client) -> None:
     for message in messages:
         client.transport.send(message)
     assert await client.read(len(messages)) == messages
+
+
+async def test_progress_and_the_reply_go_to_the_client_that_asked(client: Client) -> None:
+    client.write(b'{"id":1}')
+    channel = (await received(client)).channel
+    channel.send(b'{"progress":1}')
+    channel.reply(b'{"id":1,"error":{}}', -32601)
+    assert await client.read(2) == [b'{"progress":1}', b'{"id":1,"error":{}}']
+
+
+async def test_a_withdrawn_request_gets_no_reply(framed_client: Client) -> None:
+    """Over HTTP it gets an error instead, because every request is answered there."""
+    client = framed_client
+    client.write(b'{"id":1}', b'{"id":2}')
+    first, second = [await received(client) for _ in range(2)]
+    first.channel.withdraw()
+    second.channel.reply(b'{"id":2,"result":{}}')
+    assert await client.read(1) == [b'{"id":2,"result":{}}']
 
 
 async def test_sending_goes_on_after_the_end_of_input(client: Client) -> None:
@@ -187,7 +244,7 @@ async def test_a_client_that_does_not_read_is_not_heard_until_it_does(client: Cl
     for _ in range(10):
         client.transport.send(A_LOT)
     client.write(b"{}")
-    receiving = asyncio.ensure_future(client.transport.receive())
+    receiving = asyncio.ensure_future(body(client))
     flushing = asyncio.ensure_future(client.transport.flush())
     done, _ = await asyncio.wait({receiving, flushing}, timeout=A_WHILE_SECONDS)
     assert not done

@@ -19,7 +19,7 @@ from openai_responses_mcp import __version__
 from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, examine_file
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import OpenAISettings, Settings
-from tests.dist.manifests import files, stale
+from tests.tools.dist.manifests import files, stale
 from tests.fakes import SLOW_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_a_stale_file_is_named_and_left_alone(tmp_path: Path) -> None:
     stray = tmp_path / "config" / "dist" / "server.json"
     stray.write_text("{}", "utf-8")
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.dist.manifests", "--check"],
+        [sys.executable, "-m", "tests.tools.dist.manifests", "--check"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.markdown import anchors, headings, links, slug
-from tests.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
+from tests.tools.docs.markdown import anchors, headings, links, slug
+from tests.tools.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
 
 ALL = [README, *pages()]
 OUTSIDE = re.compile(r"https?://|mailto:")

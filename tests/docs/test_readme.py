@@ -6,8 +6,8 @@ import re
 import pytest
 
 from openai_responses_mcp.commands.usage import HELP
-from tests.docs.markdown import Block, blocks, code_spans, headings, links, tables
-from tests.docs.site import DOCS, README, REPOSITORY, ROOT, read
+from tests.tools.docs.markdown import Block, blocks, code_spans, headings, links, tables
+from tests.tools.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
 TWIN = DOCS / "README.ja.md"
 ENGLISH, JAPANESE = read(README), read(TWIN)

@@ -1,8 +1,8 @@
 """The recording is what the commands leave on a terminal today."""
 
 from openai_responses_mcp.domain.columns import columns
-from tests.docs import recording
-from tests.docs.site import DOCS, read
+from tests.tools.docs import recording
+from tests.tools.docs.site import DOCS, read
 
 
 def test_the_recording_shows_what_the_commands_print_today() -> None:

@@ -3,7 +3,7 @@ from datetime import datetime
 
 import pytest
 
-from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.adapters.clocks import TOKYO
 from openai_responses_mcp.config.settings import Profile
 from openai_responses_mcp.domain.answering import LONGEST_ANSWER, AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayTimeout, ProfileMissing

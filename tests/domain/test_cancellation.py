@@ -151,5 +151,5 @@ class CallsInAnyOrder(RuleBasedStateMachine):
         assert self.aborts == self.cancelled
 
 
-CallsInAnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+CallsInAnyOrder.TestCase.settings = settings(stateful_step_count=30)
 TestCallsInAnyOrder = CallsInAnyOrder.TestCase

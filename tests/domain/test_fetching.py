@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from openai_responses_mcp.domain.answering import FetchAnswer
 from openai_responses_mcp.domain.errors import AnswerWithheld, ResponseCancelled, ResponseLost
-from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.models import Answer, ModelReply, Progress, Source
 from tests.fakes import FakeClock, FakeGateway
 from tests.rules import ANSWERING

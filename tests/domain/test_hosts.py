@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.domain.hosts import lies_in
+from openai_responses_mcp.domain.citations import lies_in
 
 DOMAINS = ("example.com", "例え.jp")
 

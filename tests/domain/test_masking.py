@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.domain.masking import (
@@ -19,7 +19,9 @@ from openai_responses_mcp.domain.masking import (
     SecretMask,
     known_secrets,
     label_of,
+    replaced,
     secrets_in,
+    shapes_in,
 )
 
 KEY = "Xq7/+w'z\"9\\Lm%&é"
@@ -162,7 +164,6 @@ TEXTS = st.text(string.printable + "éあ😀", max_size=30)
 
 @pytest.mark.parametrize("form", FORMS)
 @given(before=TEXTS, secret=SECRETS, after=TEXTS)
-@settings(max_examples=100, deadline=None)
 def test_a_planted_secret_never_survives(form: str, before: str, secret: str, after: str) -> None:
     text, planted = FORMS[form](before, secret, after)
     assert planted in text
@@ -170,7 +171,6 @@ def test_a_planted_secret_never_survives(form: str, before: str, secret: str, af
 
 
 @given(before=TEXTS, secret=SECRETS, after=TEXTS)
-@settings(max_examples=200, deadline=None)
 def test_a_planted_secret_never_survives_in_a_repr(before: str, secret: str, after: str) -> None:
     # Read back, so that no spelling of the secret goes unnoticed.
     masked = SecretMask([secret])(repr(f"{before} {secret} {after}"))
@@ -196,7 +196,7 @@ def test_a_secret_with_quotes_is_masked_in_a_repr_whatever_quotes_stand_around_i
 @pytest.mark.parametrize("url", ["http://user:s3cr3t/Passw0rd@api.example/v1", "http://user:pa?ss#w0rd@api.example"])
 def test_a_password_that_no_url_allows_is_masked_too(url: str) -> None:
     secret = url.removeprefix("http://user:").rpartition("@")[0]
-    assert SecretMask()(f"found {url}").startswith("found http://***@api.example")
+    assert SecretMask()(f"found {url}").startswith("found http://user:***@api.example")
     by_value = SecretMask(secrets_in({}, key_variable="OPENAI_API_KEY", base_url=url))
     assert by_value(f"the password is {secret}") == "the password is ***"
 
@@ -417,3 +417,71 @@ def test_a_variable_is_known_by_its_own_name_and_the_base_url_too() -> None:
 def test_a_label_counts_characters() -> None:
     assert label_of("x", 1) == "‹x, 1 character›"
     assert label_of("x", 0) == "‹x, 0 characters›"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where a token stands
+
+TOKEN = "sk-proj-a1B2c3D4e5F6g7H8"
+A_JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://eyJzdGF0cw.attacker.online/collect",
+        "https://eyJhbGciOiJIUzI1NiJ9.attacker.online/collect",
+        "eyJhbGciOiJIUzI1NiJ9.attacker.online",
+        "eyJhbGciOiJIUzI1NiJ9.cdn.attacker.online:443",
+        "sk-1cdnassets.attackersite.technology",
+        "https://sk-1cdnassets.attackersite.technology/x",
+        "SG.a1bcdefghij.technology",
+        "glpat-a1bcdefghij.01.community",
+        f"/tmp/{TOKEN}",
+        f"./{TOKEN}.txt",
+        f"{TOKEN}.txt",
+        f"C:\\Users\\{TOKEN}",
+        f"file:///tmp/{TOKEN}",
+        "https://evil.example?:DATA@good.example/",
+        "https://evil.example#:DATA@good.example/",
+        "https://evil.example/:DATA@good.example/",
+        "https://evil.example\\:DATA@good.example/",
+        "https://evil.example:443/DATA@good.example/",
+    ],
+)
+def test_hosts_and_file_names_are_never_hidden(text: str) -> None:
+    assert shapes_in(text) == []
+    assert SecretMask()(f"go to {text} now") == f"go to {text} now"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (TOKEN, "‹sk-…, 24 characters›"),
+        (f"see {TOKEN}.", "see ‹sk-…, 24 characters›."),
+        (f"key={TOKEN}; ", "key=‹sk-…, 24 characters›; "),
+        (f'{{"a": "{TOKEN}\\n"}}', '{"a": "‹sk-…, 24 characters›\\n"}'),
+        (f"https://h/v1/{TOKEN}/x", "https://h/v1/‹sk-…, 24 characters›/x"),
+        (f"(https://h/{TOKEN}).", "(https://h/‹sk-…, 24 characters›)."),
+        (f"https://h?a=1&key={TOKEN}&b=2", "https://h?a=1&key=‹sk-…, 24 characters›&b=2"),
+        (f"https://h?{TOKEN}", "https://h?‹sk-…, 24 characters›"),
+        (f"https://h#access_token={TOKEN}", "https://h#access_token=‹sk-…, 24 characters›"),
+        (f"https://{TOKEN}@h/x", "https://‹sk-…, 24 characters›@h/x"),
+        ("https://me:s3cret@h/x", "https://me:‹password, 6 characters›@h/x"),
+        (f"Bearer {A_JWT}", "Bearer ‹JWT, 84 characters›"),
+        (f"https://h/?token={A_JWT}", "https://h/?token=‹JWT, 84 characters›"),
+    ],
+)
+def test_a_token_is_hidden_where_it_stands_alone_or_is_a_whole_part_of_a_url(text: str, shown: str) -> None:
+    assert replaced(text, shapes_in(text)) == shown
+    assert TOKEN not in SecretMask()(text)
+
+
+def test_only_a_header_that_says_how_it_is_signed_makes_a_jwt() -> None:
+    assert shapes_in(A_JWT.replace("eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxMjM0In0")) == []
+    assert shapes_in(A_JWT.replace("eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ")) == []
+
+
+def test_very_many_urls_and_tokens_take_no_longer_than_others() -> None:
+    text = f"https://h/x {TOKEN} " * 20_000
+    assert len(shapes_in(text)) == 20_000

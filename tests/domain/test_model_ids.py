@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 from openai.types.shared.chat_model import ChatModel
 
-from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
+from openai_responses_mcp.domain.answering import takes_effort, takes_verbosity
 
 # Families from before verbosity; what the SDK learns from now on is not among them.
 OLDER = ("gpt-3.5", "gpt-4", "gpt-audio", "chatgpt-4o", "codex-mini", "o1", "o3", "o4")

@@ -2,19 +2,25 @@ import json
 
 import pytest
 
-from openai_responses_mcp.domain.strict_json import Members, parsed, why_unreadable
+from openai_responses_mcp.domain.strict_json import KeyTwice, UnreadableJson, read_json
 
 
 @pytest.mark.parametrize("value", [None, True, 0, -1.5, 1e300, "a\u2028b", [], {"a": [{"b": {}}], "B": "a"}], ids=str)
 def test_what_everybody_reads_alike_comes_out_as_it_is(value: object) -> None:
-    assert parsed(json.dumps(value)) == value
-    assert parsed(json.dumps(value, ensure_ascii=False)) == value
+    assert read_json(json.dumps(value)) == value
+    assert read_json(json.dumps(value, ensure_ascii=False)) == value
 
 
-def test_an_object_with_a_key_twice_comes_out_as_it_was_written() -> None:
-    found = parsed('{"id": 1, "params": {"a": 1, "a": 2}}')
-    assert isinstance(found, Members)
-    assert found == [("id", 1), ("params", [("a", 1), ("a", 2)])]
+def test_an_object_with_a_key_twice_is_refused_and_shown_as_it_was_written() -> None:
+    with pytest.raises(KeyTwice, match="a key appears twice") as refused:
+        read_json('{"id": 1, "params": {"a": 1, "a": 2}}')
+    assert refused.value.members == [("id", 1), ("params", [("a", 1), ("a", 2)])]
+
+
+def test_an_object_with_a_key_twice_inside_a_list_has_no_outermost_object() -> None:
+    with pytest.raises(KeyTwice) as refused:
+        read_json('[{"a": 1, "a": 2}]')
+    assert refused.value.members == []
 
 
 @pytest.mark.parametrize(
@@ -32,12 +38,11 @@ def test_an_object_with_a_key_twice_comes_out_as_it_was_written() -> None:
     ids=lambda text: text[:20],
 )
 def test_what_is_no_json_is_refused_in_plain_words(text: str, reason: str) -> None:
-    with pytest.raises((ValueError, RecursionError)) as refused:
-        parsed(text)
-    assert why_unreadable(refused.value) == reason
+    with pytest.raises(UnreadableJson) as refused:
+        read_json(text)
+    assert str(refused.value) == reason
 
 
 def test_bytes_that_are_no_text_are_told_by_their_place() -> None:
-    with pytest.raises(UnicodeDecodeError) as refused:
-        b'{"a": "\xff"}'.decode()
-    assert why_unreadable(refused.value) == "not UTF-8 at byte 7"
+    with pytest.raises(UnreadableJson, match=r"^not UTF-8 at byte 7$"):
+        read_json(b'{"a": "\xff"}')

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.tokyo_clock import TOKYO
+from openai_responses_mcp.adapters.clocks import TOKYO
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY
 from tests.e2e.client import KEY, Message, Server, answer_in, call
 from tests.e2e.conftest import Start, requests_about

@@ -51,7 +51,7 @@ def completed(script: Path, *words: str) -> list[str]:
         (("--nonsense",), []),
         (("agents", ""), list(AGENTS)),
         (("agents", "approvals", "s"), ["show", "standing", "serve"]),
-        (("agents", "policy", ""), ["check", "test"]),
+        (("agents", "policy", ""), ["check", "test", "suggest"]),
         (("agents", "policy", "check", "comp"), ["completion.bash"]),
         (("agents", "guard", "--p"), ["--policy", "--profile"]),
         (("agents", "guard", "--profile", "b"), ["balanced"]),

@@ -106,6 +106,7 @@ def test_a_header_block_that_never_ends_is_one_error(server: Server) -> None:
     assert len(server.received) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encode", [line, framed])
 def test_a_message_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(start: Start, encode: Any) -> None:
     server = start(config="server: {max_message_bytes: 1000}")
@@ -243,6 +244,7 @@ def test_a_cancellation_that_races_the_reply_never_brings_two(warm_server: Serve
     assert len(warm_server.received) == len(answered) + 1
 
 
+@pytest.mark.slow
 def test_a_thousand_calls_in_flight_get_one_reply_each_and_a_ping_is_not_kept_waiting(
     server: Server, rehearsal: StandInThread
 ) -> None:
@@ -425,6 +427,7 @@ def test_a_missing_key_fails_the_call_and_not_the_server(start: Start) -> None:
     assert server.result_of("ping") == {}
 
 
+@pytest.mark.slow
 def test_a_key_is_masked_wherever_the_api_repeats_it(start: Start) -> None:
     server = start("--debug", OPENAI_LOG="debug")
     data = failure_of(server.ask(f"Why? [rehearse: status=401; message=Incorrect API key provided: {KEY}.]"))

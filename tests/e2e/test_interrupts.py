@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Waiting())
     ("option", "name"),
     [
         ("--ask=Why?", "openai_responses_mcp.config.loading"),
-        ("--ask=Why?", "openai_responses_mcp.commands.ask"),
+        ("--ask=Why?", "openai_responses_mcp.commands.asking"),
         ("--doctor", "openai_responses_mcp.commands.doctor.examining"),
         ("--stdio", "openai_responses_mcp.config.loading"),
         ("--stdio", "openai_responses_mcp.commands.serve"),

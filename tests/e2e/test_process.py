@@ -244,10 +244,12 @@ def test_agents_without_what_they_need_say_what_to_install(tmp_path: Path) -> No
     )
     assert (done.returncode, done.stderr) == (
         2,
-        'openai-responses-mcp: agents needs the extra "agents" (getpass is missing): pip install "openai-responses-mcp[agents]"\n',
+        'openai-responses-mcp: this needs the extra "guard" (getpass is missing): pip install'
+        ' "openai-responses-mcp[guard] @ git+https://github.com/uchimanajet7/openai-responses-mcp"\n',
     )
 
 
+@pytest.mark.slow
 def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
     with own_pipe() as (reading, writing):
         server = start(stdout=writing)
@@ -272,6 +274,7 @@ def test_a_client_that_stops_reading_is_not_read_from(start: Start) -> None:
     assert [message["id"] for message in server.received] == list(range(complete))
 
 
+@pytest.mark.slow
 def test_sixty_long_replies_wait_for_a_client_that_stops_reading(start: Start, rehearsal: StandInThread) -> None:
     with own_pipe() as (reading, writing):
         server = start(stdout=writing)
@@ -285,6 +288,7 @@ def test_sixty_long_replies_wait_for_a_client_that_stops_reading(start: Start, r
     assert peak < 400 * 1024 * 1024
 
 
+@pytest.mark.slow
 def test_an_endless_line_is_one_error_and_takes_no_memory(server: Server) -> None:
     for _ in range(160):
         server.send_bytes(b"x" * 1024 * 1024)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.client import COMMAND, WAIT_SECONDS, call, environment, line, request
 
+pytestmark = pytest.mark.slow
+
 CALLS = 300
 
 # Imports that fail from the start, as they do once no file can be opened any more.

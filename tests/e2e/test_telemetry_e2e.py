@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.e2e.client import KEY, WAIT_SECONDS, call
 from tests.e2e.conftest import Start
 
+pytestmark = pytest.mark.slow
+
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT_ID = "00f067aa0ba902b7"
 

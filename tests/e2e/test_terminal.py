@@ -22,6 +22,8 @@ from tests.e2e.screens import Screen as Emulated
 from tests.stand_in.http_wire import RecordedRequest, Reply
 from tests.stand_in.server import StandInThread
 
+pytestmark = pytest.mark.slow
+
 WIPED = "\r\x1b[J"
 COLUMNS, ROWS = 80, 24
 

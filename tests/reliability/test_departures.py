@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Server, call, environment, line, request
 from tests.stand_in.server import StandInThread
 
+pytestmark = pytest.mark.slow
+
 HELD = "Why? [rehearse: delay=60]"
 
 

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+from openai_responses_mcp.domain import jsonrpc as messages
 from openai_responses_mcp.domain.citations import with_sources
 from openai_responses_mcp.domain.masking import MASK, SecretMask, secrets_in
 from openai_responses_mcp.domain.models import Citation
@@ -66,11 +67,11 @@ def test_an_answer_keeps_its_first_letter() -> None:
 @pytest.mark.parametrize(
     ("code", "number"),
     [
-        (jsonrpc.PARSE_ERROR, -32700),
-        (jsonrpc.INVALID_REQUEST, -32600),
-        (jsonrpc.METHOD_NOT_FOUND, -32601),
-        (jsonrpc.INVALID_PARAMS, -32602),
-        (jsonrpc.INTERNAL_ERROR, -32603),
+        (messages.PARSE_ERROR, -32700),
+        (messages.INVALID_REQUEST, -32600),
+        (messages.METHOD_NOT_FOUND, -32601),
+        (messages.INVALID_PARAMS, -32602),
+        (messages.INTERNAL_ERROR, -32603),
         (jsonrpc.ANSWER_FAILED, -32001),
         (jsonrpc.UNSUPPORTED_PROTOCOL_VERSION, -32022),
     ],
@@ -85,7 +86,7 @@ def test_the_codes_are_those_that_clients_know(code: int, number: int) -> None:
     ids=["nesting", "NaN"],
 )
 def test_what_is_no_json_is_told_in_words(body: bytes, reason: str) -> None:
-    assert jsonrpc.decode(body) == jsonrpc.BadMessage(-32700, reason)
+    assert jsonrpc.decode(body) == messages.BadMessage(-32700, reason)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import pytest
 
+from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS
-from openai_responses_mcp.adapters.tokyo_clock import TokyoClock
 from openai_responses_mcp.domain.errors import (
+    LONGEST_RETRY_AFTER_SECONDS,
     GatewayBroken,
     GatewayError,
     GatewayGarbled,

@@ -29,6 +29,9 @@ BACKGROUND = "tests/adapters/openai/test_background.py"
 ABANDONED = "tests/adapters/openai/test_abandoned.py"
 RESEARCH = "tests/e2e/test_research_e2e.py"
 TASKS = "tests/e2e/test_tasks_e2e.py"
+HTTP = "tests/e2e/test_http_e2e.py"
+HTTP_ACCESS = "tests/adapters/http/test_access.py"
+HTTP_SERVING = "tests/adapters/http/test_serving.py"
 
 # Fault number -> file -> tests, without their `test_`.
 COVERED: dict[int, dict[str, list[str]]] = {
@@ -221,9 +224,24 @@ COVERED: dict[int, dict[str, list[str]]] = {
             "a_research_of_another_process_can_be_fetched_and_failures_are_clear",
         ],
     },
+    58: {
+        HTTP_SERVING: [
+            "a_client_that_does_not_say_what_it_wants_is_sent_away_and_others_are_served",
+            "a_second_request_that_is_never_finished_is_sent_away_too",
+        ],
+        HTTP: [
+            "half_a_body_and_a_client_that_leaves_harm_nobody",
+            "what_is_no_message_is_refused_with_the_right_status",
+            "garbage_on_the_wire_costs_its_connection_and_nothing_else",
+            "another_host_or_origin_is_forbidden",
+            "a_token_in_the_address_is_refused",
+            "without_a_token_that_counts_nobody_is_let_in",
+        ],
+        HTTP_ACCESS: ["a_token_that_does_not_count_is_refused"],
+    },
 }
 
-GUARD = "tests/agents/guard"
+GUARD = "tests/guard"
 GUARD_BYTES = f"{GUARD}/test_guard_bytes.py"
 GUARD_PROCESS = f"{GUARD}/test_guard_process.py"
 GUARD_FAULTS = f"{GUARD}/test_guard_faults.py"
@@ -232,6 +250,9 @@ GUARD_CALLS = f"{GUARD}/test_call_keeper.py"
 GUARD_PARTS = f"{GUARD}/test_parts.py"
 GUARD_RELAY = f"{GUARD}/test_relay.py"
 GUARD_MESSAGES = f"{GUARD}/test_messages.py"
+GUARD_SWAPS = f"{GUARD}/test_swapped_definitions.py"
+GUARD_PAIR = f"{GUARD}/test_two_guards_any_order.py"
+GUARD_BUDGET = f"{GUARD}/test_shared_budget.py"
 
 # The same for the guard, towards both sides.
 GUARDED: dict[int, dict[str, list[str]]] = {
@@ -273,7 +294,7 @@ GUARDED: dict[int, dict[str, list[str]]] = {
     },
     12: {
         GUARD_MESSAGES: ["what_could_be_read_in_two_ways_is_unfit"],
-        GUARD_CALLS: ["arguments_that_two_servers_read_differently_are_an_error"],
+        GUARD_CALLS: ["arguments_that_two_servers_read_differently_are_refused"],
     },
     13: {
         GUARD_BYTES: [
@@ -323,7 +344,7 @@ GUARDED: dict[int, dict[str, list[str]]] = {
     22: {
         GUARD_FAULTS: [
             "a_store_that_cannot_be_written_refuses_calls",
-            "the_file_says_whether_calls_run_without_a_record_and_the_log_catches_up",
+            "without_the_store_no_call_runs",
         ],
         GUARD_PARTS: ["what_nobody_waits_for_is_kept_until_the_store_is_back"],
     },
@@ -341,6 +362,20 @@ GUARDED: dict[int, dict[str, list[str]]] = {
         GUARD_CALLS: ["secrets_are_shown_as_what_they_are_and_sent_as_they_are"],
     },
     48: {GUARD_CALLS: ["a_yes_that_cannot_be_recorded_does_not_count", "without_a_record_nothing_runs"]},
+    51: {
+        GUARD_SWAPS: [
+            "one_definition_for_the_client_and_another_for_the_guard_is_asked_about",
+            "a_change_that_another_guard_has_refused_does_not_run_here",
+            "parallel_calls_with_a_budget_never_pin_what_was_refused",
+        ],
+        GUARD_PAIR: ["no_order_of_events_runs_a_definition_that_was_not_let_through"],
+    },
+    56: {
+        GUARD_BUDGET: [
+            "four_guards_on_one_file_run_exactly_the_budget",
+            "two_guards_on_postgres_run_exactly_the_budget",
+        ]
+    },
 }
 
 # There is no API behind the guard, and it writes lines only. The log of 47 and the schemas of 49 are the agents' own.
@@ -357,7 +392,7 @@ def names_in(path: str) -> frozenset[str]:
 
 
 def test_every_fault_of_the_server_is_in_the_table() -> None:
-    assert sorted(COVERED) == [*range(1, 31), 41, 42, 43, 44]
+    assert sorted(COVERED) == [*range(1, 31), 41, 42, 43, 44, 58]
     assert all(names for files in COVERED.values() for names in files.values())
 
 

@@ -18,6 +18,8 @@ from tests.reliability.floods import FLOODS, MIB, Flood, player
 from tests.server.wired import Wired, tool_call
 from tests.stand_in.server import StandInThread
 
+pytestmark = pytest.mark.slow
+
 # What one turn of the loop may take. In CPU time of this thread, which other processes do not count into; the promise
 # is 50 ms, and the rest is for machines that are slower than ours.
 MOST_BUSY_SECONDS = 0.2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.reliability.mutant_tables import KNOWN_SURVIVORS, MODULES
 from tests.test_repository import ROOT
+from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in KNOWN_SURVIVORS}))

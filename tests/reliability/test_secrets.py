@@ -22,12 +22,14 @@ from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.errors import GatewayBroken
 from openai_responses_mcp.domain.masking import SecretMask, secrets_in
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener
-from openai_responses_mcp.domain.ports import LLMGateway
+from openai_responses_mcp.domain.ports import LLMGateway, Received
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.e2e.client import COMMAND, WAIT_SECONDS, Message, Server, call, cancellation, environment, request
 from tests.fakes import FakeClock, FakeGateway, FakeTransport
 from tests.server.wired import tool_call
 from tests.stand_in.server import StandInThread
+
+pytestmark = pytest.mark.slow
 
 # Characters that URLs, base64 and JSON each write in their own way.
 KEY = "Zq9+planted/Key=With~Odd.Chars_0123456789-XyZ"
@@ -266,8 +268,8 @@ async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path,
     async def load() -> ToolCaller:
         return caller
 
-    dispatcher = Dispatcher(transport, CallsInFlight(logger), logger, ("answer",), load, None)
-    dispatcher.handle(json.dumps(tool_call(1)).encode())
+    dispatcher = Dispatcher(CallsInFlight(logger), logger, ("answer",), load, None)
+    dispatcher.handle(Received(json.dumps(tool_call(1)).encode(), transport))
     async with asyncio.timeout(WAIT_SECONDS):
         await dispatcher.drain()
     logger.close(WAIT_SECONDS)

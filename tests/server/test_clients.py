@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.server.clients import IMPATIENT, USUAL_HAND_OVER_SECONDS, ClientOfConnection, HandOver
 from openai_responses_mcp.server.eras import ENVELOPE, HANDSHAKE
-from openai_responses_mcp.server.jsonrpc import Request
 from tests.server.wired import CAPABILITIES, Wired, request
 from tests.server.wired import ENVELOPE as META
 

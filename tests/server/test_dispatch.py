@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener, Usage
-from openai_responses_mcp.domain.ports import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault, Received
 from openai_responses_mcp.server.calling import ToolCaller
 from openai_responses_mcp.server.dispatch import Dispatcher
 from tests.fakes import WAIT_SECONDS, FakeGateway
@@ -256,9 +256,9 @@ async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
     async def fail() -> ToolCaller:
         raise RuntimeError("what a call needs could not be loaded") from ImportError("no such package")
 
-    dispatcher = Dispatcher(wired.transport, CallsInFlight(wired.logger), wired.logger, ("answer",), fail, None)
+    dispatcher = Dispatcher(CallsInFlight(wired.logger), wired.logger, ("answer",), fail, None)
     for number in (1, 2):
-        dispatcher.handle(json.dumps(tool_call(number)).encode())
+        dispatcher.handle(Received(json.dumps(tool_call(number)).encode(), wired.transport))
     replies = await wired.transport.wait_for_sent(2)
     assert [(reply["id"], reply["error"]["code"]) for reply in replies] == [(1, -32603), (2, -32603)]
     assert all("no such package" in str(facts["traceback"]) for _, _, facts in wired.logger.lines)
@@ -266,7 +266,7 @@ async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
 
 async def test_a_framing_fault_is_one_invalid_request_without_an_id() -> None:
     wired = Wired()
-    wired.dispatcher.handle(FramingFault("Content-Length twice"))
+    wired.handle_body(FramingFault("Content-Length twice"))
     assert wired.transport.replies() == [
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Invalid request: Content-Length twice"}}
     ]
@@ -274,7 +274,7 @@ async def test_a_framing_fault_is_one_invalid_request_without_an_id() -> None:
 
 async def test_a_body_that_is_not_json_is_one_parse_error() -> None:
     wired = Wired()
-    wired.dispatcher.handle(b"{")
+    wired.handle_body(b"{")
     (reply,) = wired.transport.replies()
     assert (reply["id"], reply["error"]["code"]) == (None, -32700)
 
@@ -315,3 +315,19 @@ async def test_the_debug_log_has_each_request_and_notification() -> None:
     wired = Wired(is_debugging=True)
     wired.handle(request("a", "ping"), cancel(7))
     assert wired.logger.facts("recv") == [{"method": "ping", "id": "a"}, {"method": "notifications/cancelled"}]
+
+
+async def test_the_channel_of_a_reply_gets_the_code_of_its_error() -> None:
+    wired = Wired()
+    wired.handle(request(1, "ping"), request(2, "no/such"), tool_call(3, tool="nope"), tool_call(4))
+    wired.handle_body(b"{")
+    await wired.drained()
+    assert wired.transport.error_codes == [None, -32601, -32601, -32700, None]
+
+
+async def test_the_channel_of_a_cancelled_call_is_withdrawn_once() -> None:
+    wired = Wired()
+    wired.gateway.hold()
+    wired.handle(tool_call(1), cancel(1), cancel(1))
+    assert await wired.drained() == []
+    assert wired.transport.withdrawn == 1

@@ -6,10 +6,10 @@ from mcp_types.jsonrpc import JSONRPCError, JSONRPCResponse
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.domain.errors import GatewayOverloaded
+from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.domain.models import ModelReply, Progress, Source, Usage
 from openai_responses_mcp.server.eras import ENVELOPE as NEW_ERA
 from openai_responses_mcp.server.eras import HANDSHAKE, EnvelopeFault, era_of
-from openai_responses_mcp.server.jsonrpc import Request
 from tests.server.wired import CAPABILITIES, ENVELOPE, REVISION, SERVER_INFO, Wired, request, tool_call
 
 INFO = {"name": "openai-responses-mcp", "title": "OpenAI Responses MCP", "version": __version__}

@@ -2,15 +2,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.domain import errors
+from openai_responses_mcp.domain.jsonrpc import BadMessage, Notification, Request
 from openai_responses_mcp.server.jsonrpc import (
-    BadMessage,
-    Incoming,
-    Notification,
-    Request,
     code_of,
     decode,
     encode,
@@ -21,8 +18,13 @@ from openai_responses_mcp.server.jsonrpc import (
 from tests.server.wired import request
 
 
-def decoded(message: Any) -> Incoming:
+def decoded(message: Any) -> Request | Notification | BadMessage | None:
     return decode(json.dumps(message).encode())
+
+
+def bare(message: Request | Notification | BadMessage | None) -> object:
+    """Without the message as it came."""
+    return message._replace(content={}, wire=b"") if isinstance(message, Request | Notification) else message
 
 
 def refused(body: bytes) -> BadMessage:
@@ -83,7 +85,7 @@ def test_an_id_that_is_no_text_or_whole_number_is_refused_without_it(unusable: A
 def test_any_text_and_any_whole_number_is_an_id(usable: Any) -> None:
     incoming = decoded(request(usable, "ping", {"a": 1}))
     assert isinstance(incoming, Request)
-    assert incoming == Request(usable, "ping", {"a": 1})
+    assert bare(incoming) == Request(usable, "ping", {"a": 1})
     assert type(incoming.id) is type(usable)
 
 
@@ -118,8 +120,8 @@ def test_a_request_that_lacks_something_is_refused_with_its_id(missing: str) -> 
 
 
 def test_null_params_are_absent() -> None:
-    assert decoded({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None}) == Request(1, "ping", {})
-    assert decoded({"jsonrpc": "2.0", "method": "x", "params": None}) == Notification("x", {})
+    assert bare(decoded({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None})) == Request(1, "ping", {})
+    assert bare(decoded({"jsonrpc": "2.0", "method": "x", "params": None})) == Notification("x", {})
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_a_method_makes_a_request_of_what_looks_like_a_response() -> None:
 def test_an_object_with_a_method_and_no_id_is_a_notification() -> None:
     incoming = decoded({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
     assert isinstance(incoming, Notification)
-    assert incoming == Notification("notifications/cancelled", {"requestId": 1})
+    assert bare(incoming) == Notification("notifications/cancelled", {"requestId": 1})
 
 
 @pytest.mark.parametrize("key", ["ID", "Id", "\u0456d", "id\x00", "id ", "ｉｄ"])
@@ -182,11 +184,10 @@ def test_a_key_that_only_looks_like_method_is_not_taken_for_it() -> None:
 
 def test_lone_surrogates_become_replacement_characters_everywhere() -> None:
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "m\\ud800", "params": {"\\udfff": ["a\\ud800", 1], "ok": "\\ud83d\\ude00"}}'
-    assert decode(body) == Request(1, "m\ufffd", {"\ufffd": ["a\ufffd", 1], "ok": "😀"})
+    assert bare(decode(body)) == Request(1, "m\ufffd", {"\ufffd": ["a\ufffd", 1], "ok": "😀"})
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=200, deadline=None)
 def test_no_bytes_make_the_decoder_raise(body: bytes) -> None:
     assert isinstance(decode(body), Request | Notification | BadMessage | None)
 
@@ -199,7 +200,6 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
-@settings(max_examples=100, deadline=None)
 def test_what_is_encoded_is_one_line_of_utf_8_that_reads_back_the_same(message: dict[str, Any]) -> None:
     body = encode(message)
     assert len(body.decode("utf-8").splitlines()) == 1

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.server.task_ids import LONGEST_ID, NotATask, TaskFacts, TaskIds
+from openai_responses_mcp.server.tasks import LONGEST_ID, NotATask, TaskFacts, TaskIds
 
 KEY = "sk-made-up-1234567890"
 IDS = TaskIds(KEY)

@@ -23,7 +23,7 @@ from openai_responses_mcp.domain.models import (
     Source,
     StartListener,
 )
-from openai_responses_mcp.server.task_ids import TaskFacts, TaskIds
+from openai_responses_mcp.server.tasks import TaskFacts, TaskIds
 from tests.clients.task_types import validate_task_request, validate_task_result
 from tests.fakes import FakeGateway
 from tests.rules import ANSWERING

@@ -4,8 +4,8 @@ import traceback
 
 import pytest
 
-from openai_responses_mcp.server.warmup import WarmingTransport, WarmUp
-from tests.fakes import WAIT_SECONDS, FakeTransport
+from openai_responses_mcp.server.warmup import WarmUp
+from tests.fakes import WAIT_SECONDS
 
 
 class Loader:
@@ -88,20 +88,6 @@ async def test_a_cancelled_waiter_does_not_disturb_the_others() -> None:
     loader.may_load.set()
     assert await patient == "loaded"
     assert await within_limit(warm_up) == "loaded"
-
-
-async def test_the_first_message_that_is_sent_is_told_once() -> None:
-    inner, told = FakeTransport(), []
-    transport = WarmingTransport(inner, lambda: told.append(len(inner.sent)))
-    inner.enqueue(b"{}")
-    inner.end()
-    async with asyncio.timeout(WAIT_SECONDS):
-        assert (await transport.receive(), await transport.receive()) == (b"{}", None)
-        assert told == []
-        transport.send(b"1")
-        transport.send(b"2")
-        await transport.flush()
-    assert (told, inner.sent) == ([1], [b"1", b"2"])
 
 
 async def test_waiting_for_the_end_of_it_begins_nothing() -> None:

@@ -5,18 +5,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
+from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.cancellation import CallsInFlight
-from openai_responses_mcp.domain.fetching import FetchAnswer
 from openai_responses_mcp.domain.masking import SecretMask
-from openai_responses_mcp.domain.ports import CallObserver, Clock, LLMGateway, Logger
-from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller
+from openai_responses_mcp.domain.ports import CallObserver, Clock, FramingFault, LLMGateway, Logger, Received
+from openai_responses_mcp.server.calling import Caller, CallingRules, ObservedCaller, ToolCaller
 from openai_responses_mcp.server.clients import HandOver
 from openai_responses_mcp.server.dispatch import Dispatcher
-from openai_responses_mcp.server.failures import Failures
-from openai_responses_mcp.server.observing import ObservedCaller
-from openai_responses_mcp.server.task_ids import TaskIds
-from openai_responses_mcp.server.tasks import Tasks
+from openai_responses_mcp.server.tasks import TaskIds, Tasks
+from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
 from tests.rules import ANSWERING, CALLING
@@ -88,16 +85,17 @@ class Wired:
         caller = tool_caller(gateway or self.gateway, self.clock, self.logger, rules, answering)
         self.caller: Caller = caller if observer is None else ObservedCaller(caller, observer)
         calls = CallsInFlight(self.logger)
-        self.dispatcher = Dispatcher(
-            self.transport, calls, self.logger, tools, load_caller=self._load, hand_over=hand_over
-        )
+        self.dispatcher = Dispatcher(calls, self.logger, tools, load_caller=self._load, hand_over=hand_over)
 
     async def _load(self) -> Caller:
         return self.caller
 
     def handle(self, *messages: dict[str, Any]) -> None:
         for message in messages:
-            self.dispatcher.handle(json.dumps(message).encode())
+            self.handle_body(json.dumps(message).encode())
+
+    def handle_body(self, body: bytes | FramingFault) -> None:
+        self.dispatcher.handle(Received(body, self.transport))
 
     async def drained(self) -> list[Any]:
         """Everything sent, once nothing is in flight any more."""

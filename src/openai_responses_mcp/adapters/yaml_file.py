@@ -1,8 +1,8 @@
 """YAML text -> plain data, with the line of every key.
 
 The text is read event by event, and the limits are kept while it is read: nothing is composed that would have to be
-thrown away, and an alias is counted as large as what it stands for without ever being spelled out. Values follow the
-core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it are refused.
+thrown away. Values follow the core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it and aliases, which
+can stand for more than a file may hold, are refused.
 """
 
 import re
@@ -49,7 +49,7 @@ class YamlDocument:
     lines: dict[KeyPath, int]
 
     def line_of(self, path: KeyPath) -> int:
-        """The line of a key, or of the nearest key around it that is written out (an alias stands for its content)."""
+        """The line of a key, or of the nearest key around it that is written out."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -70,19 +70,9 @@ def read_yaml(text: str) -> YamlDocument:
         raise YamlProblem(reading.last_line, f"not valid YAML: {exc}") from exc
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
-    """What an alias stands for, and how many nodes and levels it would be if it were written out."""
-
-    value: Any
-    nodes: int
-    levels: int
-
-
 class _Reading:
     def __init__(self, text: str) -> None:
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
-        self._anchors: dict[str, _Anchored] = {}
         self._lines: dict[KeyPath, int] = {}
         self._nodes = 0
 
@@ -98,37 +88,27 @@ class _Reading:
                 if documents > 1:
                     raise YamlProblem(_line(event), "a second document (---) in one file")
             elif isinstance(event, NodeEvent):
-                data, _ = self._node(event, ())
+                data = self._node(event, ())
         return YamlDocument(data, self._lines)
 
-    def _node(self, event: NodeEvent, path: KeyPath) -> tuple[Any, int]:
-        """The value that starts with this event, and how many levels it has."""
+    def _node(self, event: NodeEvent, path: KeyPath) -> Any:
+        """The value that starts with this event."""
         if isinstance(event, AliasEvent):
-            return self._alias(event, path)
-        nodes_before = self._nodes
-        self._count(event, 1, len(path) + 1)
-        value, levels = _READERS[type(event)](self, event, path)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(value, self._nodes - nodes_before, levels)
-        return value, levels
+            raise YamlProblem(_line(event), f"the alias *{event.anchor} is not allowed: write its value out")
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise YamlProblem(_line(event), f"more than {MAX_NODES} values")
+        if len(path) >= MAX_DEPTH:
+            raise YamlProblem(_line(event), f"nested deeper than {MAX_DEPTH} levels")
+        return _READERS[type(event)](self, event, path)
 
-    def _alias(self, event: AliasEvent, path: KeyPath) -> tuple[Any, int]:
-        # An anchor is known when its value is complete, so a value cannot contain itself.
-        anchored = self._anchors.get(event.anchor)
-        if anchored is None:
-            raise YamlProblem(_line(event), f"the alias *{event.anchor} stands for nothing above it")
-        self._count(event, anchored.nodes, len(path) + anchored.levels)
-        return anchored.value, anchored.levels
-
-    def _mapping(self, event: MappingStartEvent, path: KeyPath) -> tuple[dict[str, Any], int]:
+    def _mapping(self, event: MappingStartEvent, path: KeyPath) -> dict[str, Any]:
         _require_tag(event, "map")
         mapping: dict[str, Any] = {}
-        levels = 0
         for key_event in self._until_end():
             key = self._key(key_event, path)
-            mapping[key], below = self._node(next(self._events), (*path, key))
-            levels = max(levels, below)
-        return mapping, levels + 1
+            mapping[key] = self._node(next(self._events), (*path, key))
+        return mapping
 
     def _key(self, event: NodeEvent, path: KeyPath) -> str:
         if not isinstance(event, ScalarEvent):
@@ -141,34 +121,24 @@ class _Reading:
         self._lines[(*path, key)] = _line(event)
         return key
 
-    def _sequence(self, event: SequenceStartEvent, path: KeyPath) -> tuple[list[Any], int]:
+    def _sequence(self, event: SequenceStartEvent, path: KeyPath) -> list[Any]:
         _require_tag(event, "seq")
         items: list[Any] = []
-        levels = 0
         for item_event in self._until_end():
             item_path = (*path, len(items))
             self._lines[item_path] = _line(item_event)
-            item, below = self._node(item_event, item_path)
-            items.append(item)
-            levels = max(levels, below)
-        return items, levels + 1
+            items.append(self._node(item_event, item_path))
+        return items
 
-    def _scalar(self, event: ScalarEvent, path: KeyPath) -> tuple[Any, int]:
-        return _scalar_value(event), 1
+    def _scalar(self, event: ScalarEvent, path: KeyPath) -> Any:
+        return _scalar_value(event)
 
     def _until_end(self) -> Iterator[NodeEvent]:
         while not isinstance(event := next(self._events), CollectionEndEvent):
             yield event
 
-    def _count(self, event: NodeEvent, nodes: int, levels: int) -> None:
-        self._nodes += nodes
-        if self._nodes > MAX_NODES:
-            raise YamlProblem(_line(event), f"more than {MAX_NODES} values, counting what aliases stand for")
-        if levels > MAX_DEPTH:
-            raise YamlProblem(_line(event), f"nested deeper than {MAX_DEPTH} levels")
 
-
-_READERS: dict[type[NodeEvent], Callable[[_Reading, Any, KeyPath], tuple[Any, int]]] = {
+_READERS: dict[type[NodeEvent], Callable[[_Reading, Any, KeyPath], Any]] = {
     MappingStartEvent: _Reading._mapping,
     SequenceStartEvent: _Reading._sequence,
     ScalarEvent: _Reading._scalar,

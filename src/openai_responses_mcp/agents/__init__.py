@@ -7,29 +7,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from openai_responses_mcp.domain.extras import needs_extra
+
 if TYPE_CHECKING:  # The same names, for type checkers.
-    from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider as CompatModelProvider
-    from openai_responses_mcp.agents.adapters.sdk.demo_loop import run_demo_loop as run_demo_loop
-    from openai_responses_mcp.agents.adapters.sdk.facade import Agent as Agent
-    from openai_responses_mcp.agents.adapters.sdk.facade import Runner as Runner
-    from openai_responses_mcp.agents.adapters.sdk.facade import tool as tool
-    from openai_responses_mcp.agents.adapters.sdk.model_safety_agent import ModelSafetyAgent as ModelSafetyAgent
-    from openai_responses_mcp.agents.adapters.sdk.websocket_sessions import (
-        ResponsesWebSocketSession as ResponsesWebSocketSession,
-    )
-    from openai_responses_mcp.agents.adapters.sdk.websocket_sessions import (
-        responses_websocket_session as responses_websocket_session,
-    )
-    from openai_responses_mcp.agents.approvals.controller import ApprovalController as ApprovalController
-    from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest as HumanApprovalRequest
-    from openai_responses_mcp.agents.approvals.models import ResumeToken as ResumeToken
-    from openai_responses_mcp.agents.approvals.ports import ApprovalStore as ApprovalStore
-    from openai_responses_mcp.agents.audit.models import ExecutionLog as ExecutionLog
-    from openai_responses_mcp.agents.audit.models import LogVerification as LogVerification
-    from openai_responses_mcp.agents.audit.ports import ExecutionLogStore as ExecutionLogStore
-    from openai_responses_mcp.agents.calls import ToolCallResult as ToolCallResult
-    from openai_responses_mcp.agents.calls import ToolDescription as ToolDescription
-    from openai_responses_mcp.agents.clock import Clock as Clock
     from openai_responses_mcp.agents.composition import answer_tool as answer_tool
     from openai_responses_mcp.agents.composition import create_runner as create_runner
     from openai_responses_mcp.agents.composition import describe_skill as describe_skill
@@ -42,35 +22,36 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.composition import to_tools as to_tools
     from openai_responses_mcp.agents.configured import configure as configure
     from openai_responses_mcp.agents.configured import run as run
-    from openai_responses_mcp.agents.doctor.findings import AgentsStatus as AgentsStatus
-    from openai_responses_mcp.agents.doctor.findings import DoctorReport as DoctorReport
-    from openai_responses_mcp.agents.doctor.findings import Finding as Finding
-    from openai_responses_mcp.agents.errors import AgentsError as AgentsError
-    from openai_responses_mcp.agents.gate.guardrails import AgentGuardrails as AgentGuardrails
-    from openai_responses_mcp.agents.gate.guardrails import create_guardrails_template as create_guardrails_template
-    from openai_responses_mcp.agents.gate.models import AgentCapabilitySnapshot as AgentCapabilitySnapshot
-    from openai_responses_mcp.agents.gate.models import GateDecision as GateDecision
-    from openai_responses_mcp.agents.gate.models import McpCapabilitySummary as McpCapabilitySummary
-    from openai_responses_mcp.agents.gate.models import ToolCallRequest as ToolCallRequest
-    from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent as SafetyAgent
-    from openai_responses_mcp.agents.gate.safety_gate import SafetyGate as SafetyGate
+    from openai_responses_mcp.agents.doctor import AgentsStatus as AgentsStatus
+    from openai_responses_mcp.agents.doctor import DoctorReport as DoctorReport
+    from openai_responses_mcp.agents.doctor import Finding as Finding
     from openai_responses_mcp.agents.mcp.gateway import McpGateway as McpGateway
-    from openai_responses_mcp.agents.policy.ports import PolicyStore as PolicyStore
-    from openai_responses_mcp.agents.policy.profiles import PolicyProfile as PolicyProfile
-    from openai_responses_mcp.agents.providers.models import ModelList as ModelList
-    from openai_responses_mcp.agents.providers.models import ProviderName as ProviderName
-    from openai_responses_mcp.agents.providers.ports import ProviderHandle as ProviderHandle
+    from openai_responses_mcp.agents.providers.compat_providers import CompatModelProvider as CompatModelProvider
     from openai_responses_mcp.agents.providers.settings import CompatModelConfig as CompatModelConfig
+    from openai_responses_mcp.agents.providers.table import ModelList as ModelList
+    from openai_responses_mcp.agents.providers.table import ProviderHandle as ProviderHandle
+    from openai_responses_mcp.agents.providers.table import ProviderName as ProviderName
     from openai_responses_mcp.agents.runner import AgentRunner as AgentRunner
     from openai_responses_mcp.agents.runs.models import Extensions as Extensions
     from openai_responses_mcp.agents.runs.models import RequestedToolCall as RequestedToolCall
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
+    from openai_responses_mcp.agents.runs.models import RunEvent as RunEvent
     from openai_responses_mcp.agents.runs.models import RunOptions as RunOptions
+    from openai_responses_mcp.agents.runs.models import RunResult as RunResult
     from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
-    from openai_responses_mcp.agents.runs.ports import RunStateStore as RunStateStore
-    from openai_responses_mcp.agents.runs.results import RunEvent as RunEvent
-    from openai_responses_mcp.agents.runs.results import RunResult as RunResult
+    from openai_responses_mcp.agents.sdk.facade import Agent as Agent
+    from openai_responses_mcp.agents.sdk.facade import Runner as Runner
+    from openai_responses_mcp.agents.sdk.facade import tool as tool
+    from openai_responses_mcp.agents.sdk.loops import (
+        ResponsesWebSocketSession as ResponsesWebSocketSession,
+    )
+    from openai_responses_mcp.agents.sdk.loops import (
+        responses_websocket_session as responses_websocket_session,
+    )
+    from openai_responses_mcp.agents.sdk.loops import run_demo_loop as run_demo_loop
+    from openai_responses_mcp.agents.sdk.model_safety_agent import ModelSafetyAgent as ModelSafetyAgent
+    from openai_responses_mcp.agents.sdk.run_states import RunState as RunState
     from openai_responses_mcp.agents.skills.manifests import SkillMetadataExtractor as SkillMetadataExtractor
     from openai_responses_mcp.agents.skills.models import Skill as Skill
     from openai_responses_mcp.agents.skills.models import SkillDescriptor as SkillDescriptor
@@ -79,40 +60,37 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.skills.models import SkillManifest as SkillManifest
     from openai_responses_mcp.agents.skills.models import SkillSummary as SkillSummary
     from openai_responses_mcp.agents.skills.registry import SkillRegistry as SkillRegistry
+    from openai_responses_mcp.gate.approvals.controller import ApprovalController as ApprovalController
+    from openai_responses_mcp.gate.approvals.models import ApprovalStore as ApprovalStore
+    from openai_responses_mcp.gate.approvals.models import DecisionBook as DecisionBook
+    from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest as HumanApprovalRequest
+    from openai_responses_mcp.gate.approvals.models import ResumeToken as ResumeToken
+    from openai_responses_mcp.gate.approvals.models import StandingStore as StandingStore
+    from openai_responses_mcp.gate.audit.records import ExecutionLog as ExecutionLog
+    from openai_responses_mcp.gate.audit.records import ExecutionLogStore as ExecutionLogStore
+    from openai_responses_mcp.gate.audit.records import LogVerification as LogVerification
+    from openai_responses_mcp.gate.calls import ToolCallResult as ToolCallResult
+    from openai_responses_mcp.gate.calls import ToolDescription as ToolDescription
+    from openai_responses_mcp.gate.clock import Clock as Clock
+    from openai_responses_mcp.gate.definitions import DefinitionPins as DefinitionPins
+    from openai_responses_mcp.gate.errors import AgentsError as AgentsError
+    from openai_responses_mcp.gate.guardrails import AgentGuardrails as AgentGuardrails
+    from openai_responses_mcp.gate.guardrails import create_guardrails_template as create_guardrails_template
+    from openai_responses_mcp.gate.models import AgentCapabilitySnapshot as AgentCapabilitySnapshot
+    from openai_responses_mcp.gate.models import GateDecision as GateDecision
+    from openai_responses_mcp.gate.models import McpCapabilitySummary as McpCapabilitySummary
+    from openai_responses_mcp.gate.models import ToolCallRequest as ToolCallRequest
+    from openai_responses_mcp.gate.policy.profiles import PolicyProfile as PolicyProfile
+    from openai_responses_mcp.gate.policy.profiles import PolicyStore as PolicyStore
+    from openai_responses_mcp.gate.ports import BudgetStore as BudgetStore
+    from openai_responses_mcp.gate.safety_gate import SafetyAgent as SafetyAgent
+    from openai_responses_mcp.gate.safety_gate import SafetyGate as SafetyGate
+    from openai_responses_mcp.gate.stores import RunStateStore as RunStateStore
 
-_INSTALL = 'pip install "openai-responses-mcp[agents]"'
 _HERE = "openai_responses_mcp.agents"
 
 _PLACES = {
-    "adapters.models.compat_providers": ("CompatModelProvider",),
-    "adapters.sdk.demo_loop": ("run_demo_loop",),
-    "adapters.sdk.facade": (
-        "Agent",
-        "Runner",
-        "tool",
-    ),
-    "adapters.sdk.model_safety_agent": ("ModelSafetyAgent",),
-    "adapters.sdk.websocket_sessions": (
-        "ResponsesWebSocketSession",
-        "responses_websocket_session",
-    ),
-    "approvals.controller": ("ApprovalController",),
-    "approvals.models": (
-        "HumanApprovalRequest",
-        "ResumeToken",
-    ),
-    "approvals.ports": ("ApprovalStore",),
-    "audit.models": (
-        "ExecutionLog",
-        "LogVerification",
-    ),
-    "audit.ports": ("ExecutionLogStore",),
-    "calls": (
-        "ToolCallResult",
-        "ToolDescription",
-    ),
-    "clock": ("Clock",),
-    "composition": (
+    "agents.composition": (
         "answer_tool",
         "create_runner",
         "describe_skill",
@@ -124,16 +102,76 @@ _PLACES = {
         "to_introspection_tools",
         "to_tools",
     ),
-    "configured": (
+    "agents.configured": (
         "configure",
         "run",
     ),
-    "doctor.findings": (
+    "agents.doctor": (
         "AgentsStatus",
         "DoctorReport",
         "Finding",
     ),
-    "errors": ("AgentsError",),
+    "agents.mcp.gateway": ("McpGateway",),
+    "agents.providers.compat_providers": ("CompatModelProvider",),
+    "agents.providers.settings": ("CompatModelConfig",),
+    "agents.providers.table": (
+        "ModelList",
+        "ProviderHandle",
+        "ProviderName",
+    ),
+    "agents.runner": ("AgentRunner",),
+    "agents.runs.models": (
+        "Extensions",
+        "RequestedToolCall",
+        "ResumeOptions",
+        "RunEvent",
+        "RunOptions",
+        "RunResult",
+        "RunSummary",
+        "UsageStats",
+    ),
+    "agents.sdk.facade": (
+        "Agent",
+        "Runner",
+        "tool",
+    ),
+    "agents.sdk.loops": (
+        "ResponsesWebSocketSession",
+        "responses_websocket_session",
+        "run_demo_loop",
+    ),
+    "agents.sdk.model_safety_agent": ("ModelSafetyAgent",),
+    "agents.sdk.run_states": ("RunState",),
+    "agents.skills.manifests": ("SkillMetadataExtractor",),
+    "agents.skills.models": (
+        "Skill",
+        "SkillDescriptor",
+        "SkillExample",
+        "SkillList",
+        "SkillManifest",
+        "SkillSummary",
+    ),
+    "agents.skills.registry": ("SkillRegistry",),
+    "gate.approvals.controller": ("ApprovalController",),
+    "gate.approvals.models": (
+        "ApprovalStore",
+        "DecisionBook",
+        "HumanApprovalRequest",
+        "ResumeToken",
+        "StandingStore",
+    ),
+    "gate.audit.records": (
+        "ExecutionLog",
+        "ExecutionLogStore",
+        "LogVerification",
+    ),
+    "gate.calls": (
+        "ToolCallResult",
+        "ToolDescription",
+    ),
+    "gate.clock": ("Clock",),
+    "gate.definitions": ("DefinitionPins",),
+    "gate.errors": ("AgentsError",),
     "gate.guardrails": (
         "AgentGuardrails",
         "create_guardrails_template",
@@ -144,46 +182,21 @@ _PLACES = {
         "McpCapabilitySummary",
         "ToolCallRequest",
     ),
-    "gate.safety_agent": ("SafetyAgent",),
-    "gate.safety_gate": ("SafetyGate",),
-    "mcp.gateway": ("McpGateway",),
-    "policy.ports": ("PolicyStore",),
-    "policy.profiles": ("PolicyProfile",),
-    "providers.models": (
-        "ModelList",
-        "ProviderName",
+    "gate.policy.profiles": (
+        "PolicyProfile",
+        "PolicyStore",
     ),
-    "providers.ports": ("ProviderHandle",),
-    "providers.settings": ("CompatModelConfig",),
-    "runner": ("AgentRunner",),
-    "runs.models": (
-        "Extensions",
-        "RequestedToolCall",
-        "ResumeOptions",
-        "RunOptions",
-        "RunSummary",
-        "UsageStats",
+    "gate.ports": ("BudgetStore",),
+    "gate.safety_gate": (
+        "SafetyAgent",
+        "SafetyGate",
     ),
-    "runs.ports": ("RunStateStore",),
-    "runs.results": (
-        "RunEvent",
-        "RunResult",
-    ),
-    "skills.manifests": ("SkillMetadataExtractor",),
-    "skills.models": (
-        "Skill",
-        "SkillDescriptor",
-        "SkillExample",
-        "SkillList",
-        "SkillManifest",
-        "SkillSummary",
-    ),
-    "skills.registry": ("SkillRegistry",),
+    "gate.stores": ("RunStateStore",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
 # Modules that can be loaded without the SDK and are of no use without it. That it is missing is told at the import.
-_NEED_THE_SDK = ("composition", "configured")
+_NEED_THE_SDK = ("agents.composition", "agents.configured")
 
 # Packages of the SDK whose sessions and pipelines run agents by themselves.
 _PAST_THE_GATE = ("realtime", "voice")
@@ -198,7 +211,7 @@ def __getattr__(name: str) -> Any:
         value = _resolve(name)
     except ModuleNotFoundError as exc:
         if (exc.name or "").partition(".")[0] in ("agents", "mcp", "sqlalchemy", "psycopg"):
-            raise ImportError(f"{_HERE}.{name} needs the extra 'agents': {_INSTALL}") from exc
+            raise ImportError(f"{_HERE}.{name}: {needs_extra('agents', exc.name)}") from exc
         raise
     globals()[name] = value
     return value
@@ -209,10 +222,16 @@ def __dir__() -> list[str]:
 
 
 def _resolve(name: str) -> Any:
+    sdk_found = find_spec("agents")
+    if sdk_found is not None and sdk_found.submodule_search_locations is None:
+        # Not a package: the user's own script. Importing it would run it a second time.
+        raise ImportError(
+            f"{sdk_found.origin} hides the OpenAI Agents SDK, which is called agents too; rename this file"
+        )
     if name in _MODULE_OF:
-        if _MODULE_OF[name] in _NEED_THE_SDK and find_spec("agents") is None:
+        if _MODULE_OF[name] in _NEED_THE_SDK and sdk_found is None:
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
-        return getattr(import_module(f"{_HERE}.{_MODULE_OF[name]}"), name)
+        return getattr(import_module(f"openai_responses_mcp.{_MODULE_OF[name]}"), name)
     if name in _PAST_THE_GATE:
         message = (
             f"agents.{name} runs agents past the gate, and is not offered here; import it from the SDK if you must"

@@ -9,55 +9,57 @@ approvals does without it.
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.decisions import RecordedFirst
-from openai_responses_mcp.agents.approvals.notices import OnRequested
-from openai_responses_mcp.agents.approvals.ports import ApprovalStore
-from openai_responses_mcp.agents.approvals.standing import StandingApprovals
-from openai_responses_mcp.agents.approvals.tokens import lifetime_seconds
-from openai_responses_mcp.agents.audit.log import AuditLog, AuditMode
-from openai_responses_mcp.agents.audit.ports import ExecutionLogStore
-from openai_responses_mcp.agents.clock import Clock
-from openai_responses_mcp.agents.desk.desk import Desk
-from openai_responses_mcp.agents.desk.entrance import Entrance
-from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.ports import Judge
-from openai_responses_mcp.agents.gate.replaying import Replay, replay
-from openai_responses_mcp.agents.gate.safety_gate import SafetyGate
+from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
+from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.mcp.models import McpRules
-from openai_responses_mcp.agents.policy.checking import PolicyFindings
-from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.ruling import PolicyRules
-from openai_responses_mcp.agents.providers.models import ProviderName
-from openai_responses_mcp.agents.providers.ports import ProviderHandle
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
+from openai_responses_mcp.agents.providers.table import ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.runs.book import RunBook
+from openai_responses_mcp.agents.runs.book import RunBook, Sleep, WatchRuns
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.pausing import PauseRun
-from openai_responses_mcp.agents.runs.ports import AgentEngine, RunStateStore
-from openai_responses_mcp.agents.runs.reading_back import ReadRunBack
+from openai_responses_mcp.agents.runs.ledger import RunLedgers
+from openai_responses_mcp.agents.runs.pausing import PauseRun, ReadRunBack, SavedStates
+from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
-from openai_responses_mcp.agents.runs.run_guards import RunGuards
-from openai_responses_mcp.agents.runs.saved_state import SavedStates
 from openai_responses_mcp.agents.runs.starting import StartRun
-from openai_responses_mcp.agents.runs.watching import Sleep, WatchRuns
-from openai_responses_mcp.agents.secrets.masking import Masking
-from openai_responses_mcp.agents.secrets.withholding import Withholding
-from openai_responses_mcp.agents.skills.models import Skill, SkillList, SkillManifest, SkillMode, SkillSummary
+from openai_responses_mcp.agents.skills.models import (
+    MOST_SKILLS,
+    Skill,
+    SkillList,
+    SkillManifest,
+    SkillMode,
+    SkillSummary,
+)
 from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegistry
-from openai_responses_mcp.agents.stores import Stores
+from openai_responses_mcp.desk.opening import controller_on, open_desk_parts, open_rules, standing_on
+from openai_responses_mcp.gate.approvals.controller import OnRequested
+from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.gate.audit.log import AuditLog, AuditMode
+from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.definitions import DefinitionPins
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.policy.profiles import PolicyStore
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.ports import BudgetStore, Judge
+from openai_responses_mcp.gate.safety_gate import SafetyAgent, SafetyGate
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.withholding import Withholding
+from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.agents.adapters.mcp.hosted_server import HostedMcpServer
-    from openai_responses_mcp.agents.adapters.sdk.tool_traits import SdkFunctionTool, SdkTool
+    from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer
+    from openai_responses_mcp.agents.sdk.tool_traits import SdkFunctionTool, SdkTool
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Runners
@@ -67,48 +69,77 @@ def create_runner(
     *,
     safety_agent: Judge | None = None,
     store: str | None = None,
-    policy_store: PolicyStore | None = None,
     approval_store: ApprovalStore | None = None,
+    standing_store: StandingStore | None = None,
     run_state_store: RunStateStore | None = None,
     log_store: ExecutionLogStore | None = None,
+    policy_store: PolicyStore | None = None,
+    budget_store: BudgetStore | None = None,
+    pin_store: DefinitionPins | None = None,
+    decision_store: DecisionBook | None = None,
     clock: Clock | None = None,
     resume_token_ttl_sec: int | None = None,
     audit: AuditMode = "best_effort",
     audit_head: str | os.PathLike[str] | None = None,
     policy_file: str | os.PathLike[str] | None = None,
     on_approval_requested: OnRequested | None = None,
+    watch_threads: bool = False,
+    ask: Literal["terminal"] | None = None,
 ) -> AgentRunner:
-    """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory; single stores can be given.
+    """`store` is the URL of a SQLite or PostgreSQL database, by default one in memory.
+
+    Stores of your own are given by their ports: all eight, or some with `store` for the others.
 
     A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
-    `on_approval_requested` is called with every request that a human has to decide, sync or async.
+    `on_approval_requested` is called with every request that a human has to decide, sync or async. With `watch_threads`,
+    a run that a tool starts in a thread of its own is guarded too; that replaces two methods of the standard library.
+    With `ask="terminal"` a call that needs a human is asked about right there. There, and with a `policy_file`, the
+    `safety_agent` may be left out: then profile and rules decide.
     """
+    if ask not in (None, "terminal"):
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", 'ask is "terminal" or left out')
+    if safety_agent is None and (ask is not None or policy_file is not None):
+        safety_agent = SafetyAgent(_no_judge)
     if safety_agent is None or not callable(getattr(safety_agent, "evaluate", None)):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "create_runner needs a safety_agent, such as SafetyAgent(judge)")
     if audit not in get_args(AuditMode):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
     if on_approval_requested is not None and not callable(on_approval_requested):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "on_approval_requested is a callable that takes a request")
-    from openai_responses_mcp.agents.adapters.mcp.guarded_tools import guarded_mcp_tools
-    from openai_responses_mcp.agents.adapters.sdk.engine import OpenAIAgentsEngine
-    from openai_responses_mcp.agents.adapters.stores.given_stores import with_given
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
+    from openai_responses_mcp.agents.given_stores import OwnStores, stores_from
+    from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
+    from openai_responses_mcp.agents.sdk.engine import OpenAIAgentsEngine
 
     apply_log_level(os.environ)
-    rules = None if policy_file is None else open_rules(policy_file)
+    rules = None if policy_file is None else open_rules(policy_file, store)
     if rules and rules.policy.audit == "required":
         audit = "required"
-    opened = open_stores(store, audit_head)
-    stores = with_given(opened, policy_store, approval_store, run_state_store, log_store)
+    own = OwnStores(
+        approval_store=approval_store,
+        standing_store=standing_store,
+        run_state_store=run_state_store,
+        log_store=log_store,
+        policy_store=policy_store,
+        budget_store=budget_store,
+        pin_store=pin_store,
+        decision_store=decision_store,
+    )
+    stores = stores_from(store, audit_head, own)
+    guarded = partial(guarded_mcp_tools, kept=stores.pins, schemas=SchemaChecker(LinearPatterns()))
     return runner_on(
-        OpenAIAgentsEngine(partial(guarded_mcp_tools, kept=stores.pins)),
+        OpenAIAgentsEngine(guarded, watches_threads=watch_threads),
         safety_agent,
         replace(stores, clock=clock or stores.clock),
         lifetime_seconds(resume_token_ttl_sec, os.environ),
         audit,
         rules=rules,
         on_approval_requested=on_approval_requested,
+        approver=None if ask is None else terminal_approver(),
     )
+
+
+async def _no_judge(agent: object, request: object, policy: object) -> GateDecision:
+    return GateDecision("allow", 1, "no judge is set: profile and rules decide")
 
 
 def runner_on(
@@ -120,6 +151,7 @@ def runner_on(
     *,
     rules: PolicyRules | None = None,
     on_approval_requested: OnRequested | None = None,
+    approver: TerminalApprover | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> AgentRunner:
     """The use cases of a runner around any engine and any stores."""
@@ -128,8 +160,9 @@ def runner_on(
     approvals = controller_on(stores, log, masking, token_ttl_seconds, on_approval_requested)
     book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
     standing = standing_on(stores, log, masking)
-    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing)
-    guards = RunGuards(gate, log, masking, stores.budgets, clock)
+    schemas = SchemaChecker(LinearPatterns())
+    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing, schemas=schemas)
+    guards = RunLedgers(gate, log, masking, stores.budgets, clock)
     finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
     read_back = ReadRunBack(engine, book, approvals, guards, states)
     return AgentRunner(
@@ -143,86 +176,10 @@ def runner_on(
             book=book,
             engine=engine,
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
+            standing=standing,
+            approver=approver,
         )
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What a runner, the desk and the guard have in common
-
-
-def controller_on(
-    stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
-) -> ApprovalController:
-    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
-    return ApprovalController(
-        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested
-    )
-
-
-def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
-    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
-
-
-def open_rules(policy_file: str | os.PathLike[str]) -> PolicyRules:
-    """The rules of a policy file, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.agents.adapters.policy_file import PolicyFile
-    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
-
-    return PolicyRules(PolicyFile(policy_file, LinearPatterns()), SystemPaths())
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The desk and the terminal
-
-
-@dataclass(frozen=True, slots=True)
-class DeskParts:
-    """What a person decides with, at the desk and in a terminal."""
-
-    approvals: ApprovalController
-    audit: AuditLog
-    standing: StandingApprovals
-
-
-def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
-    """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-
-    return _desk_parts(open_stores(store, audit_head, must_exist=True))
-
-
-def _desk_parts(stores: Stores) -> DeskParts:
-    masking = Masking()
-    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
-    approvals = controller_on(stores, audit, masking, lifetime_seconds(None, os.environ))
-    return DeskParts(approvals, audit, standing_on(stores, audit, masking))
-
-
-def desk_on(stores: Stores) -> Desk:
-    parts = _desk_parts(stores)
-    return Desk(parts.approvals, stores.approvals, parts.standing, stores.runs, parts.audit, stores.clock)
-
-
-async def serve_desk(
-    store: str,
-    audit_head: str | os.PathLike[str] | None = None,
-    *,
-    port: int = 0,
-    on_listening: Callable[[str], object],
-) -> None:
-    """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
-
-    Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
-    """
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-    from openai_responses_mcp.agents.adapters.web.serving import serve
-
-    desk = desk_on(open_stores(store, audit_head, must_exist=True))
-    # A missing store is reported now, not on the page.
-    await desk.waiting()
-    await serve(desk, Entrance(), port, on_listening)
 
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:
@@ -231,41 +188,24 @@ def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] 
     return Diagnosis(os.environ, get_provider, load_skills, verify_log=verify_log)
 
 
-def check_policy(policy_file: str) -> PolicyFindings:
-    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
-    from openai_responses_mcp.agents.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.agents.adapters.policy_file import check_policy_file
-    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
-
-    return check_policy_file(policy_file, LinearPatterns(), SystemPaths())
-
-
-async def replay_policy(policy_file: str, store: str) -> Replay:
-    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-    from openai_responses_mcp.agents.adapters.system_paths import SystemPaths
-
-    policy, stores = open_rules(policy_file).policy, open_stores(store, must_exist=True)
-    return await replay(policy, stores.policies, stores.logs, SystemPaths())
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Skills
 
 
 @cache
 def skill_registry() -> SkillRegistry:
-    from openai_responses_mcp.agents.adapters.skills.front_matter import YamlFrontMatter
-    from openai_responses_mcp.agents.adapters.skills.skill_files import SkillFiles
-    from openai_responses_mcp.agents.adapters.skills.skill_tools import SdkSkillTools
+    from openai_responses_mcp.agents.sdk.skill_tools import SdkSkillTools
+    from openai_responses_mcp.agents.skills.skill_files import SkillFiles, YamlFrontMatter
 
     folder = SkillFiles()
     return SkillRegistry(folder, YamlFrontMatter(), SdkSkillTools(folder))
 
 
-async def load_skills(dir: str | os.PathLike[str], mode: SkillMode = "function_tool") -> SkillList:
+async def load_skills(
+    dir: str | os.PathLike[str], mode: SkillMode = "function_tool", *, max_skills: int = MOST_SKILLS
+) -> SkillList:
     """Every skill below the folder; `.problems` of the list names those that cannot be used."""
-    return await skill_registry().load_from_directory(os.fspath(dir), mode)
+    return await skill_registry().load_from_directory(os.fspath(dir), mode, max_skills)
 
 
 def list_skills(skills: Sequence[Skill]) -> list[SkillSummary]:
@@ -293,7 +233,7 @@ def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 def get_provider(name: str | None = None) -> ProviderHandle:
     """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, with its settings from the environment."""
     settings = settings_from(chosen_provider(name, os.environ), os.environ)
-    from openai_responses_mcp.agents.adapters.models.compat_providers import EnvironmentProvider
+    from openai_responses_mcp.agents.providers.compat_providers import EnvironmentProvider
 
     return EnvironmentProvider(settings)
 
@@ -321,8 +261,8 @@ def hosted_mcp_tool(
     call it. Definitions that were approved are remembered in the file `pins`, else in the runner's store if that outlives
     the process, else for as long as the process lives.
     """
-    from openai_responses_mcp.agents.adapters.mcp.hosted_server import hosted_server
-    from openai_responses_mcp.agents.adapters.mcp.pin_file import PinFile
+    from openai_responses_mcp.agents.mcp.hosted_server import hosted_server
+    from openai_responses_mcp.agents.mcp.pin_file import PinFile
 
     rules = McpRules(require_approval, risk_levels or {}, repeatable)
     file = None if pins is None else PinFile(pins)
@@ -331,6 +271,6 @@ def hosted_mcp_tool(
 
 def answer_tool(profile: str = "answer") -> "SdkFunctionTool":
     """The answering server's use case as a tool; `profile` is the name of one of the server's tools."""
-    from openai_responses_mcp.agents.adapters.sdk.answering_tool import answering_tool
+    from openai_responses_mcp.agents.sdk.answering_tool import answering_tool
 
     return answering_tool(profile)

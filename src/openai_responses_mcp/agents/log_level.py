@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError
 
 VARIABLE = "AGENTS_LOG_LEVEL"
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

@@ -3,27 +3,25 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision, ResumeToken
-from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.audit.models import ExecutionLog, LogVerification
-from openai_responses_mcp.agents.doctor.diagnosis import Diagnosis
-from openai_responses_mcp.agents.doctor.findings import AgentsStatus, DoctorReport
-from openai_responses_mcp.agents.doctor.read_only_guard import ReadOnlyGuard
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.json_values import JsonObject
-from openai_responses_mcp.agents.policy.ports import PolicyStore
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
-from openai_responses_mcp.agents.runs.book import RunBook
-from openai_responses_mcp.agents.runs.models import Extensions, Resumption, RunOptions, RunStatus, RunSummary
-from openai_responses_mcp.agents.runs.ports import AgentEngine
-from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
-from openai_responses_mcp.agents.runs.resuming import ResumeRun
+from openai_responses_mcp.agents.asking import TerminalApprover
+from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport, ReadOnlyGuard
+from openai_responses_mcp.agents.runs.book import RunBook, WatchRuns
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult, RunSummary
+from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, AgentEngine, Resumption, Said
+from openai_responses_mcp.agents.runs.resuming import CodeDecision, ResumeRun
 from openai_responses_mcp.agents.runs.starting import StartRun
-from openai_responses_mcp.agents.runs.watching import WatchRuns
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, HumanDecision, ResumeToken
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.stores import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +37,8 @@ class RunnerParts:
     book: RunBook
     engine: AgentEngine
     diagnosis: Diagnosis
+    standing: StandingApprovals
+    approver: TerminalApprover | None = None
 
 
 class AgentRunner:
@@ -49,12 +49,7 @@ class AgentRunner:
     # Running
 
     async def run(self, agent: object, input: object, options: RunOptions | None = None) -> RunResult:
-        if _checked(options).stream:
-            return await _result_of(self.stream_with_raw(agent, input, options))
-        extensions = _extensions_of(agent, options)
-        if (resumption := _resumption_in(extensions, agent, options)) is not None:
-            return await self._parts.resume.run(resumption)
-        return await self._parts.start.run(agent, input, options, extensions)
+        return await _result_of(self.events(agent, input, _checked(options)))
 
     def run_sync(self, agent: object, input: object, options: RunOptions | None = None) -> RunResult:
         """`run` where no event loop is running."""
@@ -77,11 +72,52 @@ class AgentRunner:
         self, agent: object, input: object, options: RunOptions | None = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """The same, with the SDK's own event next to each; one that callers of `run_stream` do not see is `raw`."""
-        _checked(options)
+        return self.events(agent, input, replace(_checked(options), stream=True))
+
+    def events(
+        self, agent: object, input: object, options: RunOptions
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
+        """The same; the model is asked for a stream only if `options` say so."""
         extensions = _extensions_of(agent, options)
-        if (resumption := _resumption_in(extensions, agent, options)) is not None:
-            return self._parts.resume.stream(resumption)
-        return self._parts.start.stream(agent, input, options, extensions)
+        if (resume := extensions.resume) is not None:
+            wanted = Resumption(None, resume.token, agent, options.sdk, resume.human_response, options.stream)
+            return self._asking(self._parts.resume.stream(wanted), wanted)
+        wanted = Resumption(None, None, agent, options.sdk, is_streamed=options.stream)
+        return self._asking(self._parts.start.stream(agent, input, options, extensions), wanted)
+
+    async def _asking(
+        self, steps: AsyncGenerator[tuple[object, RunEvent], None], wanted: Resumption
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
+        """The same events; where somebody is there to be asked, the run does not end with its questions."""
+        while True:
+            paused: RunResult | None = None
+            async with aclosing(steps):
+                async for raw, event in steps:
+                    if event.type == "interrupted" and self._parts.approver is not None:
+                        paused = event.result
+                    else:
+                        yield raw, event
+            if paused is None:
+                return
+            for request in paused.interruptions:
+                await self._ask(request)
+            steps = self._parts.resume.stream(replace(wanted, run_id=paused.run_id, token=None, said=NOTHING_SAID))
+
+    async def _ask(self, request: HumanApprovalRequest) -> None:
+        assert self._parts.approver is not None  # noqa: S101 - asked only where there is one
+        choice, approvals = await self._parts.approver.ask(request), self._parts.approvals
+        if choice == "session":
+            await approve_from_now_on(
+                approvals,
+                self._parts.standing,
+                request.approval_id,
+                terms=StandingTerms(for_session=True),
+                comment="at the terminal",
+            )
+        elif choice == "yes":
+            await approvals.submit_decision(request.approval_id, "approve", "at the terminal")
+        else:
+            await approvals.submit_decision(request.approval_id, "deny", "at the terminal", tell_model=True)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Approving and resuming
@@ -116,7 +152,7 @@ class AgentRunner:
 
         Without a token the runner uses the decisions up itself: whoever can write to the store can decide anyway.
         """
-        return await self._resumed(Resumption(run_id, token, agent, _sdk_of(options)), options)
+        return await _result_of(self._parts.resume.stream(_wanted(run_id, token, agent, options)))
 
     async def approve_and_resume(
         self,
@@ -129,16 +165,24 @@ class AgentRunner:
         options: RunOptions | None = None,
     ) -> RunResult:
         """Decide and resume in one step; with other calls of the turn undecided, those come back as interruptions."""
-        wanted = Resumption(run_id, None, agent, _sdk_of(options))
+        wanted = _wanted(run_id, None, agent, options)
         decided, waiting = await self._parts.resume.decide(wanted, approval_id, decision, comment)
         if waiting:
             return RunResult(run_id=run_id, interruptions=waiting)
-        return await self._resumed(decided, options)
+        return await _result_of(self._parts.resume.stream(decided))
 
-    async def _resumed(self, wanted: Resumption, options: RunOptions | None) -> RunResult:
-        if options is not None and options.stream:
-            return await _result_of(self._parts.resume.stream(wanted))
-        return await self._parts.resume.run(wanted)
+    async def decide_in_code(
+        self, run_id: str, decisions: Mapping[str, CodeDecision], agent: object, options: RunOptions
+    ) -> list[HumanApprovalRequest]:
+        """For code written for the SDK. Returns what is still undecided."""
+        return await self._parts.resume.decide_in_code(_wanted(run_id, None, agent, options), decisions)
+
+    def stream_resumed(
+        self, run_id: str, agent: object, options: RunOptions, said: Said
+    ) -> AsyncGenerator[tuple[object, RunEvent], None]:
+        """As `stream_with_raw`, for a run whose calls are decided; the model is asked for a stream if `options` say so."""
+        wanted = replace(_wanted(run_id, None, agent, options), said=said)
+        return self._asking(self._parts.resume.stream(wanted), wanted)
 
     async def wait_for_decision(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
         """Until everything that the run waits for is decided, here or in another process; then `resume_run`.
@@ -190,19 +234,12 @@ def _checked(options: RunOptions | None) -> RunOptions:
     return options or RunOptions()
 
 
-def _sdk_of(options: RunOptions | None) -> Mapping[str, object]:
-    """The options of the SDK for a run that goes on."""
-    if _checked(options).extensions is not None:
+def _wanted(run_id: str, token: str | None, agent: object, options: RunOptions | None) -> Resumption:
+    checked = _checked(options)
+    if checked.extensions is not None:
         message = "A run goes on under the rules that it was started with: give options without extensions"
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
-    return _checked(options).sdk
-
-
-def _resumption_in(extensions: Extensions, agent: object, options: RunOptions | None) -> Resumption | None:
-    resume = extensions.resume
-    if resume is None:
-        return None
-    return Resumption(None, resume.token, agent, _checked(options).sdk, resume.human_response)
+    return Resumption(run_id, token, agent, checked.sdk, is_streamed=checked.stream)
 
 
 async def _result_of(events: AsyncGenerator[tuple[object, RunEvent], None]) -> RunResult:

@@ -38,7 +38,7 @@ class LastAnswer:
         beside = f"{self.path}.{os.getpid()}"
         try:
             os.makedirs(os.path.dirname(self.path), mode=_FOLDER_MODE, exist_ok=True)
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as file:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY), "wb") as file:
                 file.write(without_surrogates(text).encode())
             os.replace(beside, self.path)
         except OSError:

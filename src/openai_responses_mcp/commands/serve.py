@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from openai_responses_mcp.adapters.signals import stop, stopped_by_signal
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.adapters.system_limits import shortfalls
-from openai_responses_mcp.commands.signals import listen
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of, connect
 
@@ -30,8 +30,7 @@ def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, reh
 
 
 async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, rehearses: bool) -> int:
-    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    listen(partial(_stop, stopped))
+    stopped = stopped_by_signal()
     if rehearses:
         basis = await basis.rehearsed()
     connection = connect(
@@ -39,7 +38,7 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
         wire,
         is_line_mode=is_line_mode,
         # Also while calls are finished after the end of input: then there is no client to answer any more.
-        on_closed=partial(_stop, stopped, 0),
+        on_closed=partial(stop, stopped, 0),
         on_loaded=_collect_garbage,
     )
     served = asyncio.ensure_future(connection.serve())
@@ -56,9 +55,3 @@ def _collect_garbage() -> None:
     """From now on, and never in what was loaded until now: that is there to stay, and looking through it takes long."""
     gc.freeze()
     gc.enable()
-
-
-def _stop(stopped: "asyncio.Future[int]", code: int) -> None:
-    """The first reason to end is the one that counts."""
-    if not stopped.done():
-        stopped.set_result(code)

@@ -24,10 +24,12 @@ class Option(NamedTuple):
 
 TOOLS = ("answer", "answer_detailed", "answer_quick")
 SHELLS = ("bash", "zsh", "fish")
+ASKED_AT = ("auto", "client", "desk")
 PROFILES = ("strict", "balanced", "fast")
 
 COMMANDS = (
     Option("--stdio", "", "serve an MCP client on stdin and stdout"),
+    Option("--http", "[<host>:]<port>", "serve MCP clients over HTTP"),
     Option("--ask", '"<question>"', "answer one question; - reads it from stdin"),
     Option("--fetch", "<response id>", "show the answer of research that went on at the API"),
     Option("--doctor", "", "check configuration, key, API and client set-up"),
@@ -49,7 +51,10 @@ GENERAL = (
     Option("--config", "<path>", "read this YAML file instead of the default one"),
     Option("--model", "<id>", "use this model for the answer profile"),
     Option("--debug", "[<path>]", "log what happens on stderr, and to this file"),
-    Option("--rehearse", "", "no key: a stand-in answers (with --stdio, --ask)"),
+    Option("--rehearse", "", "no key: a stand-in answers"),
+    Option("--drain", "<seconds>", "with --http: how long calls may take at the end"),
+    Option("--tls-cert", "<path>", "with --http: a certificate, in PEM"),
+    Option("--tls-key", "<path>", "with --http: its key"),
     Option("--help", "", "show this help (-h)"),
     Option("--version", "", "show the version (-v)"),
 )
@@ -57,12 +62,12 @@ GENERAL = (
 # The commands of `agents`, and the words that can follow each.
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "guard": (),
-    "approvals": ("list", "show", "approve", "deny", "allow", "standing", "revoke", "serve"),
-    "log": ("accept-loss",),
-    "policy": ("check", "test"),
+    "approvals": ("list", "show", "approve", "deny", "allow", "standing", "revoke", "watch", "serve"),
+    "log": ("show", "verify", "accept-loss"),
+    "policy": ("check", "test", "suggest"),
+    "status": (),
     "doctor": (),
 }
-GUARD = ("agents", "guard")
 GUARDING = (
     Option("--name", "NAME", "what the server is called in rules and in the log (default: the command's name)"),
     Option("--policy", "FILE", "rules: which tools run alone, which ask a human, which are refused"),
@@ -74,6 +79,7 @@ GUARDING = (
     ),
     Option("--store", "URL", "where requests and the log are kept (default: a SQLite file of your own)"),
     Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
+    Option("--ask", "WHERE", "auto, client or desk: where a human is asked (default: the file's, else auto)", ASKED_AT),
     Option("--observe", "", "everything passes, nobody is asked; what would have been decided is recorded"),
 )
 
@@ -88,8 +94,10 @@ through the OpenAI Responses API; and guards any other MCP server.
 
 Usage: {PROGRAM} "<question>"     the same as --ask "<question>"
        {PROGRAM} <command> [options]
-       {PROGRAM} agents guard ... stand in front of an MCP server
-       {PROGRAM} agents ...       decide what waits, read the log
+       {PROGRAM} guard ...        stand in front of an MCP server
+       {PROGRAM} approvals ...    decide what waits
+       {PROGRAM} policy ...       check, test or suggest rules
+       {PROGRAM} log ...          read the log of calls
 
 Commands:
 {table(COMMANDS)}
@@ -101,7 +109,7 @@ Options:
 {table(GENERAL)}
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 incomplete.
-More on agents (the extra "agents"): {PROGRAM} agents --help
+More on these (the extra "guard"): {PROGRAM} guard --help
 Set OPENAI_API_KEY in the environment. Try it without a key:
   {PROGRAM} "What is HTTP 404?" --rehearse
 """

@@ -181,6 +181,25 @@ class ServerSettings(NamedTuple):
     hand_over_after_s: HandOver | None = "auto"
 
 
+class HttpLimitSettings(NamedTuple):
+    """How much one caller may ask for."""
+
+    calls_per_minute: Count | None = None
+    calls_at_once: Count | None = None
+    tokens_per_day: Count | None = None
+
+
+class HttpSettings(NamedTuple):
+    """Who may ask over HTTP, and how much."""
+
+    public_url: Address | None = None
+    tokens_env: Text | None = None
+    issuer: Address | None = None
+    audience: Text | None = None
+    limits: HttpLimitSettings = HttpLimitSettings()
+    trusted_proxies: tuple[Text, ...] = ()
+
+
 class Settings(NamedTuple):
     """The whole configuration, section by section."""
 
@@ -190,6 +209,7 @@ class Settings(NamedTuple):
     policy: PolicySettings = PolicySettings()
     search: SearchSettings = SearchSettings()
     server: ServerSettings = ServerSettings()
+    http: HttpSettings = HttpSettings()
 
     @property
     def tools_in_background(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The answer use case: a question goes in, the model is asked once, and an answer with dated sources comes out."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -7,12 +8,12 @@ from functools import lru_cache
 
 from openai_responses_mcp.domain.citations import select_citations, used_search, with_sources
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
-from openai_responses_mcp.domain.model_ids import takes_effort, takes_verbosity
 from openai_responses_mcp.domain.models import (
     Answer,
     ModelReply,
     ModelRequest,
     Profile,
+    Progress,
     ProgressListener,
     Question,
     SearchTool,
@@ -195,3 +196,44 @@ def _plain(number: float) -> str:
 
 def _on_off(fact: object) -> object:
     return {True: "on", False: "off"}.get(fact, fact) if isinstance(fact, bool) else fact
+
+
+# Which settings a model takes is told by the number in its id, so that next year's model is served on its first day. A
+# gateway may put `openai/` before the id. What follows the number (`.2`, `-mini`, a date) does not matter.
+_GPT_FROM_5 = re.compile(r"(?:openai/)?gpt-(?:[5-9]|[1-9][0-9])")
+_O_FROM_3 = re.compile(r"(?:openai/)?o(?:[3-9]|[1-9][0-9])")
+
+
+def takes_verbosity(model: str) -> bool:
+    return _GPT_FROM_5.match(model) is not None
+
+
+def takes_effort(model: str) -> bool:
+    return takes_verbosity(model) or _O_FROM_3.match(model) is not None
+
+
+class FetchAnswer:
+    """Both ways give the answer, or raise the error, that the question itself would have led to."""
+
+    def __init__(self, gateway: LLMGateway, clock: Clock, rules: AnsweringRules) -> None:
+        self._gateway = gateway
+        self._clock = clock
+        self._rules = rules
+
+    async def wait(self, response_id: str, on_progress: ProgressListener | None = None) -> Answer:
+        """Raises `KeyUnusable` or `GatewayError`, as `LLMGateway.follow`. Being cancelled, it only stops waiting."""
+        return self._answer(await self._gateway.follow(response_id, on_progress))
+
+    async def look(self, response_id: str, allowed_domains: tuple[str, ...] | None = None) -> Answer | Progress:
+        """The answer if it is there, else what is happening. Raises as `LLMGateway.look_up`.
+
+        The domains are those of the question, if they are known; else what the API says of them.
+        """
+        reply = await self._gateway.look_up(response_id)
+        if isinstance(reply, Progress):
+            return reply
+        return self._answer(reply if allowed_domains is None else replace(reply, allowed_domains=allowed_domains))
+
+    def _answer(self, reply: ModelReply) -> Answer:
+        # A response that can be fetched is kept at the API, whatever is asked of new ones.
+        return answer_from(reply, replace(self._rules, store=True), self._clock.today())

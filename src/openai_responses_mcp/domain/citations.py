@@ -1,10 +1,10 @@
 """Which sources an answer shows, and the `Sources:` section that an answer from a search always ends with."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from openai_responses_mcp.domain.hosts import lies_in
 from openai_responses_mcp.domain.models import Citation, ModelReply, Source
 from openai_responses_mcp.domain.texts import one_line
 
@@ -94,3 +94,38 @@ def _heading_in(lines: Sequence[str]) -> int | None:
 def _dated(item: str, today: str) -> str:
     # A date inside a URL is part of an address, not the date of the source.
     return item if _ISO_DATE.search(_URL.sub("", item)) else f"{item.rstrip()} ({today})"
+
+
+def lies_in(url: str, domains: Iterable[str]) -> bool:
+    """Whether an address is in one of the domains or their subdomains. False for what is no address on the web.
+
+    Addresses come from a model and may be made to look like others, so they are read as a browser reads them.
+    """
+    host = _host_of(url)
+    return bool(host) and any(host == domain or host.endswith(f".{domain}") for domain in map(_plain_domain, domains))
+
+
+def _host_of(url: str) -> str:
+    try:
+        # To a browser, a backslash ends the host as well as a slash does.
+        parts = urlsplit(url.replace("\\", "/"))
+        return _spelled_one_way(parts.hostname or "") if parts.scheme in ("http", "https") else ""
+    except ValueError:
+        return ""
+
+
+def _plain_domain(domain: str) -> str:
+    """People also write `https://example.com/` and `*.example.com`."""
+    address = domain.strip() if "://" in domain else f"https://{domain.strip()}"
+    return _host_of(address).removeprefix("*.")
+
+
+def _spelled_one_way(host: str) -> str:
+    """Without the dot that may end a name, and in the letters that the name system knows."""
+    host = host.strip(".")
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host

@@ -20,8 +20,12 @@ AnsweringError
 │       └── ResponseCancelled       the response was cancelled at the API
 └── TransportClosed             the client has gone away
 
-Errors carry facts and a sentence for the user; codes of the wire are the server's business.
+Errors carry facts, and `str(error)` is a sentence for the user, made from them. No text is changed on its way. Codes of
+the wire are the server's business.
 """
+
+# What the API may demand before it is asked again. More is not waited for.
+LONGEST_RETRY_AFTER_SECONDS = 60.0
 
 
 class AnsweringError(Exception):
@@ -49,7 +53,10 @@ class CallInFlight(RequestError):
 
 
 class GatewayError(AnsweringError):
-    """A failed attempt to get a reply; `retries` counts the attempts made before the last one."""
+    """A failed attempt to get a reply; `retries` counts the attempts made before the last one.
+
+    `what` is the message without the advice to ask again, for a response that can still be fetched.
+    """
 
     is_worth_repeating = False
 
@@ -57,6 +64,7 @@ class GatewayError(AnsweringError):
         self,
         message: str,
         *,
+        what: str | None = None,
         status: int | None = None,
         kind: str | None = None,
         code: str | None = None,
@@ -65,6 +73,7 @@ class GatewayError(AnsweringError):
         retry_after_seconds: float | None = None,
     ) -> None:
         super().__init__(message)
+        self.what = message if what is None else what
         self.status = status
         self.kind = kind
         self.code = code
@@ -72,6 +81,17 @@ class GatewayError(AnsweringError):
         self.body = body
         self.retry_after_seconds = retry_after_seconds
         self.retries = 0
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        if self.is_worth_repeating and self.demands_long_wait:
+            return f"Ask again in {self.retry_after_seconds:.0f} s, as the API demands. {message}"
+        return message
+
+    @property
+    def demands_long_wait(self) -> bool:
+        """Whether the API wants us to wait for longer than we do."""
+        return self.retry_after_seconds is not None and self.retry_after_seconds > LONGEST_RETRY_AFTER_SECONDS
 
 
 class GatewayTimeout(GatewayError):

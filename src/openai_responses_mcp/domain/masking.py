@@ -7,6 +7,7 @@ they are. `SecretMask` stars these out, and also what only looks like a secret, 
 import base64
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,15 +24,28 @@ _CREDENTIALS = re.compile(r"://[^/@:]*:(.+)@")
 
 # Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
 _WORD = r"(?:\b|(?<=\\[bfnrt]))"
+# A token that is part of a longer name is no token: a host name, a file name or a path may look like one, and somebody
+# who decides on it has to read it.
+_ALONE_BEFORE = r"(?:(?<![A-Za-z0-9_.\-/\\@%~])|(?<=\\[bfnrt]))"
+_ALONE_AFTER = r"(?![A-Za-z0-9_@%~/-]|\.[A-Za-z0-9_-]|:[0-9]|\\(?![bfnrtu\"'\\]))"
 
 # Nothing that a shell would act on may be part of a token: what is hidden by its shape must not be able to do anything.
-_SHAPE_STARTS = (
-    r"(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|xai-"  # model providers, payments
-    r"|AIza|GOCSPX-|ya29\.|github_pat_|glpat-|pypi-|xox[abceoprs]-"  # clouds, code, packages, messages
+_SHAPES = (
+    r"(?P<name>(?:sk|rk|pk)-|(?:sk|rk|pk)_(?:live|test)_|whsec_|xai-"  # model providers, payments
+    r"|AIza|GOCSPX-|ya29\.|github_pat_|pypi-|xox[abceoprs]-)"  # clouds, code, packages, messages
+    r"(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{10,}",
+    r"(?P<name>glpat-)(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{10,}(?:\.[0-9]{2}\.(?=[a-z]{0,8}[0-9])[a-z0-9]{9})?",
+    # These have no hyphens or underscores in them, so that `ghp_delete_all_users_1` is a name like any other.
+    r"(?P<name>gh[opsur]_|npm_|hf_|gsk_|dop_v1_)(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{10,}",
+    r"(?P<name>AKIA|ASIA)(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}",
+    # No top level domain has a digit in it.
+    r"(?P<name>SG\.)[A-Za-z0-9_-]{10,}\.(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{10,}",
+    r"(?P<name>eyJ)[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,3}\.(?=[A-Za-z_-]{0,512}[0-9])[A-Za-z0-9_-]{10,}",
 )
 _SHAPE_HINTS = (
     *("sk-", "rk-", "pk-", "_live_", "_test_", "whsec_", "xai-", "AIza", "GOCSPX-", "ya29.", "github_pat_", "glpat-"),
-    *("pypi-", "xox"),
+    *("pypi-", "xox", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "npm_", "hf_", "gsk_", "dop_v1_", "AKIA", "ASIA", "SG."),
+    "eyJ",
 )
 _LINE_END = r"(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n| )"
 _BASE64 = r"(?=[a-z+/=]{0,80}[A-Z0-9])[A-Za-z0-9+/=]"
@@ -57,62 +71,38 @@ def _any_in(text: str, hints: tuple[str, ...]) -> bool:
     return False
 
 
-_SHAPES = (
-    _Look(
-        _SHAPE_HINTS,
-        re.compile(
-            _WORD
-            + rf"((?P<start>{_SHAPE_STARTS})(?=[A-Za-z_-]{{0,64}}[0-9])[A-Za-z0-9_-]{{10,}}(?:\.[A-Za-z0-9_-]{{10,}})*)"
-        ),
-        "",
+_TOKENS = tuple(re.compile(shape) for shape in _SHAPES)
+_TOKENS_ALONE = tuple(re.compile(_ALONE_BEFORE + shape + _ALONE_AFTER) for shape in _SHAPES)
+
+_PRIVATE_KEY = _Look(
+    ("PRIVATE KEY",),
+    re.compile(
+        r"(-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        # Long lines, and one short one at the end: a row of short words could be a command.
+        rf"(?:{_LINE_END}++(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}}|(?:{_LINE_END}++{_BASE64}{{16,}}+))+"
+        rf"(?:{_LINE_END}++{_BASE64}{{1,15}})?(?:{_LINE_END}++=[A-Za-z0-9+/]{{4}})?{_LINE_END}*"
+        r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
     ),
-    # These have no hyphens or underscores in them, so that `ghp_delete_all_users_1` is a name like any other.
-    _Look(
-        ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "npm_", "hf_", "gsk_", "dop_v1_"),
-        re.compile(_WORD + r"((?P<start>gh[opsur]_|npm_|hf_|gsk_|dop_v1_)(?=[A-Za-z]{0,64}[0-9])[A-Za-z0-9]{10,})"),
-        "",
-    ),
-    _Look(
-        ("AKIA", "ASIA"),
-        re.compile(_WORD + r"((?P<start>AKIA|ASIA)(?=[A-Z]{0,15}[0-9])[A-Z0-9]{16}(?![A-Za-z0-9]))"),
-        "",
-    ),
-    _Look(
-        ("SG.",),
-        re.compile(_WORD + r"((?P<start>SG\.)(?=[A-Za-z_.-]{0,64}[0-9])[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
-        "",
-    ),
-    _Look(
-        ("eyJ",),
-        re.compile(
-            r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))(eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{6,}){1,4})",
-        ),
-        "JWT",
-    ),
-    _Look(
-        ("PRIVATE KEY",),
-        re.compile(
-            r"(-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-            # Long lines, and one short one at the end: a row of short words could be a command.
-            rf"(?:{_LINE_END}++(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{{1,80}}|(?:{_LINE_END}++{_BASE64}{{16,}}+))+"
-            rf"(?:{_LINE_END}++{_BASE64}{{1,15}})?(?:{_LINE_END}++=[A-Za-z0-9+/]{{4}})?{_LINE_END}*"
-            r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
-        ),
-        "private key",
-    ),
-    _Look(
-        ("://",),
-        # Bounded, so that a text full of such beginnings takes no longer than any other.
-        re.compile(r"://[^\s/:@\"'<>]{0,64}:([A-Za-z0-9._~%+=!,:@-]{1,256})@(?=[A-Za-z0-9\[])"),
-        "password",
-    ),
+    "private key",
 )
 
-_HINTS_OF_SHAPES = tuple(hint for look in _SHAPES for hint in look.hints)
+# RFC 3986: the authority ends at the first slash, question mark or hash. A backslash belongs to no URL, because some
+# programs read it as a slash.
+_URL = re.compile(
+    r"(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})://(?P<authority>[^\s\"'<>\\^`{|}/?#]*)"
+    r"(?P<path>[^\s\"'<>\\^`{|}?#]*)(?P<query>\?[^\s\"'<>\\^`{|}#]*)?(?P<fragment>#[^\s\"'<>\\^`{|}]*)?"
+)
+_PASSWORD = re.compile(r"[A-Za-z0-9._~%+=!,:@-]{1,256}")
+
+_HINTS_OF_SHAPES = (*_SHAPE_HINTS, *_PRIVATE_KEY.hints, "://")
 
 # The hints are looked for in small letters, the replacement stands where a name stands above.
 _LIKELY_SECRETS = (
-    _Look(("sk-", "rk-", "pk-"), re.compile(_WORD + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}"), MASK),
+    _Look(
+        ("sk-", "rk-", "pk-"),
+        re.compile(_ALONE_BEFORE + r"(?:sk|rk|pk)-[A-Za-z0-9_\-]{8,}" + _ALONE_AFTER),
+        MASK,
+    ),
     _Look(
         ("bearer", "basic"),
         re.compile(_WORD + r"(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{8,}", re.IGNORECASE),
@@ -126,9 +116,14 @@ _LIKELY_SECRETS = (
         ),
         rf"\1\2{MASK}",
     ),
-    # A password may have a slash in it, which no URL allows; what has no colon is a path such as /@name. Bounded as above.
-    _Look(("://",), re.compile(r"://[^/:\s@\"']{0,64}:[^\s@\"']{1,256}@"), f"://{MASK}@"),
-    _Look(("://",), re.compile(r"://[^/\s@\"']+@"), f"://{MASK}@"),
+    _Look(("://",), re.compile(r"://[^/?#\s@\"'\\]+@"), f"://{MASK}@"),
+    # A password may have a slash in it, which no URL allows. What has a port before the slash is a URL. Bounded, so that
+    # a text full of such beginnings takes no longer than any other.
+    _Look(
+        ("://",),
+        re.compile(r"(://[^/?#:\s@\"'\\]{0,64}:)(?![0-9]*[/?#])[^\s@\"'\\]{1,256}@"),
+        rf"\1{MASK}@",
+    ),
 )
 
 _HINTS_OF_LIKELY_SECRETS = tuple(dict.fromkeys(hint for look in _LIKELY_SECRETS for hint in look.hints))
@@ -212,15 +207,78 @@ def joined(found: Iterable[Found]) -> list[Found]:
 
 
 def shapes_in(text: str) -> list[Found]:
-    """Tokens, private keys and passwords in URLs, known by their shape alone."""
+    """Tokens, private keys and passwords in URLs, known by their shape and by where they stand.
+
+    A token counts where it stands alone, and as the whole of a path segment, of a query value or of the user in a URL.
+    """
     found: list[Found] = []
     if not _any_in(text, _HINTS_OF_SHAPES):
         return found
-    for look in _SHAPES:
-        for match in look.matches(text):
-            start, end = match.span(1)
-            found.append(Found(start, end, label_of(look.name or f"{match['start']}…", end - start)))
+    found += (Found(*match.span(1), label_of("private key", len(match[1]))) for match in _PRIVATE_KEY.matches(text))
+    urls = list(_URL.finditer(text)) if "://" in text else []
+    for url in urls:
+        found += _secrets_of_url(text, url)
+    if _any_in(text, _SHAPE_HINTS):
+        starts = [url.start() for url in urls]
+        for pattern in _TOKENS_ALONE:
+            for match in pattern.finditer(text):
+                # Inside a URL its own parts count.
+                around = bisect(starts, match.start())
+                if not around or urls[around - 1].end() <= match.start():
+                    found += filter(None, [_token(match)])
     return joined(found)
+
+
+def _secrets_of_url(text: str, url: re.Match[str]) -> Iterator[Found]:
+    start, end = url.span("authority")
+    at = text.rfind("@", start, end)
+    if at >= 0 and end > at + 1:
+        colon = text.find(":", start, at)
+        user = _token_at(text, start, at if colon < 0 else colon)
+        if user:
+            yield user
+        if colon >= 0 and _PASSWORD.fullmatch(text, colon + 1, at):
+            yield Found(colon + 1, at, label_of("password", at - colon - 1))
+    if url["scheme"].lower() == "file":
+        return
+    for begin, stop in _parts_of_url(url):
+        token = _token_at(text, begin, stop)
+        if token:
+            yield token
+
+
+def _parts_of_url(url: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Where the path segments and the values of query and fragment stand."""
+    last = len(url[0].rstrip(".,;:!?)]")) + url.start()  # a sentence may end with the URL
+    for group, between, before in (("path", "/", ""), ("query", "[&;]", "="), ("fragment", "[&;]", "=")):
+        if url[group]:
+            for part in re.finditer(rf"[^{between.strip('[]')}]+", url[group]):
+                skipped = max(part[0].find(before) + 1, int(part.start() == 0)) if before else 0
+                begin = url.start(group) + part.start() + skipped
+                yield begin, min(url.start(group) + part.end(), last)
+
+
+def _token_at(text: str, start: int, end: int) -> Found | None:
+    """The secret that this whole part of the text is, if it is one."""
+    matches = (pattern.fullmatch(text, start, end) for pattern in _TOKENS)
+    return next((_token(match) for match in matches if match), None)
+
+
+def _token(match: re.Match[str]) -> Found | None:
+    name, length = match["name"], match.end() - match.start()
+    if name != "eyJ":
+        return Found(*match.span(), label_of(f"{name}…", length))
+    return Found(*match.span(), label_of("JWT", length)) if _is_jwt(match[0]) else None
+
+
+def _is_jwt(text: str) -> bool:
+    """Signed or encrypted, which is three or five parts, of which the first says how."""
+    parts = text.split(".")
+    try:
+        header = json.loads(base64.urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    return len(parts) in (3, 5) and isinstance(header, dict) and "alg" in header
 
 
 def replaced(text: str, found: Iterable[Found]) -> str:

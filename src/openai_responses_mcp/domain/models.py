@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal, Protocol
 
 
@@ -107,17 +106,6 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseState:
-    """A response at the API as one look showed it: with its reply once it is done, before that with what it is doing."""
-
-    response_id: str
-    progress: Progress | None = None
-    reply: ModelReply | None = None
-    allowed_domains: tuple[str, ...] = ()
-    created_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Citation:
     """A source as the client sees it: always dated, and `date_kind` says whether that is the source's own date."""
 
@@ -147,12 +135,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCall:
-    """A tool call as an observer is told of it; `trace` has the texts in which a client names its own trace."""
+    """A tool call as an observer sees it; `trace` has the texts in which a client names its own trace.
+
+    `caller` is who asked, where that is known.
+    """
 
     tool: str
     request_id: int | str
     protocol_version: str
     trace: Mapping[str, str]
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)

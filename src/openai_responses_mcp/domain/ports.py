@@ -14,8 +14,8 @@ if TYPE_CHECKING:
         ModelReply,
         ModelRequest,
         ObservedCall,
+        Progress,
         ProgressListener,
-        ResponseState,
         StartListener,
     )
 
@@ -48,8 +48,8 @@ class LLMGateway(Protocol):
         """
         ...
 
-    async def look_up(self, response_id: str) -> ResponseState:
-        """How far a response is, now: one request, not repeated.
+    async def look_up(self, response_id: str) -> ModelReply | Progress:
+        """The reply if the response is done, else what is happening: one request, not repeated.
 
         Raises `ResponseLost` when the API does not have it (any more), `ResponseCancelled` when it was cancelled there,
         `AnswerWithheld` when it failed there, `GatewayOverloaded` while the API is in trouble.
@@ -118,16 +118,43 @@ class FramingFault(NamedTuple):
     reason: str
 
 
+class Channel(Protocol):
+    """Where replies to one message go. Over stdio all messages share one channel, over HTTP each request has its own.
+
+    Nothing here waits or raises. Messages go out whole and in order; a closed channel drops them.
+    """
+
+    def send(self, body: bytes) -> None:
+        """A message that is not the reply: progress, or a request of the server."""
+        ...
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
+        """The one reply. `error_code` is the code of the JSON-RPC error in it, if it is one."""
+        ...
+
+    def withdraw(self) -> None:
+        """The request was cancelled, and no reply follows."""
+        ...
+
+
+class Received(NamedTuple):
+    """`caller` is who asked, where that is known."""
+
+    body: bytes | FramingFault
+    channel: Channel
+    caller: str = ""
+
+
 class Transport(Protocol):
-    async def receive(self) -> bytes | FramingFault | None:
-        """The next message body, a fault where bytes were no message, None at the end of input.
+    async def receive(self) -> Received | None:
+        """The next message, or a fault where bytes were no message, with its channel. None at the end of input.
 
         Holds back while the client does not read what was sent to it. Raises `TransportClosed`.
         """
         ...
 
     def send(self, body: bytes) -> None:
-        """Queue one message; it goes out whole and in order. A closed transport takes it and drops it."""
+        """A message that belongs to no request. It goes out as on a channel."""
         ...
 
     async def flush(self) -> None:

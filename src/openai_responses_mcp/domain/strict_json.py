@@ -1,32 +1,43 @@
-"""JSON that every program reads alike, or not at all.
+"""JSON that every program reads alike, or not at all: the one reader of JSON from outside.
 
-`parsed` takes no NaN, no number that is infinite as a float, and no byte order mark. An object with a key twice, of which some
-programs take the first value and some the last, comes out as its `Members`, for the caller to refuse.
+A key twice in one object is refused, because some programs take its first value and some its last. NaN, numbers that
+are infinite as a float, and a byte order mark are refused too.
 """
 
 import json
 from typing import Any, NoReturn
 
-
-class Members(list[tuple[str, Any]]):
-    """An object as it was written."""
+Members = list[tuple[str, Any]]
 
 
-class _KeyTwice(Exception):
-    """An object has a key twice."""
+class UnreadableJson(ValueError):
+    """`str(error)` says why, in plain words."""
 
 
-def parsed(text: str) -> Any:
-    """As `json.loads`, but where any object has a key twice, every object is its `Members`.
+class KeyTwice(UnreadableJson):
+    """An object has a key twice. `members` is the outermost object as it was written, empty where there is none."""
 
-    Raises `ValueError` and `RecursionError`; `why_unreadable` has the words for them.
-    """
-    if text.startswith("\ufeff"):
-        raise ValueError("it begins with a byte order mark (BOM)")
+    def __init__(self, members: Members) -> None:
+        super().__init__("a key appears twice")
+        self.members = members
+
+
+def read_json(text: str | bytes) -> Any:
+    """As `json.loads`, but strict. Bytes have to be UTF-8. Raises `UnreadableJson`."""
     try:
-        return _DECODER.decode(text)
-    except _KeyTwice:
-        return json.loads(text, object_pairs_hook=Members, parse_constant=_refuse_constant, parse_float=_finite)
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        if text.startswith("\ufeff"):
+            raise ValueError("it begins with a byte order mark (BOM)")
+        try:
+            return _DECODER.decode(text)
+        except _Repeated:
+            written = _WRITTEN.decode(text)
+            raise KeyTwice(written if isinstance(written, _Written) else []) from None
+    except UnreadableJson:
+        raise
+    except (ValueError, RecursionError) as exc:
+        raise UnreadableJson(why_unreadable(exc)) from exc
 
 
 def why_unreadable(error: Exception) -> str:
@@ -39,10 +50,18 @@ def why_unreadable(error: Exception) -> str:
     return "a number has too many digits" if "digits" in str(error) else str(error)
 
 
-def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+class _Repeated(Exception):
+    """An object has a key twice."""
+
+
+class _Written(Members):
+    """An object as it was written."""
+
+
+def _each_once(members: Members) -> dict[str, Any]:
     as_object = dict(members)
     if len(as_object) != len(members):
-        raise _KeyTwice
+        raise _Repeated
     return as_object
 
 
@@ -59,3 +78,4 @@ def _finite(text: str) -> float:
 
 # Made once: making one takes nearly as long as using it.
 _DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_constant=_refuse_constant, parse_float=_finite)
+_WRITTEN = json.JSONDecoder(object_pairs_hook=_Written, parse_constant=_refuse_constant, parse_float=_finite)

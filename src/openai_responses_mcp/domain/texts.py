@@ -12,7 +12,10 @@ _LONE_SURROGATE = "[\ud800-\udfff]"
 _STEERING = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _BREAKING = "[\t\n\u2028\u2029]"
 # Letters and marks that show nothing, although Unicode calls them printable: fillers, blanks, selectors of variants.
-_BLANK = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+_BLANK = (
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u2d7f\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001107f\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
 _JAPANESE_BLANK = "\u3000"
 
 

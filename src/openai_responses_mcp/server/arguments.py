@@ -5,7 +5,7 @@ from math import inf, isfinite
 from typing import Any, NamedTuple, Protocol
 
 from openai_responses_mcp.domain.errors import InvalidArguments
-from openai_responses_mcp.server.jsonrpc import JsonObject
+from openai_responses_mcp.domain.jsonrpc import JsonObject
 
 _DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
 

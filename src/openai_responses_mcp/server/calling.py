@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from openai_responses_mcp.domain.answering import AnswerQuestion
+from openai_responses_mcp.domain.answering import AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
-from openai_responses_mcp.domain.fetching import FetchAnswer
-from openai_responses_mcp.domain.models import Answer, ProgressListener, StartListener
-from openai_responses_mcp.domain.ports import Clock, Logger
+from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
+from openai_responses_mcp.domain.models import Answer, CallFailure, ObservedCall, ProgressListener, StartListener
+from openai_responses_mcp.domain.ports import CallObserver, Clock, Logger
 from openai_responses_mcp.server.clients import Client
-from openai_responses_mcp.server.failures import Failures
-from openai_responses_mcp.server.jsonrpc import JsonObject, Request, result_message
+from openai_responses_mcp.server.jsonrpc import result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
 from openai_responses_mcp.server.tasks import Tasks
-from openai_responses_mcp.server.tool_results import handed_over, tool_result
+from openai_responses_mcp.server.tool_results import Failures, handed_over, tool_result
 from openai_responses_mcp.server.tools import RESULT_TOOL, Tool, read_question, read_response_id, unknown_arguments
 from openai_responses_mcp.server.unfinished import Promise, UnfinishedAnswers
 
@@ -71,8 +70,6 @@ class ToolCaller(Caller):
     async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
         try:
             result = await self._result(tool, request, client, send)
-        except StillRunning as exc:
-            return self._failure(tool, request, client, _to_be_fetched(exc) if client.may_fetch else exc)
         except AnsweringError as exc:
             return self._failure(tool, request, client, exc)
         return result_message(request.id, client.era.result(result))
@@ -142,8 +139,9 @@ class ToolCaller(Caller):
 
     def _failure(self, tool: Tool, request: Request, client: Client, error: AnsweringError) -> JsonObject:
         if client.era.returns_failures_as_results or self._rules.returns_failures_as_results:
-            return result_message(request.id, client.era.result(self._failures.as_result(tool, error)))
-        return self._failures.as_error(request.id, tool, error)
+            result = self._failures.as_result(tool, error, may_fetch=client.may_fetch)
+            return result_message(request.id, client.era.result(result))
+        return self._failures.as_error(request.id, tool, error, may_fetch=client.may_fetch)
 
     def _log_arguments(self, tool: Tool, arguments: dict[str, Any]) -> None:
         if not self._logger.is_debugging:
@@ -156,10 +154,41 @@ class ToolCaller(Caller):
             self._logger.debug("ignored arguments", name=tool.name, argsKeys=unknown)
 
 
-def _to_be_fetched(error: StillRunning) -> StillRunning:
-    """The same failure for a client that has the tool to fetch the answer; to others it names the command."""
-    error.args = (
-        f"{error.reason} The research goes on at the API."
-        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute.",
-    )
-    return error
+# How a client names the trace that its call belongs to.
+_TRACE_KEYS = ("traceparent", "tracestate")
+
+
+def maybe_observed(caller: Caller, observer: CallObserver | None) -> Caller:
+    return caller if observer is None else ObservedCaller(caller, observer)
+
+
+class ObservedCaller(Caller):
+    def __init__(self, caller: Caller, observer: CallObserver) -> None:
+        self._caller = caller
+        self._observer = observer
+
+    @property
+    def tasks(self) -> Tasks:
+        return self._caller.tasks
+
+    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+        call = ObservedCall(tool.name, request.id, client.era.revision, _trace_of(request), client.caller)
+        with self._observer.observed(call) as failed:
+            reply = await self._caller.call(tool, request, client, send)
+            failure = _failure_in(reply)
+            if failure is not None:
+                failed(failure)
+            return reply
+
+
+def _trace_of(request: Request) -> dict[str, str]:
+    meta = request.params.get("_meta")
+    named = {key: meta.get(key) for key in _TRACE_KEYS} if isinstance(meta, dict) else {}
+    return {key: value for key, value in named.items() if isinstance(value, str)}
+
+
+def _failure_in(reply: JsonObject) -> CallFailure | None:
+    error = reply.get("error")
+    if error is not None:
+        return CallFailure(str(error["code"]), error["message"], error["code"])
+    return CallFailure("tool_error") if reply["result"].get("isError") else None

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, NamedTuple
 
+from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.server.eras import ENVELOPE, Era, client_info_of, declares_tasks
-from openai_responses_mcp.server.jsonrpc import Request
 from openai_responses_mcp.server.tools import RESULT_TOOL
 
 HandOver = float | Literal["auto"] | None
@@ -24,6 +24,7 @@ class Client(NamedTuple):
     takes_tasks: bool = False
     hand_over_seconds: float | None = None
     may_fetch: bool = False
+    caller: str = ""
 
 
 class ClientOfConnection:
@@ -34,7 +35,7 @@ class ClientOfConnection:
         self._tool_names = tool_names
         self._name: str | None = None
 
-    def seen_in(self, request: Request, era: Era) -> Client:
+    def seen_in(self, request: Request, era: Era, caller: str = "") -> Client:
         self._name = _name_in(client_info_of(request, era)) or self._name
         seconds = self._hand_over_seconds()
         return Client(
@@ -42,6 +43,7 @@ class ClientOfConnection:
             takes_tasks=era is ENVELOPE and declares_tasks(request),
             hand_over_seconds=seconds,
             may_fetch=seconds is not None or RESULT_TOOL in self._tool_names,
+            caller=caller,
         )
 
     def _hand_over_seconds(self) -> float | None:

@@ -33,8 +33,8 @@ class Connection:
     async def serve(self) -> None:
         """Comes back when everything has been answered, or at once when the client has gone."""
         try:
-            while (arrived := await self._transport.receive()) is not None:
-                self._dispatcher.handle(arrived)
+            while (received := await self._transport.receive()) is not None:
+                self._dispatcher.handle(received)
             self._is_ending.set()
             await self._dispatcher.drain()
             await self._transport.flush()

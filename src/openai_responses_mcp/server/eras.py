@@ -7,16 +7,13 @@ revision and capabilities in `params._meta`. A connection belongs to neither, so
 from typing import Any, NamedTuple
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.server.jsonrpc import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    JsonObject,
-    Request,
-)
+from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, JsonObject, Request
+from openai_responses_mcp.server.jsonrpc import UNSUPPORTED_PROTOCOL_VERSION
 
 HANDSHAKE_REVISION = "2025-06-18"
 ENVELOPE_REVISION = "2026-07-28"
+# Over HTTP a revision in between is spoken too. It differs in the transport alone.
+HTTP_HANDSHAKES = ("2025-11-25", HANDSHAKE_REVISION)
 SUPPORTED_REVISIONS = (ENVELOPE_REVISION, HANDSHAKE_REVISION)
 
 _REVISION_KEY = "io.modelcontextprotocol/protocolVersion"

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.domain.models import Progress, ProgressListener
 from openai_responses_mcp.domain.ports import Clock
 from openai_responses_mcp.domain.waiting import has_happened_within
-from openai_responses_mcp.server.jsonrpc import JsonObject, notification_message
+from openai_responses_mcp.server.jsonrpc import notification_message
 
 SHORTEST_GAP_SECONDS = 0.25
 LONGEST_GAP_SECONDS = 8.0

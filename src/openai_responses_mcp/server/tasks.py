@@ -3,8 +3,15 @@
 Nothing is kept here. The id says which response of the API it is about, and the API says how far that is.
 """
 
+import binascii
+import hashlib
+import hmac
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
+from openai_responses_mcp.domain.answering import FetchAnswer
 from openai_responses_mcp.domain.errors import (
     PASSING_TROUBLE,
     AnsweringError,
@@ -12,22 +19,78 @@ from openai_responses_mcp.domain.errors import (
     ResponseCancelled,
     ResponseLost,
 )
-from openai_responses_mcp.domain.fetching import FetchAnswer
+from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, JsonObject, Request
 from openai_responses_mcp.domain.models import Progress
 from openai_responses_mcp.domain.ports import Clock, LLMGateway
 from openai_responses_mcp.server.eras import Era
-from openai_responses_mcp.server.failures import Failures
-from openai_responses_mcp.server.jsonrpc import (
-    INVALID_PARAMS,
-    JsonObject,
-    Request,
-    code_of,
-    error_message,
-    result_message,
-)
-from openai_responses_mcp.server.task_ids import NotATask, TaskFacts, TaskIds
-from openai_responses_mcp.server.tool_results import tool_result
+from openai_responses_mcp.server.jsonrpc import code_of, error_message, result_message
+from openai_responses_mcp.server.tool_results import Failures, tool_result
 from openai_responses_mcp.server.tools import TOOLS, Tool
+
+LONGEST_ID = 512
+_PREFIX = "task_"
+_PURPOSE = b"openai-responses-mcp: ids of tasks, version 1"
+_SIGNATURE_BYTES = 16
+
+
+class TaskFacts(NamedTuple):
+    """What an id says. The domains are None where there was no room for them: then the API knows them."""
+
+    response_id: str
+    tool: str
+    created_ms: int
+    domains: tuple[str, ...] | None = ()
+
+
+class NotATask(ValueError):
+    """The id was not made by this server, or not with this API key; `str(error)` says which."""
+
+
+class TaskIds:
+    """Ids that hold all that is needed to go on with a task, so nothing is stored here.
+
+    They are signed, so that nobody can make one up. The key is derived from the API key: every server with the same API
+    key knows the ids of the others.
+    """
+
+    def __init__(self, api_key: str) -> None:
+        # A variable may hold bytes that are no text.
+        self._key = hmac.digest(api_key.strip().encode("utf-8", "surrogateescape"), _PURPOSE, hashlib.sha256)
+
+    def maybe_made(self, facts: TaskFacts) -> str | None:
+        """The id; None where it would be too long even without the domains."""
+        for shorter in (facts, facts._replace(domains=None)):
+            task_id = self._signed(json.dumps(shorter, separators=(",", ":")).encode())
+            if len(task_id) <= LONGEST_ID:
+                return task_id
+        return None
+
+    def read(self, task_id: str) -> TaskFacts:
+        """Raises `NotATask`."""
+        signature, payload = _parts(task_id)
+        # Bytes can be written in more than one way as text; only ours counts.
+        if not hmac.compare_digest(signature, self._signature(payload)) or self._signed(payload) != task_id:
+            raise NotATask("its id was changed, or made with another API key")
+        response_id, tool, created_ms, domains = json.loads(payload)
+        return TaskFacts(response_id, tool, created_ms, None if domains is None else tuple(domains))
+
+    def _signed(self, payload: bytes) -> str:
+        return _PREFIX + urlsafe_b64encode(self._signature(payload) + payload).decode().rstrip("=")
+
+    def _signature(self, payload: bytes) -> bytes:
+        return hmac.digest(self._key, payload, hashlib.sha256)[:_SIGNATURE_BYTES]
+
+
+def _parts(task_id: str) -> tuple[bytes, bytes]:
+    text = task_id.removeprefix(_PREFIX)
+    try:
+        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        raw = b""
+    if text == task_id or len(task_id) > LONGEST_ID or len(raw) <= _SIGNATURE_BYTES:
+        raise NotATask("no task of this server has such an id")
+    return raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+
 
 # As long as the API keeps a response.
 TTL = timedelta(days=30)

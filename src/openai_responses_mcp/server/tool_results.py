@@ -1,11 +1,16 @@
 """What a client gets for a call: an answer in the shape of the tool that was called, or a failure that a model reads."""
 
 import json
+from collections.abc import Callable
 
+from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, InvalidArguments, StillRunning
+from openai_responses_mcp.domain.jsonrpc import JsonObject, RequestId
 from openai_responses_mcp.domain.models import Answer, Citation
-from openai_responses_mcp.server.jsonrpc import JsonObject
+from openai_responses_mcp.domain.ports import Logger
+from openai_responses_mcp.server.jsonrpc import code_of, error_message
 from openai_responses_mcp.server.tools import RESULT_TOOL, Tool
 
+_USAGE = "openai-responses-mcp/usage"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 
 
@@ -69,10 +74,16 @@ def _response_id(answer: Answer) -> JsonObject:
     return {"response_id": answer.response_id} if answer.response_id else {}
 
 
+def tokens_in(result: JsonObject) -> int:
+    """What a tool result says it took; 0 where it does not say."""
+    usage = result.get("_meta", {}).get(_USAGE)
+    return usage["total_tokens"] if usage else 0
+
+
 def _meta(answer: Answer) -> JsonObject:
     meta: JsonObject = {"openai-responses-mcp/searches": answer.search_count}
     if answer.usage is not None:
-        meta["openai-responses-mcp/usage"] = {
+        meta[_USAGE] = {
             "input_tokens": answer.usage.input_tokens,
             "output_tokens": answer.usage.output_tokens,
             "total_tokens": answer.usage.total_tokens,
@@ -80,3 +91,56 @@ def _meta(answer: Answer) -> JsonObject:
     if answer.left_out:
         meta["openai-responses-mcp/left_out"] = list(answer.left_out)
     return meta
+
+
+LONGEST_FAILURE_MESSAGE = 400
+_LONGEST_MASKED = 4_000
+
+
+class Failures:
+    """`may_fetch`: the client has the tool that fetches an answer. For others the words name the command."""
+
+    def __init__(self, logger: Logger, mask: Callable[[str], str]) -> None:
+        self._logger = logger
+        self._mask = mask
+
+    def message(self, error: AnsweringError, *, may_fetch: bool = False) -> str:
+        # Masked before it is cut, so that no half of a key is left. Not the whole of a long text: masking takes time.
+        return self._mask(_words(error, may_fetch)[:_LONGEST_MASKED])[:LONGEST_FAILURE_MESSAGE]
+
+    def as_result(self, tool: Tool, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
+        return failed_tool_result(f"{_title(tool, error)}: {self.message(error, may_fetch=may_fetch)}")
+
+    def as_error(self, request_id: RequestId, tool: Tool, error: AnsweringError, *, may_fetch: bool) -> JsonObject:
+        is_ours = isinstance(error, InvalidArguments)
+        data = {"reason": self.message(error)} if is_ours else self.data(error, may_fetch=may_fetch)
+        return error_message(request_id, code_of(error), _title(tool, error), data)
+
+    def data(self, error: AnsweringError, *, may_fetch: bool = False) -> JsonObject:
+        data: JsonObject = {"message": self.message(error, may_fetch=may_fetch)}
+        if isinstance(error, GatewayError) and error.retries:
+            data["retries"] = error.retries
+        if self._logger.is_debugging:
+            for name, fact in _facts_of(error).items():
+                data[name] = self._mask(fact) if isinstance(fact, str) else fact
+        return data
+
+
+def _words(error: AnsweringError, may_fetch: bool) -> str:
+    if not (may_fetch and isinstance(error, StillRunning)):
+        return str(error)
+    return (
+        f"{error.reason} The research goes on at the API."
+        f" Call {RESULT_TOOL} with response_id {error.response_id} in a minute."
+    )
+
+
+def _title(tool: Tool, error: AnsweringError) -> str:
+    return f"{tool.name}: invalid arguments" if isinstance(error, InvalidArguments) else "answer failed"
+
+
+def _facts_of(error: AnsweringError) -> JsonObject:
+    if not isinstance(error, GatewayError):
+        return {"name": type(error).__name__}
+    facts = {"status": error.status or error.code, "type": error.kind, "name": error.name}
+    return {name: fact for name, fact in facts.items() if fact is not None}

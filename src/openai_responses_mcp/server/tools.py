@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import InvalidArguments
+from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.server.arguments import Argument, Choice, Flag, Number, Text, Texts
-from openai_responses_mcp.server.jsonrpc import JsonObject
 
 if TYPE_CHECKING:
     from openai_responses_mcp.domain.models import Question

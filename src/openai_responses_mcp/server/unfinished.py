@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.domain.models import Answer, StartListener
 from openai_responses_mcp.domain.ports import Clock, LLMGateway
-from openai_responses_mcp.server.jsonrpc import JsonObject
 
 Inquiry = Callable[[StartListener], Coroutine[Any, Any, Answer]]
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
 
-from openai_responses_mcp.domain.ports import FramingFault, Transport
-
 T = TypeVar("T")
 
 
@@ -49,24 +47,3 @@ class WarmUp(Generic[T]):
             self._outcome.set_result(self._load())
         except BaseException as exc:
             self._outcome.set_result(_Failure(exc))
-
-
-class WarmingTransport(Transport):
-    """Wraps another transport, and says when the first message was sent: then there is time to load the rest."""
-
-    def __init__(self, transport: Transport, on_first_send: Callable[[], object]) -> None:
-        self._transport = transport
-        self._on_first_send = on_first_send
-        self._has_sent = False
-
-    async def receive(self) -> bytes | FramingFault | None:
-        return await self._transport.receive()
-
-    def send(self, body: bytes) -> None:
-        self._transport.send(body)
-        if not self._has_sent:
-            self._has_sent = True
-            self._on_first_send()
-
-    async def flush(self) -> None:
-        await self._transport.flush()

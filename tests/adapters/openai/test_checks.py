@@ -2,7 +2,7 @@ import pytest
 from openai.types.model import Model
 from openai.types.responses.input_token_count_params import InputTokenCountParams
 
-from openai_responses_mcp.adapters.openai.checks import COUNTED_FIELDS, counted_body, shutdown_date
+from openai_responses_mcp.adapters.openai.api import COUNTED_FIELDS, counted_body, shutdown_date
 from openai_responses_mcp.adapters.openai.wire import request_body
 from openai_responses_mcp.domain.models import ModelRequest
 

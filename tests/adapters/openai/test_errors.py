@@ -13,7 +13,7 @@ import httpx2
 import openai
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.adapters.openai.errors import (
@@ -325,7 +325,6 @@ def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], second
     assert retry_after_seconds(headers, lambda: NOW) == seconds
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
 def test_any_junk_in_retry_after_is_survived(value: str) -> None:
     seconds = retry_after_seconds({"retry-after": value}, lambda: NOW)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.openai.events import EventReader
+from openai_responses_mcp.adapters.openai.replies import EventReader
 
 CASES = {
     "one": (b"data: a\n\n", [b"a"]),

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from openai_responses_mcp.adapters.openai.turns import Turns
+from openai_responses_mcp.adapters.openai.gateway import Turns
 from tests.fakes import WAIT_SECONDS
 
 

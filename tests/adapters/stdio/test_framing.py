@@ -5,7 +5,7 @@ import tracemalloc
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.adapters.stdio.framing import LONGEST_HEADER_BYTES, MOST_HEADER_LINES, StdioFramer
@@ -313,7 +313,6 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES, max_size=20).map(b"".join), st.lists(st.integers(0, 400), max_size=20))
 def test_any_bytes_in_any_chunking_give_the_same_outcomes_and_the_same_mode(wire: bytes, cuts: list[int]) -> None:
     marks = [0, *sorted(cuts), len(wire)]
@@ -325,7 +324,6 @@ def test_any_bytes_in_any_chunking_give_the_same_outcomes_and_the_same_mode(wire
     assert whole.is_line_mode == cut.is_line_mode == bytewise.is_line_mode
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=LIMIT)), st.booleans())
 def test_what_is_framed_comes_back_as_it_was(bodies: list[bytes], line_mode: bool) -> None:
     if line_mode:

@@ -14,6 +14,7 @@ import pytest
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.ports import Received
 from tests.contracts.stdio_client import Pair, StdioClient, socket_pair
 from tests.fakes import SLOW_SECONDS, WAIT_SECONDS, FakeLogger
 
@@ -38,7 +39,12 @@ async def connect() -> AsyncIterator[Connect]:
 
 
 async def receive(transport: StdioTransport) -> object:
-    return await asyncio.wait_for(transport.receive(), WAIT_SECONDS)
+    """The next body."""
+    return body_of(await asyncio.wait_for(transport.receive(), WAIT_SECONDS))
+
+
+def body_of(received: Received | None) -> object:
+    return None if received is None else received.body
 
 
 @both_kinds_of_wire
@@ -78,7 +84,7 @@ async def test_a_side_that_takes_nothing_any_more_can_still_be_read_to_its_end(c
         await send_for_ever(transport)
     client.write(b"{}\n")
     client.end()
-    assert await asyncio.wait_for(receiving, WAIT_SECONDS) == b"{}"
+    assert body_of(await asyncio.wait_for(receiving, WAIT_SECONDS)) == b"{}"
     assert await receive(transport) is None
 
 
@@ -104,7 +110,7 @@ async def test_sixty_replies_of_a_megabyte_wait_for_a_client_that_does_not_read(
     done, _ = await asyncio.wait({receiving}, timeout=0.1)
     assert not done
     assert [await client.read_lines(1) for _ in bodies] == [[body] for body in bodies]
-    assert await asyncio.wait_for(receiving, WAIT_SECONDS) == b"{}"
+    assert body_of(await asyncio.wait_for(receiving, WAIT_SECONDS)) == b"{}"
 
 
 @both_kinds_of_wire
@@ -157,7 +163,7 @@ async def test_descriptors_that_someone_made_non_blocking_are_waited_for(connect
     receiving = asyncio.ensure_future(transport.receive())
     await asyncio.sleep(0)
     client.write(b"{}\n")
-    assert await asyncio.wait_for(receiving, WAIT_SECONDS) == b"{}"
+    assert body_of(await asyncio.wait_for(receiving, WAIT_SECONDS)) == b"{}"
     transport.send(b"x" * MEGABYTE)
     transport.send(b"y")
     assert await client.read_lines(2) == [b"x" * MEGABYTE, b"y"]
@@ -207,6 +213,19 @@ async def test_an_input_that_cannot_be_read_has_ended(connect: Connect, tmp_path
     folder = os.open(tmp_path, os.O_RDONLY)
     transport = StdioTransport(folder, connect().wire_out, StdioFramer(100), FakeLogger())
     assert await receive(transport) is None
+
+
+async def test_the_first_message_that_is_sent_is_reported_once(connect: Connect) -> None:
+    client, sent = connect(), list[str]()
+    framer = StdioFramer(100, line_mode=True)
+    transport = StdioTransport(
+        client.wire_in, client.wire_out, framer, FakeLogger(), on_first_send=lambda: sent.append("sent")
+    )
+    assert sent == []
+    transport.reply(b"1")
+    transport.send(b"2")
+    assert await client.read_lines(2) == [b"1", b"2"]
+    assert sent == ["sent"]
 
 
 async def test_what_goes_over_the_wire_is_logged(connect: Connect) -> None:

@@ -11,10 +11,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.adapters.telemetry.exporting import resource
-from openai_responses_mcp.adapters.telemetry.otel import OtelTelemetry
+from openai_responses_mcp.adapters.telemetry.otel import OtelTelemetry, TracedGateway, resource
 from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
-from openai_responses_mcp.adapters.telemetry.traced_gateway import TracedGateway
 from openai_responses_mcp.domain.models import ObservedCall
 from tests.fakes import WAIT_SECONDS, FakeGateway, FakeLogger
 
@@ -100,12 +98,12 @@ async def test_the_console_is_stderr_because_stdout_is_the_wire(capsys: pytest.C
 
 def test_without_the_extra_a_warning_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    monkeypatch.delitem(sys.modules, "openai_responses_mcp.adapters.telemetry.exporting")
+    monkeypatch.delitem(sys.modules, "openai_responses_mcp.adapters.telemetry.otel")
     logger = FakeLogger()
     assert maybe_telemetry(("otlp",), (), BASE_URL, logger) is None
     ((level, event, _),) = logger.lines
     assert level == "warning"
-    assert 'pip install "openai-responses-mcp[otel]"' in event
+    assert 'pip install "openai-responses-mcp[otel] @ git+' in event
 
 
 def test_a_variable_that_the_sdk_cannot_read_is_a_warning_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

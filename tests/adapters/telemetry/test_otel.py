@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
-from openai_responses_mcp.adapters.telemetry.traced_gateway import TracedGateway
+from openai_responses_mcp.adapters.telemetry.otel import TracedGateway
 from openai_responses_mcp.domain.errors import GatewayOverloaded, GatewayTimeout
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Usage
 from tests.adapters.telemetry.in_memory import InMemoryTelemetry

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.composition import hosted_mcp_tool
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.mcp.capabilities import MOST_TOOLS
 from openai_responses_mcp.agents.mcp.gateway import McpGateway
-from openai_responses_mcp.agents.mcp.models import McpRules, McpServerConfig
-from openai_responses_mcp.agents.mcp.server_config import config_from
+from openai_responses_mcp.agents.mcp.models import McpRules, McpServerConfig, config_from
+from openai_responses_mcp.gate.definitions import MOST_TOOLS
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import BROKEN, ENTRY, REJECTED, FakeMcpClient, code_of
 
 
@@ -67,14 +66,20 @@ async def test_more_tools_than_anybody_can_look_at_are_refused() -> None:
         {},
         {**ENTRY, "name": 7},
         {**ENTRY, "name": "a\nb"},
-        {"name": "echo"},
-        {**ENTRY, "inputSchema": {"type": "array"}},
-        {**ENTRY, "inputSchema": {"properties": []}},
     ],
 )
-async def test_an_entry_that_cannot_be_used_spoils_the_list(entry: dict[str, Any]) -> None:
+async def test_an_entry_without_a_usable_name_spoils_the_list(entry: dict[str, Any]) -> None:
     gateway, _ = gateway_to(FakeMcpClient([{**ENTRY, "name": "fine"}, entry]))
     assert await code_of(gateway.register(SERVER)) == "AGENTS-E-MCP-SCHEMA"
+
+
+@pytest.mark.parametrize("schema", [None, {"properties": []}, {"$ref": "https://example.com/other"}, {"pattern": "("}])
+async def test_no_schema_makes_a_server_unusable(schema: Any) -> None:
+    client = FakeMcpClient([{**ENTRY, "inputSchema": schema}])
+    client.outcomes.append("fine")
+    gateway, _ = gateway_to(client)
+    await gateway.register(SERVER)
+    assert await gateway.call("notes", "echo", {"text": "x"}) == "fine"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.models.compat_providers import CompatModelProvider
 from openai_responses_mcp.agents.composition import get_provider, list_providers
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.agents.providers.compat_providers import CompatModelProvider
 from openai_responses_mcp.agents.providers.settings import (
     CompatModelConfig,
     ProviderSettings,
@@ -18,6 +17,7 @@ from openai_responses_mcp.agents.providers.settings import (
     timeout_ms_from,
 )
 from openai_responses_mcp.agents.providers.table import PROVIDERS
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.sdk_models import ENDING, LISTED
 
 # Every variable and default of the seed's section 6, but for OpenAI's model: the seed's comes to its end.

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.policy.rules import Budget
-from openai_responses_mcp.agents.policy.ruling import PolicyRules
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.rules import Budget
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fakes import FakeClock, code_of, within

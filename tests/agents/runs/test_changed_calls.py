@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.gate.safety_agent import SafetyAgent
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.safety_gate import SafetyAgent
 from tests.agents.fake_engine import FakeCall, FakeTool
 from tests.agents.fakes import FakeJudge, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene, fake_runner
@@ -28,7 +28,7 @@ async def test_the_new_arguments_run_and_the_model_sees_what_changed() -> None:
     assert result.output_text == "less, then"
     assert scene.ran == ["pay 3"]
     assert [(call.args, call.output) for call in result.tool_calls] == [({"amount": 3}, "paid 3")]
-    note = "A human changed the arguments of this call:\namount: 5 is now 3"
+    note = 'A human changed the arguments of this call:\n"amount": 5 is now 3'
     assert scene.engine.heard[-1][-1] == {"call_id": "p-1", "output": f"{note}\n\npaid 3"}
 
 
@@ -44,7 +44,7 @@ async def test_the_log_shows_the_change_and_the_call_that_ran() -> None:
         ("started", "started", {"amount": 3}),
         ("outcome", "completed", {"amount": 3}),
     ]
-    assert logs[2].reason == "a human changed the arguments:\namount: 5 is now 3"
+    assert logs[2].reason == 'a human changed the arguments:\n"amount": 5 is now 3'
     assert logs[2].comment == "半分で"
     assert (await scene.runner.verify_execution_logs()).is_intact
 
@@ -83,7 +83,7 @@ async def test_a_new_reason_to_ask_asks_again() -> None:
     result = await within(scene.runner.approve_and_resume(again.run_id, request.approval_id))
     assert result.output_text == "done"
     assert scene.ran == ["pay 50"]
-    assert "amount: 5 is now 50" in scene.engine.heard[-1][-1]["output"]
+    assert '"amount": 5 is now 50' in scene.engine.heard[-1][-1]["output"]
     events = [log.event for log in await scene.runner.get_execution_logs()]
     assert events == [
         "decision", "approval_requested", "approval", "decision:2", "approval_requested:2", "approval:2",
@@ -99,7 +99,7 @@ async def test_a_call_can_be_changed_more_than_once_and_the_last_one_counts() ->
     await scene.runner.submit_approval(approval_id, "approve", arguments={"amount": 4})
     await within(scene.runner.resume_run(again.run_id))
     assert scene.ran == ["pay 4"]
-    assert "amount: 5 is now 4" in scene.engine.heard[-1][-1]["output"]
+    assert '"amount": 5 is now 4' in scene.engine.heard[-1][-1]["output"]
 
 
 async def test_a_changed_call_can_be_denied_when_it_asks_again() -> None:

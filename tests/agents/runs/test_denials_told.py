@@ -2,9 +2,8 @@
 
 import pytest
 
-from openai_responses_mcp.agents.approvals.models import ResumeToken
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
-from openai_responses_mcp.agents.runs.results import RunEvent
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.gate.approvals.models import ResumeToken
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeTool
 from tests.agents.fakes import ASK, DENY, FakeClock, FakeJudge, code_of, collected, within
 from tests.agents.scenes import LOOK, PAY, Scene, fake_runner

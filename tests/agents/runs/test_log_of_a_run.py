@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.agents.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.agents.policy.profiles import PolicyProfile
 from openai_responses_mcp.agents.runs.models import RunOptions
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, FakeJudge, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
@@ -28,7 +28,7 @@ async def test_the_log_is_found_by_run_and_by_time(clock: FakeClock) -> None:
 async def test_best_effort_runs_on_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.is_broken = True
-    scene = Scene(LOOK, "one", LOOK, "two", log_store=store)
+    scene = Scene(LOOK, "one", LOOK, "two", store="sqlite://", log_store=store)
     with caplog.at_level(logging.WARNING):
         result = await scene.go()
     assert (result.output_text, scene.ran) == ("one", ["look here"])
@@ -43,7 +43,7 @@ async def test_best_effort_runs_on_and_says_so(caplog: pytest.LogCaptureFixture)
 async def test_required_does_not_run_the_tool(event: str) -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.breaks_at = lambda log: log.event == event
-    scene = Scene(LOOK, "one", log_store=store, audit="required")
+    scene = Scene(LOOK, "one", store="sqlite://", log_store=store, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
     assert scene.ran == []
 
@@ -51,7 +51,7 @@ async def test_required_does_not_run_the_tool(event: str) -> None:
 async def test_required_reports_an_outcome_that_could_not_be_recorded() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
     store.breaks_at = lambda log: log.event == "outcome"
-    scene = Scene(LOOK, "one", log_store=store, audit="required")
+    scene = Scene(LOOK, "one", store="sqlite://", log_store=store, audit="required")
     assert await code_of(scene.go()) == "AGENTS-E-LOG-STORE"
     assert scene.ran == ["look here"]
 

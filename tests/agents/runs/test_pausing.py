@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fakes import FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import code_of, collected, within
 from tests.agents.scenes import LOOK, PAY, Scene
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.opening import open_stores
 from openai_responses_mcp.agents.composition import runner_on
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
-from openai_responses_mcp.agents.runs.ports import RunRecord, RunStateStore
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.stores import RunRecord, RunStateStore
 from tests.agents.fake_stores import FakeRunStateStore
 from tests.agents.fakes import FakeClock, code_of, collected, within
 from tests.agents.scenes import PAY, Scene

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.agents.adapters.stores.opening import open_stores
-from openai_responses_mcp.agents.approvals.models import StandingApproval
-from openai_responses_mcp.agents.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
-from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.composition import open_desk_parts
-from openai_responses_mcp.agents.errors import StoreUnavailable
 from openai_responses_mcp.agents.runs.models import Extensions
-from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.desk.opening import open_desk_parts
+from openai_responses_mcp.gate.approvals.models import StandingApproval
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.errors import StoreUnavailable
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.opening import open_stores
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fake_stores import FakeStandingStore, fake_stores
 from tests.agents.fakes import ASK, DENY, FakeClock, code_of, within

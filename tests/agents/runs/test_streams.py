@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
-from openai_responses_mcp.agents.runs.results import RunEvent
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeAgent, FakeCall
 from tests.agents.fakes import ASK, DENY, collected, last_result, within
 from tests.agents.scenes import LOOK, PAY, Scene

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.agents.errors import AgentsError
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene

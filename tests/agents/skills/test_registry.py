@@ -13,9 +13,9 @@ from openai_responses_mcp.agents.composition import (
     to_introspection_tools,
     to_tools,
 )
-from openai_responses_mcp.agents.errors import AgentsError
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA
 from openai_responses_mcp.agents.skills.models import Skill, SkillDescriptor, SkillExample, SkillManifest
+from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import code_of
 from tests.agents.skills.places import BAD, GOOD, write_skill
 
@@ -25,7 +25,6 @@ PROBLEMS = {
     "alias-bomb": PARSE,
     "broken-yaml": PARSE,
     "compatibility-is-a-list": PARSE,
-    "description-too-long": PARSE,
     "example-does-not-fit": SCHEMA,
     "example-not-json": PARSE,
     "heading-alone": PARSE,

@@ -330,7 +330,7 @@ def test_our_own_server_behind_the_guard_is_checked_like_any_other() -> None:
     [
         (
             ("--nam", "x", "--", "uvx", "x"),
-            "the guard has no option --nam: see openai-responses-mcp agents guard --help",
+            "the guard has no option --nam: see openai-responses-mcp guard --help",
         ),
         (("--name", "x"), 'there is no server behind the guard: add "--" and the command of the server to args'),
         (("--name",), 'there is no server behind the guard: add "--" and the command of the server to args'),

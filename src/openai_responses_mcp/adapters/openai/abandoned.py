@@ -10,7 +10,7 @@ from typing import Any
 
 from openai_responses_mcp.adapters.openai.api import ResponsesApi
 from openai_responses_mcp.adapters.openai.background import BackgroundRun
-from openai_responses_mcp.adapters.openai.waits import growing_waits
+from openai_responses_mcp.adapters.openai.retrying import growing_waits
 from openai_responses_mcp.domain.errors import (
     PASSING_TROUBLE,
     GatewayError,

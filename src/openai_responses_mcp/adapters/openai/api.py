@@ -5,8 +5,9 @@ What vendors raise comes out as an error of the domain, also while a reply is re
 
 import asyncio
 import contextlib
+import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cached_property
@@ -15,12 +16,11 @@ from urllib.parse import quote
 import httpx2
 from openai import AsyncOpenAI, RequestOptions
 
-from openai_responses_mcp.adapters.openai.checks import COUNTING_PATH, shutdown_date
 from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
-from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, ReplyStream, StreamEnded
+from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject
-from openai_responses_mcp.domain.errors import GatewayBroken, GatewayError, GatewayRefused, ResponseLost
+from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, ResponseLost
 
 _NOT_FOUND = 404
 _NOTHING_TO_CANCEL = 400
@@ -60,7 +60,7 @@ class ResponsesApi:
                 try:
                     return await stream.final_response()
                 except StreamEnded as exc:  # Some proxy sent an empty stream, although none was asked for.
-                    raise GatewayBroken(ENDED_EARLY) from exc
+                    raise stream_cut() from exc
 
     async def cancel(self, response_id: str) -> None:
         """Also done if there was nothing left to cancel. Raises `ResponseLost`."""
@@ -161,3 +161,26 @@ def _lost(response_id: str, refusal: GatewayError) -> ResponseLost:
         name=refusal.name,
         body=refusal.body,
     )
+
+
+COUNTING_PATH = "/responses/input_tokens"
+
+# What a request whose tokens are counted may hold; the rest of a question's fields would be refused there.
+COUNTED_FIELDS = (
+    "conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
+    "reasoning", "text", "tool_choice", "tools", "truncation",
+)  # fmt: skip
+
+
+def counted_body(body: Mapping[str, object]) -> JsonObject:
+    return {name: value for name, value in body.items() if name in COUNTED_FIELDS}
+
+
+def shutdown_date(content: bytes) -> str | None:
+    """The day on which the model ends. Most have none, and gateways may say nothing at all of a model."""
+    try:
+        model = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    day = model.get("shutdown_date") if isinstance(model, dict) else None
+    return day if isinstance(day, str) and day.strip() else None

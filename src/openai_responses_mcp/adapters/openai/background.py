@@ -11,8 +11,8 @@ from functools import partial
 from itertools import chain
 
 from openai_responses_mcp.adapters.openai.api import ResponsesApi, is_response_id
-from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, ReplyStream, StreamEnded
-from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
+from openai_responses_mcp.adapters.openai.retrying import growing_waits
+from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject, is_under_way, progress_of, progress_of_state
 from openai_responses_mcp.domain.errors import (
     PASSING_TROUBLE,
@@ -152,8 +152,7 @@ class BackgroundRun:
         self.trouble = trouble
         seconds = next(self._waits) if trouble.retry_after_seconds is None else trouble.retry_after_seconds
         self._log(str(trouble), trouble)
-        if seconds > LONGEST_RETRY_AFTER_SECONDS:
-            trouble.args = (f"The API wants us to wait for {seconds:.0f} s. {trouble}",)
+        if trouble.demands_long_wait:
             raise trouble
         reason = trouble.status or (
             "no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke"
@@ -176,7 +175,7 @@ class BackgroundRun:
         has_ended = isinstance(trouble, StreamEnded)
         if not self.is_known.is_set() and (has_ended or isinstance(trouble, GatewayBroken)):
             raise _lost_before_its_id("the stream ended" if has_ended else "the connection was lost") from trouble
-        raise GatewayBroken(ENDED_EARLY) if has_ended else trouble
+        raise stream_cut() if has_ended else trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
         """Whether it makes sense to read the whole response, because only its events could not be read."""

@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, Omit, RequestOptions
 from yarl import URL
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.adapters.openai.system_words import words_of
+from openai_responses_mcp.adapters.openai.errors import words_of
 from openai_responses_mcp.adapters.openai.transport import AiohttpTransport, DirectClient
 from openai_responses_mcp.domain.errors import GatewayRefused
 

@@ -1,19 +1,20 @@
 """Vendor exceptions stop here: what the SDK, the layers below it and Python raise, as domain errors."""
 
 import json
+import os
 import re
+import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import aiohttp
 import httpx2
 import openai
 
-from openai_responses_mcp.adapters.openai.system_words import words_of
 from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayError,
@@ -24,6 +25,7 @@ from openai_responses_mcp.domain.errors import (
     GatewayUnreachable,
     PreviousResponseLost,
 )
+from openai_responses_mcp.domain.strict_json import why_unreadable
 
 LONGEST_BODY = 300
 # Of what is masked: masking takes time, and what is shown in the end is much shorter.
@@ -36,13 +38,28 @@ _BACKGROUND = re.compile(r"\bbackground\b")
 
 Now = Callable[[], datetime]
 Mask = Callable[[str], str]
-Meaning = tuple[type[Exception], type[GatewayError], str]
+Meaning = tuple[type[Exception], type[GatewayError], "FailureWords"]
 
-UNREACHABLE = "No connection to the API could be opened ({detail}). Check the network, the proxy and openai.base_url."
-BROKEN = "The connection to the API broke before the reply was complete ({detail}). Ask again."
-GARBLED = "The API's reply could not be read ({detail}). Check openai.base_url, or ask again."
-TIMEOUT = "The API did not answer in time ({detail}). Ask again, or raise request.timeout_ms."
-REFUSED = "The request could not be sent ({detail}). Check openai.base_url and the environment."
+
+class FailureWords(NamedTuple):
+    """What happened, and what to do. `fetching` is what to do where the answer can still be fetched."""
+
+    what: str
+    advice: str
+    fetching: str = ""
+
+
+_CHECK_NETWORK = " Check the network, the proxy and openai.base_url."
+_CHECK_SET_UP = " Check openai.base_url and the environment."
+UNREACHABLE = FailureWords("No connection to the API could be opened{detail}.", _CHECK_NETWORK, _CHECK_NETWORK)
+BROKEN = FailureWords("The connection to the API broke before the reply was complete{detail}.", " Ask again.")
+GARBLED = FailureWords(
+    "The API's reply could not be read{detail}.",
+    " Check openai.base_url, or ask again.",
+    " Check openai.base_url.",
+)
+TIMEOUT = FailureWords("The API did not answer in time{detail}.", " Ask again, or raise request.timeout_ms.")
+REFUSED = FailureWords("The request could not be sent{detail}.", _CHECK_SET_UP, _CHECK_SET_UP)
 
 
 class BackgroundRefused(GatewayRefused):
@@ -96,19 +113,22 @@ def _wrapped(exc: Exception) -> Exception:
 
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
     """The text is masked before it is cut: half a key would not be known as a key."""
-    error, template = next((error, text) for raised, error, text in EXCEPTIONS if isinstance(exc, raised))
+    error, words = next((error, words) for raised, error, words in EXCEPTIONS if isinstance(exc, raised))
     # The name of a class tells a user nothing; it is a fact of the error, for the debug log.
     detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
-    text = template.format(detail=mask(detail)[:LONGEST_BODY]) if detail else template.replace(" ({detail})", "")
-    return error(text, name=type(exc).__name__)
+    what = words.what.format(detail=f" ({mask(detail)[:LONGEST_BODY]})" if detail else "")
+    return error(what + words.advice, what=what + words.fetching, name=type(exc).__name__)
 
 
 def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
     """For an event that is an error, or holds one."""
     error = event.get("error") or event
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
+    reason = _text_or_none(facts.get("message")) or "no reason given"
+    what = f"The API ended the stream with an error ({reason})."
     return GatewayBroken(
-        f"The API ended the stream with an error ({_text_or_none(facts.get('message')) or 'no reason given'}). Ask again.",
+        f"{what} Ask again.",
+        what=what,
         kind=None if facts is event else _text_or_none(facts.get("type")),
         code=_text_or_none(facts.get("code")),
         name="APIError",
@@ -118,9 +138,11 @@ def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
 def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayError:
     """For a reply with a status that is not success."""
     facts = _facts_of(exc.response.content)
-    error, advice = _verdict(exc.status_code, facts)
+    error, what, advice = _verdict(exc.status_code, facts)
+    says = f"The API says: {facts['message'] or f'HTTP {exc.status_code}'}"
     return error(
-        f"{advice} The API says: {facts['message'] or f'HTTP {exc.status_code}'}",
+        f"{what}{advice}. {says}",
+        what=f"{what}. {says}" if issubclass(error, GatewayOverloaded) else None,
         status=exc.status_code,
         kind=facts["type"],
         code=facts["code"],
@@ -130,29 +152,30 @@ def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayEr
     )
 
 
-_ADVICE = {
-    401: "The API key was refused (401): check that it is valid and belongs to this base URL.",
-    403: "The API key may not do this (403): check the project's permissions and the model's availability.",
-    404: "The API does not know this model or address (404): check model_profiles and openai.base_url.",
-    400: "The API does not take this request (400): check the model and its settings.",
-    413: "The question is too long for the API (413): shorten it.",
+_REFUSALS = {
+    401: ("The API key was refused (401)", ": check that it is valid and belongs to this base URL"),
+    403: ("The API key may not do this (403)", ": check the project's permissions and the model's availability"),
+    404: ("The API does not know this model or address (404)", ": check model_profiles and openai.base_url"),
+    400: ("The API does not take this request (400)", ": check the model and its settings"),
+    413: ("The question is too long for the API (413)", ": shorten it"),
 }
 
 
-def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str]:
+def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str, str]:
+    """The error, what happened, and what to do."""
     if facts["code"] == "insufficient_quota" or facts["type"] == "insufficient_quota":
-        return GatewayRefused, "The API account has no quota left: check its plan and billing."
+        return GatewayRefused, "The API account has no quota left", ": check its plan and billing"
     if status == 429:
-        return GatewayOverloaded, "The API is limiting the rate of requests (429): ask again in a while."
+        return GatewayOverloaded, "The API is limiting the rate of requests (429)", ": ask again in a while"
     if status >= 500:
-        return GatewayOverloaded, f"The API is in trouble (HTTP {status}): ask again in a while."
+        return GatewayOverloaded, f"The API is in trouble (HTTP {status})", ": ask again in a while"
     if status == 400 and _names_previous_response(facts):
-        return PreviousResponseLost, _advice_on_previous_response(facts)
+        return PreviousResponseLost, *_on_previous_response(facts)
     if status == 400 and _names_background(facts):
-        return BackgroundRefused, _ADVICE[400]
+        return BackgroundRefused, *_REFUSALS[400]
     if status < 400:
-        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed: check openai.base_url."
-    return GatewayRefused, _ADVICE.get(status, f"The API refused the request (HTTP {status}).")
+        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed", ": check openai.base_url"
+    return GatewayRefused, *_REFUSALS.get(status, (f"The API refused the request (HTTP {status})", ""))
 
 
 def _names_previous_response(facts: dict[str, str | None]) -> bool:
@@ -164,10 +187,10 @@ def _names_background(facts: dict[str, str | None]) -> bool:
     return facts["param"] == "background" or _BACKGROUND.search(facts["message"] or "") is not None
 
 
-def _advice_on_previous_response(facts: dict[str, str | None]) -> str:
+def _on_previous_response(facts: dict[str, str | None]) -> tuple[str, str]:
     is_expired = "expire" in (facts["message"] or "").lower()
     what = "has expired (responses are kept for 30 days)" if is_expired else "is not known to the API"
-    return f"The response that previous_response_id names {what}: ask again without previous_response_id."
+    return f"The response that previous_response_id names {what}", ": ask again without previous_response_id"
 
 
 def _facts_of(content: bytes) -> dict[str, str | None]:
@@ -208,3 +231,25 @@ def _seconds_until(value: str, now: Now) -> float | None:
     except (ValueError, OverflowError):
         return None
     return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None
+
+
+def words_of(exc: Exception) -> str:
+    if isinstance(exc, aiohttp.ClientConnectorError):
+        return f"{exc.host}:{exc.port}: {_said_by_system(exc.os_error)}"
+    if isinstance(exc, json.JSONDecodeError):
+        return f"not JSON at character {exc.pos}"
+    if isinstance(exc, UnicodeDecodeError | RecursionError):
+        return why_unreadable(exc)
+    return _said_by_system(exc) if isinstance(exc, OSError) else str(exc)
+
+
+def _said_by_system(exc: OSError) -> str:
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return f"certificate verify failed: {exc.verify_message}"
+    if isinstance(exc, ssl.SSLError):
+        reason: str | None = getattr(exc, "reason", None)
+        return f"SSL: {reason.replace('_', ' ').lower()}" if reason else str(exc)
+    # The number says why; the text may only say what was tried. Names and Windows have numbers of their own.
+    if exc.errno and os.name == "posix" and not isinstance(exc, socket.gaierror):
+        return os.strerror(exc.errno)
+    return exc.strerror or str(exc)

@@ -5,22 +5,19 @@ used again. A question in the background runs on at the API when the connection 
 """
 
 import asyncio
-import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 from openai import AsyncOpenAI
 
 from openai_responses_mcp.adapters.openai.abandoned import AbandonedRuns
-from openai_responses_mcp.adapters.openai.api import ResponsesApi
+from openai_responses_mcp.adapters.openai.api import ResponsesApi, counted_body
 from openai_responses_mcp.adapters.openai.background import BackgroundRun
-from openai_responses_mcp.adapters.openai.checks import counted_body
 from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
-from openai_responses_mcp.adapters.openai.streams import ENDED_EARLY, StreamEnded
-from openai_responses_mcp.adapters.openai.turns import Turns
+from openai_responses_mcp.adapters.openai.streams import StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import (
-    GatewayBroken,
     GatewayError,
     GatewayTimeout,
     KeyUnusable,
@@ -30,8 +27,8 @@ from openai_responses_mcp.domain.errors import (
 from openai_responses_mcp.domain.models import (
     ModelReply,
     ModelRequest,
+    Progress,
     ProgressListener,
-    ResponseState,
     StartListener,
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
@@ -40,8 +37,6 @@ from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 LONGEST_SETTLE_SECONDS = 0.7
 # Longer reasons are cut, so that there is room for how to fetch the answer.
 LONGEST_REASON = 150
-# Taken out where the answer can still be fetched: whoever asked again would pay twice.
-_ADVICE_TO_ASK = re.compile(r" Ask again\.|(: ask again in a while|, or ask again)(?=\.)")
 
 
 class OpenAIResponsesGateway(LLMGateway):
@@ -80,6 +75,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._mask = mask
         self._knows_background = True
         self._let_go: set[str] = set()
+        self._lets_all_go = False
 
     async def respond(
         self,
@@ -110,7 +106,7 @@ class OpenAIResponsesGateway(LLMGateway):
             except TimeoutError as exc:
                 raise self._late(run) from exc
 
-    async def look_up(self, response_id: str) -> ResponseState:
+    async def look_up(self, response_id: str) -> ModelReply | Progress:
         self._refuse_unusable_key()
         async with self._attempt():
             return read_state(await self._api.retrieve(response_id), self._mask)
@@ -122,6 +118,10 @@ class OpenAIResponsesGateway(LLMGateway):
 
     def let_go(self, response_id: str) -> None:
         self._let_go.add(response_id)
+
+    def let_all_go(self) -> None:
+        """From now on every response in the background goes on, whatever happens to the call that asked for it."""
+        self._lets_all_go = True
 
     async def check_model(self, model: str) -> str | None:
         """The day on which the model will be shut down, if one is announced. Raises as `respond`."""
@@ -162,7 +162,7 @@ class OpenAIResponsesGateway(LLMGateway):
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:
-                raise GatewayBroken(ENDED_EARLY) from exc
+                raise stream_cut() from exc
             deadline.reschedule(None)  # The answer is there, so a deadline must not lose it any more.
             await stream.read_to_end()
             return response
@@ -173,7 +173,7 @@ class OpenAIResponsesGateway(LLMGateway):
         try:
             await asyncio.wait({reading}, timeout=self._timeout_seconds)
         except asyncio.CancelledError:
-            self._abandoned.add(run, reading, cancels=run.response_id not in self._let_go)
+            self._abandoned.add(run, reading, cancels=not self._lets_all_go and run.response_id not in self._let_go)
             raise
         finally:
             self._let_go.discard(run.response_id or "")
@@ -192,7 +192,8 @@ class OpenAIResponsesGateway(LLMGateway):
         except GatewayError as exc:
             if run.response_id is None:
                 raise
-            raise self._still_running(str(exc), run.response_id, exc) from exc
+            demand = f"The API wants us to wait for {exc.retry_after_seconds:.0f} s. " if exc.demands_long_wait else ""
+            raise self._still_running(f"{demand}{exc.what}", run.response_id, exc) from exc
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
@@ -215,11 +216,12 @@ class OpenAIResponsesGateway(LLMGateway):
             return self._timeout()
         reason = f"No complete answer within {self._timeout_seconds:g} s."
         if run.trouble is not None:
-            reason += f" {run.trouble}"
+            reason += f" {run.trouble.what}"
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
-        reason = _ADVICE_TO_ASK.sub("", self._mask(reason))
+        """The reason gives no advice to ask again: that would be paid for twice."""
+        reason = self._mask(reason)
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}…"
         return StillRunning(reason, response_id=response_id, cause=cause)
@@ -232,3 +234,38 @@ class OpenAIResponsesGateway(LLMGateway):
                 f"The API key in {self._api_key_variable} holds a space, a control character or a letter that no key"
                 " has. Copy it again."
             )
+
+
+class Turns:
+    """Lets questions begin one after another, each in a turn of the event loop of its own.
+
+    Of many that come at once, the first is on its way while the next is still prepared. If all were prepared first, all
+    would be sent late, and all answers would come together.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_taken = False
+
+    async def next(self) -> None:
+        """Wait for a turn of the loop in which no other question has begun. Often that is this one."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken:
+            turn = loop.create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if not turn.cancelled():
+                    self._pass_on()  # Its turn had come, and it is not going to use it.
+                raise
+        self._is_taken = True
+        loop.call_soon(self._pass_on)
+
+    def _pass_on(self) -> None:
+        self._is_taken = False
+        while self._waiting and not self._is_taken:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._is_taken = True
+                turn.set_result(None)

@@ -15,8 +15,6 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from openai_responses_mcp.adapters.openai.events import EventReader
-
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
 # The longest event, or reply that is a single object. No model writes as much, and to decode it takes no time that
 # anybody would notice.
@@ -119,3 +117,50 @@ def _parsed(content: bytes) -> object:
         return from_json(content, cache_strings="keys")  # No words of an answer are kept.
     except ValueError:
         return json.loads(content.decode("utf-8"))
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class EventReader:
+    """Server-sent events out of bytes, in any chunks, without I/O: the data of the events that are complete.
+
+    Lines end with LF, CR or CRLF. Names, ids and comments are passed over: what an event of the API is stands in its
+    data. An event that is not ended by an empty line never comes out. Time is linear in the bytes; their number is for
+    the caller to bound.
+    """
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []  # the pieces of a line whose end has not come yet
+        self._data: list[bytes] = []  # the data lines of an event whose end has not come yet
+        self._ends_with_return = False
+        self._is_first_line = True
+
+    def receive(self, data: bytes) -> list[bytes]:
+        events = []
+        for line in self._lines(data):
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                events.append(b"\n".join(self._data))
+                self._data = []
+        return [event for event in events if event]
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        if self._ends_with_return and data:
+            data = data.removeprefix(b"\n")  # A CRLF that came in two chunks is one line end.
+            self._ends_with_return = False
+        if not data:
+            return []
+        self._ends_with_return = data.endswith(b"\r")
+        lines = data.splitlines()
+        rest = [] if data.endswith((b"\r", b"\n")) else [lines.pop()]
+        if not lines:
+            self._line += rest
+            return []
+        lines[0] = b"".join([*self._line, lines[0]])
+        self._line = rest
+        if self._is_first_line:
+            self._is_first_line = False
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+        return lines

@@ -4,19 +4,30 @@ Nor is a question asked again once it runs in the background: the gateway inside
 """
 
 import asyncio
+from collections.abc import Iterator
 
-from openai_responses_mcp.adapters.openai.waits import LONGEST_RETRY_AFTER_SECONDS, growing_waits
+import backoff
+
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import (
     ModelReply,
     ModelRequest,
     Progress,
     ProgressListener,
-    ResponseState,
     StartListener,
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 from openai_responses_mcp.domain.waiting import has_happened_within
+
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_WAIT_SECONDS = 8.0
+
+
+def growing_waits() -> Iterator[float]:
+    """Seconds, without end."""
+    growing = backoff.expo(factor=_FIRST_WAIT_SECONDS, max_value=_LONGEST_WAIT_SECONDS)
+    next(growing)  # Starts the generator; its first value stands for no wait.
+    return map(backoff.full_jitter, growing)
 
 
 class RetryingGateway(LLMGateway):
@@ -62,7 +73,7 @@ class RetryingGateway(LLMGateway):
     async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
         return await self._gateway.follow(response_id, on_progress)
 
-    async def look_up(self, response_id: str) -> ResponseState:
+    async def look_up(self, response_id: str) -> ModelReply | Progress:
         return await self._gateway.look_up(response_id)
 
     async def cancel(self, response_id: str) -> None:
@@ -72,11 +83,8 @@ class RetryingGateway(LLMGateway):
         self._gateway.let_go(response_id)
 
     def _may_retry(self, error: GatewayError) -> bool:
-        seconds = error.retry_after_seconds
-        if error.is_worth_repeating and seconds is not None and seconds > LONGEST_RETRY_AFTER_SECONDS:
-            error.args = (f"Ask again in {seconds:.0f} s, as the API demands. {error}",)
-            return False
-        return error.is_worth_repeating and error.retries < self._max_retries and not self._is_ending.is_set()
+        is_allowed = error.retries < self._max_retries and not self._is_ending.is_set()
+        return error.is_worth_repeating and not error.demands_long_wait and is_allowed
 
     def _log(self, error: GatewayError) -> None:
         self._logger.debug(

@@ -10,6 +10,7 @@ import httpx2
 from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_error
 from openai_responses_mcp.adapters.openai.replies import COMPLETED, ReplyReader
 from openai_responses_mcp.adapters.openai.wire import JsonObject
+from openai_responses_mcp.domain.errors import GatewayBroken
 
 # Usually nothing follows the last event. If it takes longer than this, a new connection is the cheaper way.
 LONGEST_END_SECONDS = 0.5
@@ -17,13 +18,16 @@ LONGEST_END_BYTES = 64 * 1024
 
 _FINAL_EVENTS = (COMPLETED, "response.incomplete", "response.failed", "response.cancelled")
 
-ENDED_EARLY = "The stream ended before the answer was complete. Ask again."
-
 EventListener = Callable[[JsonObject], None]
 
 
 class StreamEnded(Exception):
     """The API stopped sending before the event that ends the answer."""
+
+
+def stream_cut() -> GatewayBroken:
+    what = "The stream ended before the answer was complete."
+    return GatewayBroken(f"{what} Ask again.", what=what)
 
 
 class ReplyStream:

@@ -7,7 +7,7 @@ have the right shape, or the whole reply counts as garbled.
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,6 @@ from openai_responses_mcp.domain.models import (
     ModelReply,
     ModelRequest,
     Progress,
-    ResponseState,
     SearchTool,
     Source,
     Usage,
@@ -100,16 +99,9 @@ def read_reply(response: object) -> ModelReply:
     )
 
 
-def read_state(response: object, mask: Callable[[str], str] = str) -> ResponseState:
-    """Raises as `read_reply`."""
-    body = _object(response, "the reply")
-    return ResponseState(
-        response_id=_text_or_none(body.get("id")) or "",
-        progress=progress_of_state(body, mask),
-        reply=None if is_under_way(body) else read_reply(body),
-        allowed_domains=_allowed_domains(body),
-        created_at=_moment(body.get("created_at")),
-    )
+def read_state(response: object, mask: Callable[[str], str] = str) -> ModelReply | Progress:
+    """The reply, or what is happening to a response that is not finished. Raises as `read_reply`."""
+    return progress_of_state(response, mask) or read_reply(response)
 
 
 def is_under_way(response: object) -> bool:
@@ -207,13 +199,6 @@ def _allowed_domains(body: JsonObject) -> tuple[str, ...]:
     filters = [tool["filters"] for tool in _objects(body.get("tools")) if isinstance(tool.get("filters"), dict)]
     domains = [domain for found in filters for domain in _texts(found.get("allowed_domains"))]
     return tuple(domains[:_MOST_ITEMS])
-
-
-def _moment(seconds: object) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _final(messages: list[JsonObject]) -> list[JsonObject]:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.domain.ports import FramingFault, Logger, Transport
+from openai_responses_mcp.domain.ports import Channel, Logger, Received, Transport
 
 # As much as a pipe holds. For larger chunks the system maps new memory with every read, which is slow.
 CHUNK_BYTES = 64 * 1024
@@ -50,8 +50,8 @@ def claim_wire() -> tuple[int, int]:
     return wire_in, wire_out
 
 
-class StdioTransport(Transport):
-    """Made inside the running event loop; starts to read at once.
+class StdioTransport(Transport, Channel):
+    """Made inside the running event loop; starts to read at once. It is the channel of every message.
 
     With `reads_to_end` what the other side has written is read even when it takes nothing any more.
     """
@@ -64,6 +64,7 @@ class StdioTransport(Transport):
         logger: Logger,
         on_closed: Callable[[], object] = lambda: None,
         *,
+        on_first_send: Callable[[], object] = lambda: None,
         reads_to_end: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -71,6 +72,7 @@ class StdioTransport(Transport):
         self._framer = framer
         self._logger = logger
         self._on_closed = on_closed
+        self._on_first_send: Callable[[], object] | None = on_first_send
         self._reads_to_end = reads_to_end
         self._arrived: deque[bytes] = deque()
         self._may_read = threading.Semaphore(CHUNKS_AHEAD)
@@ -86,14 +88,14 @@ class StdioTransport(Transport):
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
         threading.Thread(target=self._write, name="stdout", daemon=True).start()
 
-    async def receive(self) -> bytes | FramingFault | None:
+    async def receive(self) -> Received | None:
         while True:
             if self._unread_bytes > MOST_UNREAD_BYTES:
                 await self._until_unread(MOST_UNREAD_BYTES)
             self._require_readable()
             message = self._framer.next_message()
             if message is not None:
-                return message
+                return Received(message, self)
             if self._has_ended:
                 return None
             while not self._arrived:
@@ -113,6 +115,15 @@ class StdioTransport(Transport):
         if rest:
             self._sent_bytes += len(rest)
             self._outgoing.put(rest)
+        if self._on_first_send is not None:
+            on_first_send, self._on_first_send = self._on_first_send, None
+            on_first_send()
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
+        self.send(body)
+
+    def withdraw(self) -> None:
+        pass
 
     async def flush(self) -> None:
         await self._until_unread(0)

@@ -5,22 +5,38 @@ is a child of the kind CLIENT, with its tokens. Neither holds anything of what w
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import perf_counter
+from typing import Literal
 from urllib.parse import urlsplit
 
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, MetricExporter, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import AttributeValue
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.domain.errors import GatewayError
-from openai_responses_mcp.domain.models import CallFailure, ModelReply, ObservedCall
-from openai_responses_mcp.domain.ports import CallObserver
+from openai_responses_mcp.domain.models import (
+    CallFailure,
+    ModelReply,
+    ModelRequest,
+    ObservedCall,
+    Progress,
+    ProgressListener,
+    StartListener,
+)
+from openai_responses_mcp.domain.ports import CallObserver, LLMGateway
 
 SCOPE = "openai_responses_mcp"
 METHOD = "tools/call"
@@ -32,12 +48,16 @@ BOUNDS_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300
 LONGEST_FLUSH_SECONDS = 0.5
 
 Attributes = dict[str, AttributeValue]
+Network = Literal["pipe", "tcp"]
 
 
 class OtelTelemetry(CallObserver):
-    """`base_url` is that of the API; only its host and port are told."""
+    """`base_url` is that of the API; only its host and port are named. `network` is how clients reach the server."""
 
-    def __init__(self, tracers: TracerProvider, meters: MeterProvider, base_url: str) -> None:
+    def __init__(
+        self, tracers: TracerProvider, meters: MeterProvider, base_url: str, network: Network = "pipe"
+    ) -> None:
+        self._network = network
         self._tracers = tracers
         self._meters = meters
         self._tracer = tracers.get_tracer(SCOPE, __version__)
@@ -57,10 +77,12 @@ class OtelTelemetry(CallObserver):
             "mcp.protocol.version": call.protocol_version,
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.tool,
-            "network.transport": "pipe",
+            "network.transport": self._network,
         }
         parent = self._propagator.extract(call.trace, Context())
         attributes = {**shared, "jsonrpc.request.id": str(call.request_id)}
+        if call.caller:
+            attributes["enduser.id"] = call.caller
         started = perf_counter()
         with self._span(f"{METHOD} {call.tool}", SpanKind.SERVER, attributes, parent) as span:
 
@@ -143,3 +165,67 @@ def _address(base_url: str) -> Attributes:
     parts = urlsplit(base_url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return {"server.address": parts.hostname or ""} | ({"server.port": port} if port else {})
+
+
+SERVICE = "openai-responses-mcp"
+
+# Where spans and metrics go. Threads of the SDK collect and send both, so that no call waits for them. Nothing is global:
+# other libraries in the process that know OpenTelemetry stay silent. Consoles write to stderr: stdout is the wire.
+_SPANS: Mapping[str, Callable[[], SpanExporter]] = {
+    "otlp": OTLPSpanExporter,
+    "console": lambda: ConsoleSpanExporter(out=sys.stderr),
+}
+_METRICS: Mapping[str, Callable[[], MetricExporter]] = {
+    "otlp": OTLPMetricExporter,
+    "console": lambda: ConsoleMetricExporter(out=sys.stderr),
+}
+
+
+def tracer_provider(exporters: Sequence[str]) -> TracerProvider:
+    provider = TracerProvider(resource=resource(os.environ), shutdown_on_exit=False)
+    for name in exporters:
+        provider.add_span_processor(BatchSpanProcessor(_SPANS[name]()))
+    return provider
+
+
+def meter_provider(exporters: Sequence[str]) -> MeterProvider:
+    readers = [PeriodicExportingMetricReader(_METRICS[name]()) for name in exporters]
+    return MeterProvider(readers, resource=resource(os.environ), shutdown_on_exit=False)
+
+
+def resource(environ: Mapping[str, str]) -> Resource:
+    """Who is telling this. A name that the environment gives is kept."""
+    is_named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    return Resource.create({"service.version": __version__} | ({} if is_named else {"service.name": SERVICE}))
+
+
+class TracedGateway(LLMGateway):
+    def __init__(self, gateway: LLMGateway, telemetry: OtelTelemetry) -> None:
+        self._gateway = gateway
+        self._telemetry = telemetry
+
+    async def respond(
+        self,
+        request: ModelRequest,
+        on_progress: ProgressListener | None = None,
+        on_started: StartListener | None = None,
+    ) -> ModelReply:
+        with self._telemetry.asking(request.model) as replied:
+            reply = await self._gateway.respond(request, on_progress, on_started)
+            replied(reply)
+            return reply
+
+    async def follow(self, response_id: str, on_progress: ProgressListener | None = None) -> ModelReply:
+        with self._telemetry.asking() as replied:
+            reply = await self._gateway.follow(response_id, on_progress)
+            replied(reply)
+            return reply
+
+    async def look_up(self, response_id: str) -> ModelReply | Progress:
+        return await self._gateway.look_up(response_id)
+
+    async def cancel(self, response_id: str) -> None:
+        await self._gateway.cancel(response_id)
+
+    def let_go(self, response_id: str) -> None:
+        self._gateway.let_go(response_id)

@@ -10,11 +10,11 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.json_values import JsonObject
-from openai_responses_mcp.agents.mcp.capabilities import check_arguments, checked_capabilities
-from openai_responses_mcp.agents.mcp.models import McpCapability, McpServerConfig, McpServerHandle
-from openai_responses_mcp.agents.mcp.ports import DefinitionPins, McpClient
+from openai_responses_mcp.agents.mcp.models import McpClient, McpServerConfig, McpServerHandle
+from openai_responses_mcp.gate.definitions import McpCapability, check_arguments, checked_capabilities
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
 
 MOST_REPETITIONS = 2
 FIRST_PAUSE_SECONDS = 0.5
@@ -24,22 +24,16 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class MemoryPins(DefinitionPins):
-    """For as long as this process lives."""
-
-    def __init__(self) -> None:
-        self._pins: dict[str, str] = {}
-
-    async def known(self) -> Mapping[str, str]:
-        return self._pins
-
-    async def put(self, tool: str, pin: str) -> None:
-        self._pins[tool] = pin
-
-
 class McpGateway:
-    def __init__(self, open_client: Callable[[McpServerConfig], McpClient], *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        open_client: Callable[[McpServerConfig], McpClient],
+        schemas: SchemaChecker | None = None,
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._open = open_client
+        self._schemas = schemas or SchemaChecker()
         self._sleep = sleep
         self._clients: dict[str, McpClient] = {}
         self._capabilities: dict[str, Mapping[str, McpCapability]] = {}
@@ -73,7 +67,7 @@ class McpGateway:
         client, shown = self._client(server_id), f"{server_id}/{tool}"
         capability = self._capabilities[server_id].get(tool)
         if capability is not None:
-            await check_arguments(server_id, capability, args)
+            await check_arguments(server_id, capability, args, self._schemas)
         for repetition in range(MOST_REPETITIONS + 1):
             began = time.monotonic()
             try:

@@ -7,9 +7,8 @@ from ipaddress import ip_address
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.providers.models import ProviderName
-from openai_responses_mcp.agents.providers.table import NO_QUIRKS, PROVIDERS, ProviderSpec, Quirks
+from openai_responses_mcp.agents.providers.table import NO_QUIRKS, PROVIDERS, ProviderName, ProviderSpec, Quirks
+from openai_responses_mcp.gate.errors import AgentsError
 
 CHOICE_VARIABLE = "AGENTS_MODEL_PROVIDER"
 TIMEOUT_VARIABLE = "AGENTS_REQUEST_TIMEOUT_MS"

@@ -6,9 +6,36 @@ A quirk is worked around if the outcome is the same or is checked here anyway. O
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Protocol
 
-from openai_responses_mcp.agents.providers.models import ProviderName
+ProviderName = Literal["openai", "ollama", "lmstudio", "gemini", "anthropic", "openrouter"]
+ListFailure = Literal["http_error", "timeout", "network_error", "invalid_payload", "empty_response"]
+ListSource = Literal["live", "configured", "default", "none"]
+
+
+class ModelList(list[str]):
+    """Names of models. Where `source` is not `live`, `reason` says why the provider's own list could not be had."""
+
+    def __init__(
+        self, models: list[str], source: ListSource = "live", reason: ListFailure | None = None, detail: str = ""
+    ) -> None:
+        super().__init__(models)
+        self.source = source
+        self.reason = reason
+        self.detail = detail
+
+
+class ProviderHandle(Protocol):
+    """A provider of models, ready to be asked for one."""
+
+    @property
+    def name(self) -> ProviderName: ...
+
+    def get_model(self, model: str | None = None) -> Any:
+        """A model of the SDK, for an agent."""
+        ...
+
+    async def list_models(self) -> ModelList: ...
 
 
 @dataclass(frozen=True, slots=True)

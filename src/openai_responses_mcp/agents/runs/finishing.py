@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.agents.approvals.standing import StandingApprovals
-from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.agents.runs.book import Run, RunBook
+from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
 from openai_responses_mcp.agents.runs.pausing import PauseRun
-from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, RunRecord
-from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
-from openai_responses_mcp.agents.secrets.masking import Masking
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.stores import RunRecord
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -29,16 +30,6 @@ class FinishRun:
         self._audit = audit
         self._masking = masking
         self._standing = standing
-
-    async def run(self, run: Run, work: Awaitable[EngineOutcome]) -> RunResult:
-        try:
-            return await self._ended(run, await work)
-        except AgentsError as exc:
-            failure = exc
-        except asyncio.CancelledError:
-            await self._left(run)
-            raise
-        raise await self._failed(run, failure)
 
     async def stream(
         self, run: Run, steps: AsyncGenerator[EngineEvent, None]

@@ -1,12 +1,15 @@
 """What a caller asks of a run, and what a run tells while it goes on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, get_args
 
-from openai_responses_mcp.agents.checks import LONGEST_TEXT, is_short_text, is_text, require
-from openai_responses_mcp.agents.json_values import JsonObject
-from openai_responses_mcp.agents.policy.profiles import ProfileName, profile_name, stricter
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.calls import ToolCallResult
+from openai_responses_mcp.gate.checks import LONGEST_TEXT, is_short_text, is_text, require
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.policy.profiles import ProfileName, profile_name, stricter
+from openai_responses_mcp.gate.stores import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,6 @@ class RunOptions:
         require(isinstance(self.sdk, Mapping), "AGENTS-E-RUNNER-CONFIG", "sdk is a mapping of the SDK's own options")
 
 
-RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
-
-
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run as it stands in the store."""
@@ -114,19 +114,56 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Resumption:
-    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up."""
-
-    run_id: str | None
-    token: str | None = None
-    agent: object = None
-    sdk: Mapping[str, object] = field(default_factory=dict)
-    human_response: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class UsageStats:
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
+
+
+class RunResult:
+    """`interruptions` holds `HumanApprovalRequest`s; any name that is not listed here is the SDK result's."""
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        output_text: str = "",
+        messages: Sequence[JsonValue] = (),
+        tool_calls: Sequence[ToolCallResult] = (),
+        usage: UsageStats | None = None,
+        interruptions: Sequence[HumanApprovalRequest] = (),
+        extensions: Mapping[str, object] | None = None,
+        last_agent: Any = None,
+        sdk_result: object = None,
+    ) -> None:
+        self.run_id = run_id
+        self.output_text = output_text
+        self.messages = list(messages)
+        self.tool_calls = list(tool_calls)
+        self.usage = usage or UsageStats()
+        self.interruptions = list(interruptions)
+        self.extensions = dict(extensions or {})
+        self.last_agent = last_agent
+        self.sdk_result = sdk_result
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what is not set above.
+        if name.startswith("__") or "sdk_result" not in self.__dict__ or self.sdk_result is None:
+            raise AttributeError(f"RunResult has no {name!r}")
+        return getattr(self.sdk_result, name)
+
+    def __repr__(self) -> str:
+        waiting = f", waiting for {len(self.interruptions)}" if self.interruptions else ""
+        return f"<RunResult {self.run_id}: {len(self.tool_calls)} calls{waiting}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """`type` is text_delta, tool_call, tool_output, interrupted or final_output; the last two carry the `result`."""
+
+    type: str
+    delta: str | None = None
+    tool_call: ToolCallResult | None = None
+    final_output: JsonValue = None
+    result: RunResult | None = None

@@ -1,15 +1,79 @@
-"""Pausing a run: first the saved run is stored, then its approvals, and only then the caller is told.
+"""A paused run: saving it without secrets, storing it before its approvals, and reading it back.
+
+The saved run is stored first, then its approvals, and only then the caller gets them.
 
 A crash in between leaves a run that nobody can resume, never an approval without its run.
 """
 
-from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.agents.approvals.pauses import Pause
-from openai_responses_mcp.agents.json_values import JsonObject
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
 from openai_responses_mcp.agents.runs.book import Run, RunBook
-from openai_responses_mcp.agents.runs.saved_state import SavedStates
-from openai_responses_mcp.agents.secrets.hashing import digest
+from openai_responses_mcp.agents.runs.ledger import RunLedgers
+from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineOptions, PausedRun, Resumption
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.tokens import Pause
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, OwnJson
+from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.secrets.withholding import Withholding
+
+_FORMAT = 3
+# Never the context, not even one that is a text: it is the caller's own.
+_KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
+
+
+class SavedStates:
+    def __init__(self, withholding: Withholding) -> None:
+        self._withholding = withholding
+
+    def written(self, run: Run, engine_state: JsonObject) -> str:
+        state = {
+            "engine": engine_state,
+            "guard": run.guard.saved(),
+            "user_intent": run.guard.user_intent,
+            "policy_profile": run.guard.context.policy_profile,
+            "require_human_approval": run.guard.context.require_human_approval,
+            "max_turns": run.options.max_turns,
+            "max_tool_calls": run.extensions.max_tool_calls,
+            "max_tokens": run.extensions.max_tokens,
+            "sdk": _kept(run.options.sdk),
+            "sdk_objects": _objects(run.options.sdk),
+        }
+        taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)}
+        return json.dumps(taken_out, ensure_ascii=False)
+
+    def read(self, payload: str) -> OwnJson:
+        """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
+        try:
+            state = json.loads(payload)
+        except ValueError:
+            state = None
+        if not isinstance(state, dict) or state.get("format") != _FORMAT:
+            raise _unreadable()
+        try:
+            return cast(OwnJson, self._withholding.put_back(state))
+        except (KeyError, IndexError, TypeError):
+            raise _unreadable() from None
+
+
+def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
+    """Options of the SDK that mean the same in another process."""
+    return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
+
+
+def _objects(sdk: Mapping[str, object]) -> list[str]:
+    """The names of options that have to be given again in another process: a context, a session, hooks and so on."""
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
+
+
+def _unreadable() -> AgentsError:
+    message = "The saved run is of a kind that this version cannot read"
+    return AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
 
 
 class PauseRun:
@@ -27,3 +91,71 @@ class PauseRun:
                 run.run_id, waiting.decision, call=waiting.call, pause=pause, attempt=waiting.attempt
             )
         return await self._approvals.open_pause(pause)
+
+
+class ReadRunBack:
+    def __init__(
+        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: RunLedgers, states: SavedStates
+    ) -> None:
+        self._engine = engine
+        self._book = book
+        self._approvals = approvals
+        self._guards = guards
+        self._states = states
+
+    async def read(self, approval: ApprovalRecord, wanted: Resumption) -> tuple[Run, PausedRun]:
+        """The run that waits for this approval; once its whole pause is answered, its guard knows the answers.
+
+        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
+        the run was started with is not known here and was not given again.
+        """
+        run_id = approval.request.run_id
+        record = await self._book.get(run_id)
+        if record is None or digest(record.payload) != approval.state_hash:
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", "The saved run has been changed", details={"reason": "changed"})
+        known = self._book.remembered(run_id)
+        agent = wanted.agent or known.agent
+        if agent is None:
+            message = "This process did not start the run: give the agent again with agent="
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        state = self._states.read(record.payload)
+        extensions = Extensions(
+            policy_profile=state["policy_profile"],
+            require_human_approval=state["require_human_approval"],
+            max_turns=state["max_turns"],
+            max_tool_calls=state.get("max_tool_calls"),
+            max_tokens=state.get("max_tokens"),
+        )
+        guard = self._guards.ledger_for(run_id, agent, extensions, state["user_intent"])
+        records = await self._approvals.of_pause(approval.pause_id)
+        guard.restore(state["guard"], [answer_of(one) for one in records if one.request.status != "pending"])
+        given = {**state["sdk"], **known.sdk, **wanted.sdk}
+        _check_complete(given, state["sdk_objects"])
+        options = EngineOptions(max_turns=extensions.max_turns, sdk=given, is_streamed=wanted.is_streamed)
+        paused = await self._engine.restore(agent, state["engine"], guard, options)
+        return Run(record, agent, guard, extensions, options, state["engine"]), paused
+
+
+def _check_complete(sdk: Mapping[str, object], needed: Sequence[str]) -> None:
+    missing = [name for name in needed if sdk.get(name) is None]
+    if missing:
+        names = ", ".join(missing)
+        message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
+
+
+def answer_of(approval: ApprovalRecord) -> HumanAnswer:
+    request = approval.request
+    said = f": {request.comment}" if request.comment else ""
+    return HumanAnswer(
+        permit_of(approval),
+        asked=request.reasons,
+        attempt=approval.attempt,
+        told=f"A human refused this call{said}" if request.status == "denied" else None,
+        changed=request.changed_arguments,
+        shown=request.arguments,
+    )
+
+
+def permit_of(approval: ApprovalRecord) -> Permit:
+    return Permit(approval.request.tool_call_id, approval.arguments_hash, approval.definition_hash)

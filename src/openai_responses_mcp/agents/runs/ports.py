@@ -4,51 +4,21 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from openai_responses_mcp.agents.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.agents.gate.models import Turn
-from openai_responses_mcp.agents.gate.ports import TurnGuard
-from openai_responses_mcp.agents.json_values import JsonObject, JsonValue, OwnJson
-from openai_responses_mcp.agents.runs.models import RunStatus, UsageStats
-from openai_responses_mcp.agents.runs.results import RunEvent
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """`payload` is JSON and holds a paused run."""
-
-    run_id: str
-    status: RunStatus
-    agent_name: str
-    created_at: str
-    updated_at: str
-    payload: str = ""
-
-
-class RunStateStore(Protocol):
-    """Any text can be stored."""
-
-    async def begin(self, record: RunRecord) -> None:
-        """A new run. This process sees it at once, others no later than anything else that is stored about it."""
-        await self.save(record)
-
-    async def save(self, record: RunRecord) -> None:
-        """Create or replace."""
-        ...
-
-    async def get(self, run_id: str) -> RunRecord | None: ...
-
-    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
-        """Oldest first."""
-        ...
+from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.gate.models import Turn
+from openai_responses_mcp.gate.ports import TurnGuard
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`sdk` is handed to the SDK as it is."""
+    """`sdk` is handed to the SDK as it is. With `is_streamed` the model is asked for a stream."""
 
     requested_calls: tuple[PlannedCall, ...] = ()
     max_turns: int | None = None
     sdk: Mapping[str, object] = field(default_factory=dict)
+    is_streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +35,39 @@ class EngineOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EngineEvent:
-    """One step of a streamed run: the SDK's event, what callers see of it, or the outcome at the end."""
+    """One step of a run: the SDK's event, what callers see of it, or the outcome at the end."""
 
     raw: object = None
     event: RunEvent | None = None
     outcome: EngineOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model hears when a run goes on: a text, more items of input, and the words for calls that are refused.
+
+    `rejections` are by call, and take the place of the ledger's words; None leaves the words to the SDK.
+    """
+
+    text: str | None = None
+    input: tuple[JsonValue, ...] = ()
+    rejections: Mapping[str, str | None] = field(default_factory=dict)
+
+
+NOTHING_SAID = Said()
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up."""
+
+    run_id: str | None
+    token: str | None = None
+    agent: object = None
+    sdk: Mapping[str, object] = field(default_factory=dict)
+    human_response: str | None = None
+    is_streamed: bool = False
+    said: Said = NOTHING_SAID
 
 
 class AgentEngine(Protocol):
@@ -82,11 +80,11 @@ class AgentEngine(Protocol):
         """
         ...
 
-    async def run(self, agent: object, input: object, guard: TurnGuard, options: EngineOptions) -> EngineOutcome: ...
-
     def stream(
         self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
-    ) -> AsyncGenerator[EngineEvent, None]: ...
+    ) -> AsyncGenerator[EngineEvent, None]:
+        """Step by step; the last step has the outcome. There may be no other where the model is asked for no stream."""
+        ...
 
     async def restore(self, agent: object, saved: OwnJson, guard: TurnGuard, options: EngineOptions) -> "PausedRun":
         """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
@@ -104,10 +102,6 @@ class PausedRun(Protocol):
         """The same by their id."""
         return {call.call_id: call for turn in self.turns for call in turn.calls}
 
-    async def resume(self, human_response: str | None = None) -> EngineOutcome:
-        """Run on. Each call of the pause is let through, or the guard says what the model is told instead."""
-        ...
-
-    def stream(self, human_response: str | None = None) -> AsyncGenerator[EngineEvent, None]:
-        """The same, step by step; the last step has the outcome."""
+    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        """Run on, step by step. Each call of the pause is let through, or the model is told why it is not."""
         ...

@@ -7,25 +7,31 @@ model to know, or changed one, the turn is decided again first; that may pause t
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from openai_responses_mcp.agents.approvals.controller import ApprovalController
-from openai_responses_mcp.agents.approvals.models import HumanApprovalRequest, HumanDecision
-from openai_responses_mcp.agents.approvals.ports import ApprovalRecord
-from openai_responses_mcp.agents.audit.log import AuditLog
-from openai_responses_mcp.agents.audit.story import unfinished
-from openai_responses_mcp.agents.calls import PlannedCall
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.call_table import Permit
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.models import Resumption
-from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun
-from openai_responses_mcp.agents.runs.reading_back import ReadRunBack, permit_of
-from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
-from openai_responses_mcp.agents.secrets.hashing import digest
+from openai_responses_mcp.agents.runs.models import RunEvent
+from openai_responses_mcp.agents.runs.pausing import ReadRunBack, permit_of
+from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun, Resumption
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.audit.verifying import unfinished
+from openai_responses_mcp.gate.call_table import Permit
+from openai_responses_mcp.gate.calls import PlannedCall
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.secrets.hashing import digest
 
 _UNSAID = "unsaid"  # what the model is yet to be told, kept beside what the engine saved
+
+
+@dataclass(frozen=True, slots=True)
+class CodeDecision:
+    """What code has decided on a call; without a message the SDK chooses the words of a refusal."""
+
+    is_approved: bool
+    message: str | None = None
 
 
 class ResumeRun:
@@ -38,31 +44,20 @@ class ResumeRun:
         self._book = book
         self._finish = finish
 
-    async def run(self, wanted: Resumption) -> RunResult:
-        run, paused = await self._taken_up(wanted)
-        return await self._finish.run(run, self._carried_on(run, paused, wanted.human_response))
-
     async def stream(self, wanted: Resumption) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run, paused = await self._taken_up(wanted)
-        steps = self._steps(run, paused, wanted.human_response)
+        steps = self._steps(run, paused, wanted)
         async with aclosing(self._finish.stream(run, steps)) as events:
             async for event in events:
                 yield event
 
-    async def _carried_on(self, run: Run, paused: PausedRun, human_response: str | None) -> EngineOutcome:
-        said = _said(run, human_response)
-        await run.guard.take_up(paused.turns)
-        return _waiting_again(run, said) or await paused.resume(said)
-
-    async def _steps(
-        self, run: Run, paused: PausedRun, human_response: str | None
-    ) -> AsyncGenerator[EngineEvent, None]:
-        said = _said(run, human_response)
+    async def _steps(self, run: Run, paused: PausedRun, wanted: Resumption) -> AsyncGenerator[EngineEvent, None]:
+        said = _said(run, wanted.human_response)
         await run.guard.take_up(paused.turns)
         if outcome := _waiting_again(run, said):
             yield EngineEvent(outcome=outcome)
             return
-        async with aclosing(paused.stream(said)) as steps:
+        async with aclosing(paused.stream(replace(wanted.said, text=said))) as steps:
             async for step in steps:
                 yield step
 
@@ -83,10 +78,42 @@ class ResumeRun:
         waiting = await self._approvals.pending_of_pause(approval.pause_id)
         return replace(wanted, token=token.token), waiting
 
+    async def decide_in_code(
+        self, wanted: Resumption, decisions: Mapping[str, CodeDecision]
+    ) -> list[HumanApprovalRequest]:
+        """Decide calls of the newest pause, by their id. Returns those that are still undecided.
+
+        A caller who demands a human, and a definition that has changed, are not answered by code.
+        """
+        pause = await self._approvals.of_newest_pause(wanted.run_id or "")
+        for record in pause:
+            request, decision = record.request, decisions.get(record.request.tool_call_id)
+            if decision is None or request.status != "pending":
+                continue
+            if decision.is_approved:
+                await self._check_for_code(record, wanted)
+            await self._approvals.submit_decision(
+                request.approval_id,
+                "approve" if decision.is_approved else "deny",
+                "by code" if decision.message is None else f"by code: {decision.message}",
+                tell_model=not decision.is_approved,
+            )
+        return await self._approvals.pending_of_pause(pause[0].pause_id) if pause else []
+
+    async def _check_for_code(self, record: ApprovalRecord, wanted: Resumption) -> None:
+        run, paused = await self._read_back.read(record, wanted)
+        called = record.request.tool_call_id
+        turns = [turn for turn in paused.turns if called in [call.call_id for call in turn.calls]]
+        demands = [run.guard.context_for(turn.agent).require_human_approval for turn in turns]
+        if record.request.definition_change or run.guard.context.require_human_approval or any(demands):
+            why = "its definition has changed" if record.request.definition_change else "the caller demands a human"
+            message = f"Code may not approve {record.request.tool_name}: {why}"
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", message, details={"approval_id": record.request.approval_id})
+
     async def _check_readable(self, approval: ApprovalRecord, wanted: Resumption) -> None:
         """A run that cannot be read back should be noticed before somebody decides on it."""
         try:
-            await self._read_back.read(approval, wanted.agent, wanted.sdk)
+            await self._read_back.read(approval, wanted)
         except AgentsError:
             # Somebody else may have decided meanwhile, and the run has gone on. Then this decision comes second.
             if (await self._approvals.get(approval.request.approval_id)).request.status == "pending":
@@ -98,7 +125,7 @@ class ResumeRun:
         denied = [one.request for one in siblings if one.request.status == "denied" and not one.request.tell_model]
         if denied:
             raise await self._turned_down(wanted.token, approval, denied[0])
-        run, paused = await self._read_back.read(approval, wanted.agent, wanted.sdk)
+        run, paused = await self._read_back.read(approval, wanted)
         calls = {call_id: run.guard.as_changed(call) for call_id, call in paused.calls.items()}
         for sibling in siblings:
             _check_unchanged(calls, permit_of(sibling))

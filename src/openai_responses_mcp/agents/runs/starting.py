@@ -5,50 +5,45 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from openai_responses_mcp.agents.calls import PlannedCall
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.gate.guardrails import guardrails_of
-from openai_responses_mcp.agents.gate.texts import words_of
 from openai_responses_mcp.agents.runs.book import Run, RunBook
 from openai_responses_mcp.agents.runs.finishing import FinishRun
-from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
-from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome
-from openai_responses_mcp.agents.runs.results import RunEvent, RunResult
-from openai_responses_mcp.agents.runs.run_guards import RunGuards
+from openai_responses_mcp.agents.runs.ledger import RunLedgers
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions
+from openai_responses_mcp.gate.calls import PlannedCall
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.guardrails import guardrails_of
+from openai_responses_mcp.gate.texts import words_of
 
 
 class StartRun:
-    def __init__(self, engine: AgentEngine, book: RunBook, guards: RunGuards, finish: FinishRun) -> None:
+    def __init__(self, engine: AgentEngine, book: RunBook, guards: RunLedgers, finish: FinishRun) -> None:
         self._engine = engine
         self._book = book
         self._guards = guards
         self._finish = finish
 
-    async def run(self, agent: object, input: object, options: RunOptions | None, extensions: Extensions) -> RunResult:
-        run = await self._begin(agent, input, options, extensions)
-        return await self._finish.run(run, self._outcome(run, input))
-
     async def stream(
-        self, agent: object, input: object, options: RunOptions | None, extensions: Extensions
+        self, agent: object, input: object, options: RunOptions, extensions: Extensions
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         run = await self._begin(agent, input, options, extensions)
         async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
             async for event in events:
                 yield event
 
-    async def _begin(self, agent: object, input: object, options: RunOptions | None, extensions: Extensions) -> Run:
-        if not extensions.tool_calls and (not isinstance(input, str | list) or not input):
-            message = f"input is a text or a list with at least one item, not {type(input).__name__}"
+    async def _begin(self, agent: object, input: object, options: RunOptions, extensions: Extensions) -> Run:
+        if not extensions.tool_calls and (not isinstance(input, str | list) or input == ""):
+            message = f"input is a text or a list of items, not {type(input).__name__}"
+            if isinstance(input, str):
+                message = "input is empty"
             if type(input).__name__ == "RunState":
-                message = "A RunState is not run again here: go on with approve_and_resume(run_id, approval_id)"
+                message = "A RunState goes on with Runner.run, or with approve_and_resume(run_id, approval_id)"
             raise AgentsError("AGENTS-E-RUNNER", message)
-        sdk = dict(options.sdk) if options else {}
+        sdk = dict(options.sdk)
         record = await self._book.begin(agent, sdk)
-        guard = self._guards.guard_for(record.run_id, agent, extensions, words_of(input))
-        return Run(record, agent, guard, extensions, EngineOptions(max_turns=extensions.max_turns, sdk=sdk))
-
-    async def _outcome(self, run: Run, input: object) -> EngineOutcome:
-        return await self._engine.run(run.agent, input, run.guard, await self._ready(run, input))
+        guard = self._guards.ledger_for(record.run_id, agent, extensions, words_of(input))
+        engine_options = EngineOptions(max_turns=extensions.max_turns, sdk=sdk, is_streamed=options.stream)
+        return Run(record, agent, guard, extensions, engine_options)
 
     async def _steps(self, run: Run, input: object) -> AsyncGenerator[EngineEvent, None]:
         options = await self._ready(run, input)

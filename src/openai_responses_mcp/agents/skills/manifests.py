@@ -3,16 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
-from openai_responses_mcp.agents.schemas.fitting import find_problem
-from openai_responses_mcp.agents.schemas.steps import Steps
 from openai_responses_mcp.agents.skills.models import (
     LONGEST_DESCRIPTION,
     SkillDescriptor,
     SkillExample,
     SkillManifest,
     SkillSummary,
+    SkillToolMaker,
 )
 from openai_responses_mcp.agents.skills.parsing import (
     CONSTRAINT_HEADINGS,
@@ -27,7 +24,10 @@ from openai_responses_mcp.agents.skills.parsing import (
     sections_of,
     split_front_matter,
 )
-from openai_responses_mcp.agents.skills.ports import SkillToolMaker
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.schema.keywords import Steps
 
 # For all examples of a skill together: a folder may hold hundreds of skills.
 MOST_STEPS_FOR_EXAMPLES = 50_000
@@ -107,7 +107,7 @@ def _examples(sections: list[Section], descriptor: SkillDescriptor) -> list[Skil
         example = _example_from(fence, number, takes_text=is_default)
         if example is None:
             continue
-        problem = find_problem(dict(example.input), descriptor.input_schema, steps)
+        problem = SchemaChecker().check_here(dict(example.input), descriptor.input_schema, steps).problem
         if problem:
             raise AgentsError("AGENTS-E-SKILL-SCHEMA", f"Example {number} does not fit the input schema: {problem}")
         examples.append(example)

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.json_values import JsonObject
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 SkillMode = Literal["function_tool", "child_agent"]
 
 LONGEST_DESCRIPTION = 1024
+MOST_SKILLS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,10 @@ class LoadedSkill(Skill):
 
 
 class SkillList(list[LoadedSkill]):
-    """The skills that were loaded, and in `problems` one error for each that was not."""
+    """The skills that were loaded, and in `problems` one error for each that was not.
+
+    A problem whose `details["level"]` is "warning" is about a skill that was loaded all the same.
+    """
 
     def __init__(self, skills: Sequence[LoadedSkill] = (), problems: Sequence[AgentsError] = ()) -> None:
         super().__init__(skills)
@@ -78,3 +82,34 @@ class FoundSkill:
     source_path: str
     text: str
     files: tuple[str, ...] = ()
+
+
+class SkillFolder(Protocol):
+    def find(self, folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
+        """All skills below the folder, in a stable order, and a problem for each that may not or cannot be read.
+
+        Bounded in depth, number (`most_skills`) and size, and never outside the folder. No such folder: `AGENTS-E-SKILL-NOT-LOADED`.
+        """
+        ...
+
+    def read_file(self, source_path: str, name: str) -> str:
+        """A file next to the SKILL.md. `AGENTS-E-SKILL-NOT-FOUND` for any other name, `AGENTS-E-SKILL-PARSE` if it is not text."""
+        ...
+
+
+class FrontMatterReader(Protocol):
+    def read(self, yaml: str) -> JsonValue:
+        """Plain data. Raises `AGENTS-E-SKILL-PARSE`."""
+        ...
+
+
+class SkillToolMaker(Protocol):
+    def skill_tool(self, skill: LoadedSkill) -> object:
+        """Raises `AGENTS-E-SKILL-SCHEMA`."""
+        ...
+
+    def introspection_tools(
+        self, summaries: Sequence[SkillSummary], manifests: Sequence[SkillManifest]
+    ) -> Sequence[object]:
+        """`skill_list` and `skill_describe`."""
+        ...

@@ -9,20 +9,21 @@ import json
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from openai_responses_mcp.agents.errors import AgentsError
-from openai_responses_mcp.agents.json_values import JsonObject, JsonValue
-from openai_responses_mcp.agents.schemas.reading import problem_in
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, SkillMetadataExtractor, summary_of
 from openai_responses_mcp.agents.skills.models import (
     LONGEST_DESCRIPTION,
+    MOST_SKILLS,
     FoundSkill,
+    FrontMatterReader,
     LoadedSkill,
     Skill,
     SkillDescriptor,
+    SkillFolder,
     SkillList,
     SkillManifest,
     SkillMode,
     SkillSummary,
+    SkillToolMaker,
 )
 from openai_responses_mcp.agents.skills.parsing import (
     INPUT_HEADINGS,
@@ -33,7 +34,9 @@ from openai_responses_mcp.agents.skills.parsing import (
     skill_id_for,
     split_front_matter,
 )
-from openai_responses_mcp.agents.skills.ports import FrontMatterReader, SkillFolder, SkillToolMaker
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.schema.documents import problem_in
 
 DetailLevel = Literal["summary", "full"]
 LONGEST_NAME = 64
@@ -47,10 +50,14 @@ class SkillRegistry:
         self._tools = tools
         self._extractor = SkillMetadataExtractor(tools)
 
-    async def load_from_directory(self, dir: str, mode: SkillMode = "function_tool") -> SkillList:
+    async def load_from_directory(
+        self, dir: str, mode: SkillMode = "function_tool", max_skills: int = MOST_SKILLS
+    ) -> SkillList:
         if mode not in get_args(SkillMode):
             raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", f"mode is one of {', '.join(get_args(SkillMode))}")
-        return await asyncio.to_thread(self._load, dir, mode)
+        if type(max_skills) is not int or max_skills < 1:
+            raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", "max_skills is a whole number from 1 up")
+        return await asyncio.to_thread(self._load, dir, mode, max_skills)
 
     def list_skills(self, skills: Sequence[Skill]) -> list[SkillSummary]:
         return [
@@ -75,8 +82,8 @@ class SkillRegistry:
     def to_introspection_tools(self, skills: Sequence[Skill]) -> Sequence[object]:
         return self._tools.introspection_tools(self.list_skills(skills), [one.manifest for one in _loaded(skills)])
 
-    def _load(self, folder: str, mode: SkillMode) -> SkillList:
-        found, problems = self._folder.find(folder)
+    def _load(self, folder: str, mode: SkillMode, max_skills: int) -> SkillList:
+        found, problems = self._folder.find(folder, max_skills)
         loaded: dict[str, LoadedSkill] = {}
         for one in found:
             try:
@@ -85,6 +92,8 @@ class SkillRegistry:
                 if taken is not skill:
                     message = f"{skill.name} is the name of another skill already: {taken.source_path}"
                     raise AgentsError("AGENTS-E-SKILL-PARSE", message)
+                if len(skill.manifest.overview) > LONGEST_DESCRIPTION:
+                    problems.append(_long_description(one))
             except AgentsError as exc:
                 details = {**exc.details, "path": one.source_path}
                 problems.append(AgentsError(exc.code, f"{one.place}: {exc.message}", details=details))
@@ -152,11 +161,6 @@ def _checked_front_matter(matter: JsonValue) -> JsonObject:
     for key in ("name", "description"):
         if not isinstance(matter.get(key), str) or not matter[key].strip():
             raise AgentsError("AGENTS-E-SKILL-PARSE", f"The front matter needs {key}, a text")
-    if len(matter["description"]) > LONGEST_DESCRIPTION:
-        raise AgentsError(
-            "AGENTS-E-SKILL-PARSE",
-            f"description may have at most {LONGEST_DESCRIPTION} characters; put the rest into the text below",
-        )
     compatibility = matter.get("compatibility")
     if compatibility is not None:
         is_fine = isinstance(compatibility, str) and len(compatibility) <= LONGEST_COMPATIBILITY
@@ -164,6 +168,11 @@ def _checked_front_matter(matter: JsonValue) -> JsonObject:
             message = f"compatibility is a text of at most {LONGEST_COMPATIBILITY} characters"
             raise AgentsError("AGENTS-E-SKILL-PARSE", message)
     return matter
+
+
+def _long_description(found: FoundSkill) -> AgentsError:
+    message = f"{found.place}: only the first {LONGEST_DESCRIPTION} characters of its description are shown to a model"
+    return AgentsError("AGENTS-E-SKILL-PARSE", message, details={"level": "warning", "path": found.source_path})
 
 
 def _first_title(sections: list[Section]) -> str:

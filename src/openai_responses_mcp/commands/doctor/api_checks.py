@@ -5,20 +5,40 @@ its being answered. That costs nothing. Everything is asked at the same time.
 """
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from openai_responses_mcp.commands.doctor.lines import Line
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import Profile, Settings
 from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:
     from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
     from openai_responses_mcp.domain.models import ModelRequest
+
+
+NOT_SET_UP = "--"
+
+
+class Line(NamedTuple):
+    """`level` is ok, warn, FAIL or `NOT_SET_UP`; only what was checked and found well is ok."""
+
+    level: str
+    what: str
+    detail: str
+
+
+def write(line: Line) -> None:
+    text = one_line(f"{line.level:<6}{line.what}: {line.detail}")
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    sys.stdout.flush()
+
 
 _PROFILES = ("answer", "answer_detailed", "answer_quick")
 _NOT_COUNTED_THERE = (404, 405, 501)
@@ -67,7 +87,7 @@ async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
 
 def _requests(basis: Basis) -> "dict[str, ModelRequest]":
     """A question to each profile that there is, as the server would ask it."""
-    from openai_responses_mcp.adapters.zoned_clock import clock_in
+    from openai_responses_mcp.adapters.clocks import clock_in
     from openai_responses_mcp.container import answering_rules
     from openai_responses_mcp.domain.answering import model_request
     from openai_responses_mcp.domain.models import Question

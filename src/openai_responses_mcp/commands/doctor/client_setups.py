@@ -37,7 +37,7 @@ _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
 
 
-def _with_comments(text: str) -> Any:
+def with_comments(text: str) -> Any:
     """JSON with comments and trailing commas; they become blanks, so that errors keep their line."""
     for pattern in (_COMMENT, _TRAILING_COMMA):
         text = pattern.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
@@ -96,7 +96,7 @@ CLIENTS = (
         ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
         _SNIPPET,
         "write ${env:OPENAI_API_KEY} there",
-        parse=_with_comments,
+        parse=with_comments,
         hands_environment_on=True,
         fills_in=r"\$\{env:\w+\}",
     ),
@@ -107,7 +107,7 @@ CLIENTS = (
         "write ${input:openai-api-key} there, with an entry under inputs, and VS Code asks for it",
         program="code",
         section="servers",
-        parse=_with_comments,
+        parse=with_comments,
         hands_environment_on=True,
         fills_in=r"\$\{(env|input):[^}]+\}",
     ),
@@ -117,7 +117,7 @@ CLIENTS = (
         "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses uvx openai-responses-mcp -- --stdio",
         "write $OPENAI_API_KEY there, under env",
         program="gemini",
-        parse=_with_comments,
+        parse=with_comments,
         fills_in=r"\$(\w+|\{\w+\})",
     ),
 )
@@ -196,7 +196,7 @@ def _our_entries(client: Client, data: Any) -> Iterator[Entry]:
     for project, section in _sections(client, data):
         for name, value in section.items():
             entry = _entry(f"{name} ({project})" if project else name, _mapping(value))
-            if _starts_this_program(entry):
+            if starts_this_program(entry):
                 yield entry
 
 
@@ -233,7 +233,7 @@ def _items(value: Any) -> list[Any]:
 _PROGRAM = re.compile(r"openai[-_]responses[-_]mcp(\.exe|\.cmd|\.git)?([\[=<>~!@:].*)?", re.IGNORECASE)
 
 
-def _starts_this_program(entry: Entry) -> bool:
+def starts_this_program(entry: Entry) -> bool:
     if any(_PROGRAM.fullmatch(ntpath.basename(word)) for word in entry.command.split()):
         return True
     # A path that ends in our name may be anything, for example a folder that another server looks into.
@@ -256,17 +256,17 @@ def _problems(
             f"the command {entry.command!r} cannot be found: install it, or write its whole path under command"
             " and its arguments under args",
         )
-    guard = _maybe_guard(entry)
+    guard = maybe_guard(entry)
     if guard is None:
         yield from _server_problems(client, entry, key_variable, is_key_set=is_key_set)
         return
     yield from _guard_problems(guard, find_command)
     guarded = entry._replace(command="".join(guard.server[:1]), arguments=guard.server[1:])
-    if _starts_this_program(guarded):
+    if starts_this_program(guarded):
         yield from _server_problems(client, guarded, key_variable, is_key_set=is_key_set)
 
 
-def _maybe_guard(entry: Entry) -> GuardWords | None:
+def maybe_guard(entry: Entry) -> GuardWords | None:
     words = (entry.command, *entry.arguments)
     starts = (words[place + 1 :] for place, word in enumerate(words) if _PROGRAM.fullmatch(ntpath.basename(word)))
     return next(filter(None, map(maybe_guard_words, starts)), None)
@@ -274,7 +274,7 @@ def _maybe_guard(entry: Entry) -> GuardWords | None:
 
 def _guard_problems(guard: GuardWords, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
     for option in guard.unknown_options:
-        yield "FAIL", f"the guard has no option {option}: see openai-responses-mcp agents guard --help"
+        yield "FAIL", f"the guard has no option {option}: see openai-responses-mcp guard --help"
     if not guard.server:
         yield "FAIL", 'there is no server behind the guard: add "--" and the command of the server to args'
     elif "${" not in guard.server[0] and find_command(guard.server[0]) is None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-from openai_responses_mcp.commands.doctor.api_checks import api_lines, ask_api
+from openai_responses_mcp.commands.doctor.api_checks import NOT_SET_UP, Line, api_lines, ask_api, write
 from openai_responses_mcp.commands.doctor.client_setups import (
     CLIENTS,
     Client,
@@ -20,7 +20,6 @@ from openai_responses_mcp.commands.doctor.client_setups import (
     files_of,
     home_of,
 )
-from openai_responses_mcp.commands.doctor.lines import NOT_SET_UP, Line, write
 from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from openai_responses_mcp.commands.usage import GUARD, GUARDING
+from openai_responses_mcp.commands.usage import GUARDING
 
 _OPTIONS = {option.flag: option for option in GUARDING}
 
@@ -17,9 +17,11 @@ class GuardWords(NamedTuple):
 
 def maybe_guard_words(own_words: Sequence[str]) -> GuardWords | None:
     """`own_words` follow the name of this program. None when they do not start the guard."""
-    if tuple(own_words[: len(GUARD)]) != GUARD:
+    # `guard` is how it was started before it had a command of its own.
+    words = own_words[1:] if list(own_words[:1]) == ["agents"] else own_words
+    if list(words[:1]) != ["guard"]:
         return None
-    rest, unknown = list(own_words[len(GUARD) :]), []
+    rest, unknown = list(words[1:]), []
     # The same way as the guard reads them.
     while rest and rest[0] != "--" and rest[0].startswith("-"):
         flag, has_value, _ = rest.pop(0).partition("=")

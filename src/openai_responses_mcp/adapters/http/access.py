@@ -1,0 +1,200 @@
+"""Who may: the hosts and origins that a request may name, and the token that says who asks.
+
+A web page can make a browser send requests to this machine. Such a request names the page's origin, or a host that was
+made to point here, so both are checked before anything else. Tokens are compared in constant time.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+
+MCP_PATH = "/mcp"
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+ANONYMOUS = ""
+
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_KEYS_SECONDS = 300.0
+# An unknown key id may be a new one, or made up to make us ask the issuer again and again.
+_LEAST_SECONDS_BETWEEN_LOOKS = 10.0
+_ISSUER_SECONDS = 10.0
+_MOST_BYTES = 1024 * 1024
+_LEEWAY_SECONDS = 5
+_LONGEST_TOKEN = 16 * 1024
+
+
+class Unauthorized(Exception):
+    """There is no token that counts. `was_given`: there was one."""
+
+    def __init__(self, *, was_given: bool) -> None:
+        super().__init__("a token is needed" if not was_given else "the token is not valid")
+        self.was_given = was_given
+
+
+class Issuer(NamedTuple):
+    """Who issues access tokens, and for which audience they have to be."""
+
+    url: str
+    audience: str
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class AllowedHosts:
+    """Hosts are those of this machine with the port, and that of the public address."""
+
+    def __init__(self, port: int, public_url: str | None) -> None:
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._origins = {f"http://{host}" for host in self._hosts} | {f"https://{host}" for host in self._hosts}
+        self.resource = public_url or f"http://127.0.0.1:{port}{MCP_PATH}"
+        if public_url is not None:
+            parts = urlsplit(public_url)
+            standard = {"http": 80, "https": 443}[parts.scheme]
+            self._hosts |= {parts.netloc.lower()}
+            if parts.port is None:
+                self._hosts |= {f"{parts.netloc.lower()}:{standard}"}
+            self._origins |= {f"{parts.scheme}://{parts.netloc.lower()}"}
+
+    def is_open_to(self, hosts: Sequence[str], origins: Sequence[str]) -> bool:
+        """`hosts` and `origins` are the values of these headers, each of which may come once."""
+        is_known_host = len(hosts) == 1 and hosts[0].lower() in self._hosts
+        return is_known_host and (not origins or (len(origins) == 1 and origins[0].lower() in self._origins))
+
+    @property
+    def metadata_url(self) -> str:
+        parts = urlsplit(self.resource)
+        return f"{parts.scheme}://{parts.netloc}{METADATA_PATH}{MCP_PATH}"
+
+
+class Callers:
+    """Says who asks. Without tokens and without an issuer everybody is anonymous."""
+
+    def __init__(self, tokens: Mapping[str, str], keys: "IssuerKeys | None") -> None:
+        self._tokens = {token.encode(): name for name, token in tokens.items()}
+        self._keys = keys
+
+    async def caller(self, authorizations: Sequence[str]) -> str:
+        """Raises `Unauthorized`. Takes the values of the header `Authorization`."""
+        if not self._tokens and self._keys is None:
+            return ANONYMOUS
+        token = _bearer(authorizations)
+        name = self._name_of(token.encode())
+        if name is None and self._keys is not None:
+            name = await self._keys.subject_of(token)
+        if name is None:
+            raise Unauthorized(was_given=True)
+        return name
+
+    def _name_of(self, token: bytes) -> str | None:
+        # Every token is compared, so that the time says nothing about which one is alike.
+        names = [name for known, name in self._tokens.items() if hmac.compare_digest(known, token)]
+        return names[0] if names else None
+
+
+def _bearer(authorizations: Sequence[str]) -> str:
+    if not authorizations:
+        raise Unauthorized(was_given=False)
+    scheme, _, token = authorizations[0].partition(" ")
+    if len(authorizations) > 1 or scheme.lower() != "bearer" or not token.strip() or len(token) > _LONGEST_TOKEN:
+        raise Unauthorized(was_given=True)
+    return token.strip()
+
+
+class IssuerKeys:
+    """Checks access tokens with the keys that their issuer publishes."""
+
+    def __init__(self, issuer: Issuer, http: httpx2.AsyncClient | None = None) -> None:
+        self._issuer = issuer
+        self._http = http or httpx2.AsyncClient(follow_redirects=False, timeout=_ISSUER_SECONDS)
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._read_at: float | None = None
+        self._reading = asyncio.Lock()
+
+    async def subject_of(self, token: str) -> str | None:
+        """Who the token was issued to; None for a token that does not count."""
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid")
+            key = await self._key(key_id)
+            if key is None:
+                return None
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=list(_ALGORITHMS),
+                audience=self._issuer.audience,
+                issuer=self._issuer.url,
+                leeway=_LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError):
+            return None
+        subject = claims.get("sub")
+        return subject if isinstance(subject, str) and subject.strip() else None
+
+    async def _key(self, key_id: object) -> jwt.PyJWK | None:
+        name = key_id if isinstance(key_id, str) else None
+        async with self._reading:
+            age = None if self._read_at is None else time.monotonic() - self._read_at
+            is_unknown = name not in self._keys
+            if age is None or age > _KEYS_SECONDS or (is_unknown and age > _LEAST_SECONDS_BETWEEN_LOOKS):
+                await self._read()
+        if name is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(name)
+
+    async def _read(self) -> None:
+        """Keys that cannot be read now leave those that are known."""
+        self._read_at = time.monotonic()
+        try:
+            found = await self._json(await self._keys_url())
+            read = jwt.PyJWKSet.from_dict(found)
+        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError, AttributeError):
+            return
+        self._keys = {key.key_id: key for key in read.keys}
+
+    async def _keys_url(self) -> str:
+        """As the issuer's own metadata names it, in either of the two places where it may be."""
+        parts = urlsplit(self._issuer.url)
+        path = parts.path.rstrip("/")
+        root = f"{parts.scheme}://{parts.netloc}"
+        places = (
+            f"{root}/.well-known/oauth-authorization-server{path}",
+            f"{root}{path}/.well-known/openid-configuration",
+        )
+        for place in places:
+            try:
+                metadata = await self._json(place)
+            except (httpx2.HTTPError, ValueError):
+                continue
+            keys_url = metadata.get("jwks_uri")
+            if metadata.get("issuer") == self._issuer.url and isinstance(keys_url, str) and is_safe_url(keys_url):
+                return keys_url
+        raise ValueError("the issuer names no keys")
+
+    async def _json(self, url: str) -> dict[str, Any]:
+        reply = await self._http.get(url)
+        if reply.status_code != 200 or len(reply.content) > _MOST_BYTES:
+            raise ValueError(f"HTTP {reply.status_code}")
+        found = reply.json()
+        if not isinstance(found, dict):
+            raise TypeError("not an object")
+        return found
+
+
+def is_safe_url(url: str) -> bool:
+    """https, or http on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))

@@ -1,0 +1,162 @@
+"""One POST of Streamable HTTP, read and checked without I/O: its message, the era it speaks, or why it is refused.
+
+From 2026-07-28 on, headers repeat what the body says, so that proxies can route without reading it. A header that
+differs from the body is refused: a proxy and the server would act on different requests.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from openai_responses_mcp.domain.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    BadMessage,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    read,
+)
+
+ENVELOPE_REVISION = "2026-07-28"
+HANDSHAKE_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
+
+HEADER_MISMATCH = -32020
+MISSING_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+REQUEST_CANCELLED = -32800
+
+_VERSION_HEADER, _METHOD_HEADER, _NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
+_ROUTING_HEADERS = (_VERSION_HEADER, _METHOD_HEADER, _NAME_HEADER)
+_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+# Method -> the parameter that the header Mcp-Name repeats.
+_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+# The same for methods where the header may be missing.
+_MAYBE_NAMES = dict.fromkeys(("tasks/get", "tasks/cancel", "tasks/update"), "taskId")
+
+_STATUS = {
+    METHOD_NOT_FOUND: 404,
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CLIENT_CAPABILITY: 400,
+    UNSUPPORTED_PROTOCOL_VERSION: 400,
+}
+
+Headers = Sequence[tuple[str, str]]
+"""Names in lower case, as they came."""
+
+
+class Refusal(NamedTuple):
+    """`code` is that of the JSON-RPC error in the body."""
+
+    status: int
+    reason: str
+    code: int = INVALID_REQUEST
+    id: RequestId | None = None
+    data: Any = None
+
+    @property
+    def body(self) -> bytes:
+        return error_body(self.id, self.code, self.reason, self.data)
+
+
+class Post(NamedTuple):
+    message: Message
+    body: bytes
+    is_envelope: bool
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a JSON-RPC reply follows."""
+        return isinstance(self.message, Request) or (isinstance(self.message, BadMessage) and self.message.is_answered)
+
+    @property
+    def request_id(self) -> RequestId | None:
+        return self.message.id if isinstance(self.message, Request | BadMessage) else None
+
+    @property
+    def opens_session(self) -> bool:
+        return not self.is_envelope and isinstance(self.message, Request) and self.message.method == "initialize"
+
+    def status_of(self, error_code: int | None) -> int:
+        """The status of a reply; in the older eras every reply is a success of HTTP."""
+        return _STATUS.get(error_code, 200) if self.is_envelope and error_code is not None else 200
+
+
+def error_body(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
+    error: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}, separators=(",", ":")).encode()
+
+
+def revision_in(headers: Headers) -> str | None:
+    return next((value for name, value in headers if name == _VERSION_HEADER), None)
+
+
+def is_envelope_era(headers: Headers) -> bool:
+    """Whether the headers alone say so; a revision that is not known here belongs to the newer era."""
+    revision = revision_in(headers)
+    return revision is not None and revision not in HANDSHAKE_REVISIONS
+
+
+def read_post(headers: Headers, body: bytes) -> Post | Refusal:
+    message = read(body)
+    meta = message.params.get("_meta") if isinstance(message, Request) else None
+    says_envelope = isinstance(meta, dict) and _REVISION_KEY in meta
+    if not is_envelope_era(headers) and not says_envelope:
+        return Post(message, body, is_envelope=False)
+    refusal = _refusal_of(message, meta, headers)
+    return refusal or Post(message, body, is_envelope=True)
+
+
+def _refusal_of(message: Message, meta: Any, headers: Headers) -> Refusal | None:
+    revision = revision_in(headers)
+    if isinstance(message, Notification):
+        return None if revision == ENVELOPE_REVISION else _unsupported(revision)
+    if not isinstance(message, Request):
+        return None
+    names = [name for name, _ in headers]
+    twice = next((name for name in _ROUTING_HEADERS if names.count(name) > 1), None)
+    if twice is not None:
+        return Refusal(400, f"the header {twice} is given more than once", HEADER_MISMATCH, message.id)
+    missing = [key for key in (_REVISION_KEY, _CAPABILITIES_KEY) if not isinstance(meta, dict) or key not in meta]
+    if missing:
+        return Refusal(400, f"params._meta needs {' and '.join(missing)}", INVALID_PARAMS, message.id)
+    differing = _differing_header(message, meta[_REVISION_KEY], dict(headers))
+    if differing is not None:
+        return Refusal(400, f"the header {differing} differs from the body", HEADER_MISMATCH, message.id)
+    return None
+
+
+def _differing_header(request: Request, revision: Any, headers: dict[str, str]) -> str | None:
+    if headers.get(_VERSION_HEADER) != revision:
+        return _VERSION_HEADER
+    if headers.get(_METHOD_HEADER) != request.method:
+        return _METHOD_HEADER
+    names = {**_NAMES, **_MAYBE_NAMES} if _NAME_HEADER in headers else _NAMES
+    name = request.params.get(names.get(request.method, ""))
+    return _NAME_HEADER if name is not None and _decoded(headers.get(_NAME_HEADER)) != name else None
+
+
+def _decoded(value: str | None) -> str | None:
+    """Names that no header can hold are written as `=?base64?...?=`."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _unsupported(revision: str | None) -> Refusal:
+    data = {"supported": [ENVELOPE_REVISION], "requested": revision}
+    return Refusal(400, "Unsupported protocol version", UNSUPPORTED_PROTOCOL_VERSION, data=data)

@@ -1,0 +1,118 @@
+"""The HTTP server around an application: uvicorn, with bounds on heads and connections, and without its own signals.
+
+uvicorn waits for the head of a request for as long as it takes. Here a connection that does not say what it wants in
+time is closed, so that silent ones cannot keep everybody else out.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from starlette.types import ASGIApp
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+LARGEST_HEAD = 16 * 1024
+HEAD_SECONDS = 10.0
+_LEAVING_SECONDS = 2
+
+
+class Tls(NamedTuple):
+    certificate: str
+    key: str
+
+
+class AddressInUse(Exception):
+    """Nothing can be served there; the text says why."""
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Port 0 takes one that is free. Raises `AddressInUse`."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
+        )[0]
+        # With the protocol: asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
+        listening = socket.socket(family, kind, protocol)
+    except (OSError, OverflowError) as exc:
+        raise AddressInUse(f"{host}:{port} cannot be used: {getattr(exc, 'strerror', None) or exc}") from exc
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(1024)
+    except OSError as exc:
+        listening.close()
+        raise AddressInUse(f"{host}:{port} cannot be used: {exc.strerror}") from exc
+    return listening
+
+
+class HttpServer(Server):
+    """`serve` goes on until `should_exit`. Raises OSError and `ssl.SSLError` at once for a certificate that is unfit."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tls: Tls | None = None,
+        trusted_proxies: Sequence[str] = (),
+        head_seconds: float = HEAD_SECONDS,
+    ) -> None:
+        config = Config(
+            app,
+            # uvicorn makes the protocol by itself, and gives it nothing of ours.
+            http=type("Prompt", (PromptProtocol,), {"head_seconds": head_seconds}),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            # What is worth telling, the application tells.
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(trusted_proxies),
+            forwarded_allow_ips=list(trusted_proxies),
+            h11_max_incomplete_event_size=LARGEST_HEAD,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=_LEAVING_SECONDS,
+            backlog=1024,
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key if tls else None,
+        )
+        config.load()
+        super().__init__(config)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Whoever started the server listens to signals."""
+        yield
+
+
+class PromptProtocol(H11Protocol):
+    head_seconds: float
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        # Before the first head there is no cycle; after a reply there is still that of the last request.
+        is_waiting_for_a_head = getattr(self.cycle, "response_complete", True)
+        if not is_waiting_for_a_head:
+            self._forget()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

@@ -1,0 +1,205 @@
+"""What a server is connected to over HTTP: a session of the older eras, or a single exchange of the newer one.
+
+Both are a `Transport`. A session takes many messages, each with a channel of its own, and has a stream for what belongs to
+no request. An exchange takes one message, and is closed when its client closes the response.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from openai_responses_mcp.adapters.http.streams import MOST_KEPT_BYTES, HttpChannel, Outbox
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.jsonrpc import RequestId
+from openai_responses_mcp.domain.ports import Received, Transport
+
+# While a client leaves this much unread, nothing more is taken from it.
+MOST_UNREAD_BYTES = 4 * 1024 * 1024
+_CLOSED = "the client has closed its end"
+
+
+class Exchange(Transport):
+    """One message and its reply."""
+
+    def __init__(self, body: bytes, request_id: RequestId | None, caller: str) -> None:
+        self.outbox = Outbox()
+        self._received: Received | None = Received(body, HttpChannel(self.outbox, request_id), caller)
+        self._is_closed = False
+
+    async def receive(self) -> Received | None:
+        if self._received is not None:
+            received, self._received = self._received, None
+            return received
+        while not self.outbox.has_ended and not self._is_closed:
+            await self.outbox.change()
+        self._require_open()
+        return None
+
+    def send(self, body: bytes) -> None:
+        self.outbox.put(body)
+
+    async def flush(self) -> None:
+        while self.outbox.unread_bytes and not self._is_closed:
+            await self.outbox.change()
+        self._require_open()
+
+    def close(self) -> None:
+        """The client has gone, or the server is ending. What is in flight is dropped."""
+        self._is_closed = True
+        self.outbox.wake()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise TransportClosed(_CLOSED)
+
+
+class HttpSession(Transport):
+    """A session belongs to the caller who opened it."""
+
+    def __init__(self, caller: str) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.caller = caller
+        self.server_stream = Outbox("0", keeps_sent=True)
+        self.used_at = time.monotonic()
+        self._outboxes: dict[str, Outbox] = {"0": self.server_stream}
+        self._last_name = 0
+        self._incoming: asyncio.Queue[Received | None] = asyncio.Queue()
+        self._is_closed = False
+        self._something_changed = asyncio.Event()
+
+    def take(self, body: bytes, request_id: RequestId | None, caller: str, *, is_answered: bool) -> Outbox:
+        """A message has arrived. What is said to it goes into the outbox, which event ids lead to.
+
+        Whoever serves the session answers it, also after `close`.
+        """
+        self._last_name += 1
+        outbox = Outbox(str(self._last_name), keeps_sent=True)
+        if is_answered:
+            self._outboxes[outbox.name] = outbox
+        self._incoming.put_nowait(Received(body, HttpChannel(outbox, request_id), caller))
+        self.used_at = time.monotonic()
+        self._note_change()
+        return outbox
+
+    def forget(self, outbox: Outbox) -> None:
+        """The reply was sent in one piece: there is nothing to come back for."""
+        self._outboxes.pop(outbox.name, None)
+
+    def make_room(self) -> None:
+        """Drop the oldest responses that are over, as far as there are too many of them."""
+        over = sum(one.kept_bytes for one in self._outboxes.values()) - MOST_KEPT_BYTES
+        for name, one in list(self._outboxes.items()):
+            if over <= 0:
+                break
+            if one.has_ended and not one.is_read:
+                over -= one.kept_bytes
+                del self._outboxes[name]
+
+    def find(self, event_id: str) -> tuple[Outbox, int] | None:
+        """The outbox that an event came from, and the number of the event."""
+        name, _, number = event_id.partition("-")
+        outbox = self._outboxes.get(name)
+        return (outbox, int(number)) if outbox is not None and number.isascii() and number.isdigit() else None
+
+    @property
+    def is_idle(self) -> bool:
+        boxes = self._outboxes.values()
+        return not any(one.is_read or (one is not self.server_stream and not one.has_ended) for one in boxes)
+
+    def close(self) -> None:
+        """The session is over. What is in flight is dropped."""
+        self._is_closed = True
+        self.server_stream.end()
+        while not self._incoming.empty():
+            received = self._incoming.get_nowait()
+            if received is not None:
+                received.channel.withdraw()
+        self._note_change()
+
+    def end(self) -> None:
+        """Nothing more comes from the client; what is in flight is finished."""
+        self._incoming.put_nowait(None)
+        self._note_change()
+
+    def note_read(self) -> None:
+        """A response has taken a message, or has gone."""
+        self._note_change()
+
+    async def receive(self) -> Received | None:
+        while True:
+            self._require_open()
+            if self._unread_bytes <= MOST_UNREAD_BYTES:
+                with suppress(asyncio.QueueEmpty):
+                    return self._incoming.get_nowait()
+            await self._change()
+
+    def send(self, body: bytes) -> None:
+        if not self._is_closed:
+            self.server_stream.put(body)
+
+    async def flush(self) -> None:
+        while self._unread_bytes and not self._is_closed:
+            await self._change()
+        self._require_open()
+
+    @property
+    def _unread_bytes(self) -> int:
+        return sum(outbox.unread_bytes for outbox in self._outboxes.values())
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise TransportClosed(_CLOSED)
+
+    def _note_change(self) -> None:
+        self._something_changed.set()
+
+    async def _change(self) -> None:
+        self._something_changed.clear()
+        await self._something_changed.wait()
+
+
+class SessionsFull(Exception):
+    """No session can be opened now."""
+
+
+class Sessions:
+    """All that are open. If there are too many, the one that was idle for longest makes room, if it was idle for long."""
+
+    def __init__(
+        self, most: int, least_idle_seconds: float = 600.0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = most
+        self._least_idle_seconds = least_idle_seconds
+        self._monotonic = monotonic
+        self._open: dict[str, HttpSession] = {}
+
+    def open(self, caller: str) -> HttpSession:
+        """Raises `SessionsFull`."""
+        if len(self._open) >= self._most:
+            self._make_room()
+        session = HttpSession(caller)
+        self._open[session.id] = session
+        return session
+
+    def find(self, session_id: str, caller: str) -> HttpSession | None:
+        session = self._open.get(session_id)
+        return session if session is not None and session.caller == caller else None
+
+    def drop(self, session: HttpSession) -> None:
+        self._open.pop(session.id, None)
+        session.close()
+
+    def close_all(self) -> None:
+        for session in list(self._open.values()):
+            self.drop(session)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def _make_room(self) -> None:
+        oldest = min((one for one in self._open.values() if one.is_idle), key=lambda one: one.used_at, default=None)
+        if oldest is None or self._monotonic() - oldest.used_at < self._least_idle_seconds:
+            raise SessionsFull
+        self.drop(oldest)

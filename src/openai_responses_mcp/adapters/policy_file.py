@@ -1,0 +1,157 @@
+"""The policy in a YAML file: read strictly, and again when the file has changed."""
+
+import logging
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.checking import (
+    KnownTools,
+    PolicyFindings,
+    looser_rules_first,
+    rules_that_never_apply,
+    unknown_names,
+)
+from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
+from openai_responses_mcp.gate.policy.reading import policy_from
+from openai_responses_mcp.gate.policy.rules import Policy, Rule
+from openai_responses_mcp.gate.schema.patterns import Patterns
+
+MAX_FILE_BYTES = 1024 * 1024
+
+# Two changes within one tick of a file system's clock look like one; the coarsest clocks tick every two seconds.
+_TICK_NS = 2_000_000_000
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReading:
+    """What is in a file. The policy may be used only without problems. `rule_places` are the rules' files and lines."""
+
+    policy: Policy
+    problems: tuple[str, ...]
+    rule_places: tuple[str, ...] = ()
+
+
+def parse_policy(path: str, text: str, patterns: Patterns) -> PolicyReading:
+    # YAML is loaded only where there is a file to read.
+    from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
+
+    try:
+        document = read_yaml(text)
+    except YamlProblem as exc:
+        return PolicyReading(Policy(), (one_line(f"{path}:{exc.line}: {exc.text}"),))
+    policy, problems = policy_from(document.data, patterns)
+    lines = sorted((document.line_of(problem.path), str(problem)) for problem in problems)
+    rule_lines = [document.line_of(("rules", place)) for place in range(len(policy.rules))]
+    return PolicyReading(
+        policy,
+        tuple(one_line(f"{path}:{line}: {text}") for line, text in lines),
+        tuple(f"{path}:{line}" for line in rule_lines),
+    )
+
+
+def read_policy(path: str, patterns: Patterns) -> PolicyReading:
+    """Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read at all."""
+    return parse_policy(path, _text_of(path), patterns)
+
+
+def check_policy_file(path: str, patterns: Patterns, paths: Paths, known: KnownTools | None = None) -> PolicyFindings:
+    """With `known` tools, names that none of them has are reported too. Raises what `read_policy` raises."""
+    reading = read_policy(path, patterns)
+    policy = reading.policy
+    if reading.problems:
+        return PolicyFindings(len(policy.rules), reading.problems)
+
+    def placed(found: Iterable[tuple[Rule, str]], link: str) -> tuple[str, ...]:
+        lines = [f"{reading.rule_places[rule.number - 1]}: rule {rule.number}{link} {reason}" for rule, reason in found]
+        return tuple(map(one_line, lines))
+
+    return PolicyFindings(
+        rules=len(policy.rules),
+        never_apply=placed(rules_that_never_apply(policy, paths), " can never apply:"),
+        looser_first=placed(looser_rules_first(policy, paths), " may come too late:"),
+        unknown_names=placed(unknown_names(policy, known), ":") if known else (),
+    )
+
+
+class PolicyFile(PolicySource):
+    """The first reading must succeed. Later ones may fail: then the last good policy stays, with a warning."""
+
+    def __init__(self, path: str | os.PathLike[str], patterns: Patterns) -> None:
+        self._path = os.fspath(path)
+        self._patterns = patterns
+        self._complaint = ""
+        self._look()
+        self._text = _text_of(self._path)
+        reading = parse_policy(self._path, self._text, patterns)
+        if reading.problems:
+            raise _invalid("; ".join(reading.problems))
+        self._policy = reading.policy
+
+    def current(self) -> Policy:
+        if self._has_changed():
+            self._read_again()
+        return self._policy
+
+    def _has_changed(self) -> bool:
+        before, was_settled = self._mark, self._is_settled
+        self._look()
+        return self._mark != before or not was_settled
+
+    def _look(self) -> None:
+        """Before the file is read, so that a change in between is seen the next time."""
+        try:
+            found = os.stat(self._path)
+        except (OSError, ValueError):
+            self._mark, self._is_settled = None, True
+            return
+        self._mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+        self._is_settled = abs(time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns)) > _TICK_NS
+
+    def _read_again(self) -> None:
+        try:
+            text = _text_of(self._path)
+        except AgentsError as exc:
+            self._complain(exc.message)
+            return
+        if text == self._text:
+            self._complaint = ""
+            return
+        reading = parse_policy(self._path, text, self._patterns)
+        if reading.problems:
+            self._complain("; ".join(reading.problems))
+            return
+        self._policy, self._text, self._complaint = reading.policy, text, ""
+        _logger.info("policy: %s was read again", self._path)
+
+    def _complain(self, problem: str) -> None:
+        if problem != self._complaint:
+            _logger.warning("AGENTS-E-POLICY-INVALID: %s; the last good policy stays in force", problem)
+        self._complaint = problem
+
+
+class NoPolicyFile(PolicySource):
+    """Where nobody has written a policy, the profile decides."""
+
+    def __init__(self) -> None:
+        self._policy = Policy()
+
+    def current(self) -> Policy:
+        return self._policy
+
+
+def _text_of(path: str) -> str:
+    try:
+        return read_text(path, most_bytes=MAX_FILE_BYTES)
+    except (OSError, ValueError) as exc:
+        raise _invalid(one_line(f"{path}: {reason_of(exc)}")) from exc
+
+
+def _invalid(message: str) -> AgentsError:
+    return AgentsError("AGENTS-E-POLICY-INVALID", message)

@@ -1,0 +1,66 @@
+"""y/N at the terminal: a call that needs a human is asked about right there, one at a time."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from typing import Literal
+
+from openai_responses_mcp.domain.texts import revealed, visible
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.errors import AgentsError
+
+Choice = Literal["yes", "no", "session"]
+_CHOICES: dict[str, Choice] = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "s": "session", "": "no"}
+_HELP = "y: run it once. n, or just Enter: do not run it, and tell the model. s: run it, and all calls of this tool in this run."
+
+Read = Callable[[str], str | None]
+Show = Callable[[str], None]
+
+
+class TerminalApprover:
+    """`read` shows a prompt and gives a line, or None at the end of the input."""
+
+    def __init__(self, read: Read, show: Show) -> None:
+        self._read = read
+        self._show = show
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, request: HumanApprovalRequest) -> Choice:
+        """The end of the input is a no."""
+        async with self._one_at_a_time:
+            self._show(question(request))
+            while True:
+                typed = await asyncio.to_thread(self._read, "Let it run? [y/N/s/?] ")
+                choice = "no" if typed is None else _CHOICES.get(typed.strip().lower())
+                if choice is not None:
+                    return choice
+                self._show(f"{_HELP}\n")
+
+
+def question(request: HumanApprovalRequest) -> str:
+    """What the person is asked. Nothing that a model, a judge or a server wrote is invisible, or looks like something else."""
+    call = f"{request.tool_kind} {request.tool_name} {json.dumps(dict(request.arguments), ensure_ascii=False)}"
+    parts = [request.prompt, request.tool_description, request.definition_change, call]
+    return revealed("\n".join(["", *filter(None, parts), ""]))
+
+
+def terminal_approver() -> TerminalApprover:
+    """`AGENTS-E-RUNNER-CONFIG` where there is no terminal."""
+    if not (sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()):
+        message = 'ask="terminal" needs a terminal at stdin and stdout; without one, decide with approve_and_resume'
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return TerminalApprover(read_line, show)
+
+
+def read_line(prompt: str) -> str | None:
+    try:
+        return input(prompt)
+    except (EOFError, KeyboardInterrupt):
+        show("\n")
+        return None
+
+
+def show(text: str) -> None:
+    sys.stdout.write(visible(text))
+    sys.stdout.flush()

@@ -1,0 +1,256 @@
+"""What an agent and its surroundings need, checked and reported: provider, store, MCP servers, skills.
+
+Looking at an agent must not start anything, so the look has a ledger that lets nothing through.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
+from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderSpec
+from openai_responses_mcp.agents.skills.models import SkillList
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.gate.audit.records import LogVerification
+from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.models import ChangedCall
+from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.secrets.masking import Masking
+
+
+class McpProbe(Protocol):
+    """A server that can be asked for its tools, as the SDK's are. Listing may raise anything."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def list_tools(self) -> Sequence[object]: ...
+
+
+Level = Literal["ok", "warn", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Level
+    what: str
+    detail: str
+    next_step: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.level:<6}{self.what}: {self.detail}"
+        line = f"{line}; {self.next_step}" if self.next_step else line
+        return one_line(line)
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_healthy(self) -> bool:
+        return all(finding.level != "FAIL" for finding in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsStatus:
+    """`problem` says why provider and model are not known, if they are not."""
+
+    provider: str
+    model: str | None
+    policy: PolicyProfile
+    tools: int
+    problem: str = ""
+
+
+class ReadOnlyGuard(TurnGuard):
+    """Records nothing and lets nothing through."""
+
+    @property
+    def refusal(self) -> AgentsError | None:
+        return None
+
+    def refuse(self, error: AgentsError) -> AgentsError:
+        return error
+
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+        raise _nothing_runs()
+
+    def is_waiting(self, call_id: str) -> bool:
+        return True
+
+    async def used_tokens(self, tokens: int) -> None:
+        raise _nothing_runs()
+
+    def told(self, call_id: str) -> str | None:
+        return None
+
+    def changed(self, call_id: str) -> ChangedCall | None:
+        return None
+
+    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
+        raise _nothing_runs()
+
+    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
+        raise _nothing_runs()
+
+    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
+        raise _nothing_runs()
+
+    def result_of(self, call_id: str) -> ToolCallResult | None:
+        return None
+
+    async def suspend(self, call_id: str) -> None:
+        raise _nothing_runs()
+
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
+        return
+
+
+def _nothing_runs() -> AgentsError:
+    return AgentsError("AGENTS-E-GATE-DENIED", "Nothing runs while an agent is only looked at")
+
+
+_LOCAL = ("ollama", "lmstudio")
+
+
+class Diagnosis:
+    """`open_provider` sets a provider up from the environment, `load_skills` reads a folder of skills, and `verify_log`
+    tells whether the log of a store is intact."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        open_provider: Callable[[str | None], ProviderHandle],
+        load_skills: Callable[[str], Awaitable[SkillList]],
+        *,
+        policies: PolicyStore | None = None,
+        verify_log: Callable[[], Awaitable[LogVerification]] | None = None,
+    ) -> None:
+        self._environ = environ
+        self._open_provider = open_provider
+        self._load_skills = load_skills
+        self._policies = policies
+        self._verify_log = verify_log
+        self._masking = Masking(environ)
+
+    async def status(self, tools: Sequence[ToolDescription] = ()) -> AgentsStatus:
+        policy = PROFILES[DEFAULT_PROFILE]
+        if self._policies is not None:
+            policy = await self._policies.get_profile(DEFAULT_PROFILE)
+        count = len({tool.scope_name for tool in tools})
+        try:
+            settings = settings_from(chosen_provider(None, self._environ), self._environ)
+        except AgentsError as exc:
+            return AgentsStatus("none", None, policy, count, self._masking.text(exc.message))
+        return AgentsStatus(settings.spec.name, settings.model, policy, count)
+
+    async def doctor(
+        self, *, servers: Sequence[McpProbe] = (), skills: Sequence[str] = (), provider: str | None = None
+    ) -> DoctorReport:
+        checks: list[Awaitable[list[Finding]]] = [self._provider(provider)]
+        checks += [_server(server) for server in servers]
+        checks += [self._store()] if self._verify_log is not None else []
+        checks += [self._skills(folder) for folder in skills]
+        findings = [finding for group in await asyncio.gather(*checks) for finding in group]
+        return DoctorReport(tuple(self._shown(finding) for finding in findings))
+
+    def _shown(self, finding: Finding) -> Finding:
+        mask = self._masking.text
+        return Finding(finding.level, mask(finding.what), mask(finding.detail), mask(finding.next_step))
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    async def _provider(self, name: str | None) -> list[Finding]:
+        try:
+            spec = chosen_provider(name, self._environ)
+            settings = settings_from(spec, self._environ)
+        except AgentsError as exc:
+            return [Finding("FAIL", "provider", exc.message, "set the variable in the environment of your program")]
+        findings = [Finding("ok", "provider", f"{spec.name} at {settings.config.base_url}")]
+        models = await self._open_provider(spec.name).list_models()
+        findings.append(_reachability(spec, models))
+        findings.append(_model(spec, settings.model, models))
+        return findings
+
+    async def _store(self) -> list[Finding]:
+        assert self._verify_log is not None  # noqa: S101 - asked for only where there is one
+        try:
+            found = await self._verify_log()
+        except AgentsError as exc:
+            return [Finding("FAIL", "store", exc.message, "check the address and the rights of the store")]
+        if not found.is_intact:
+            step = "find out who wrote to the store, and keep it as it is until then"
+            return [
+                Finding("FAIL", "store", f"the log of {found.records} records is not intact: {found.problem}", step)
+            ]
+        detail = f"the log of {found.records} records is intact"
+        if found.uncovered:
+            return [
+                Finding("warn", "store", f"{detail}; not covered: {found.uncovered}", "keep its head with audit_head=")
+            ]
+        return [Finding("ok", "store", detail)]
+
+    async def _skills(self, folder: str) -> list[Finding]:
+        try:
+            skills = await self._load_skills(folder)
+        except AgentsError as exc:
+            return [Finding("FAIL", "skills", exc.message, "name a folder that exists")]
+        bad = [
+            Finding(
+                "warn" if problem.details.get("level") == "warning" else "FAIL",
+                "skill",
+                f"{problem.code}: {problem.message}",
+                "mend its SKILL.md or take it out",
+            )
+            for problem in skills.problems
+        ]
+        step = "" if skills or bad else "put folders with a SKILL.md into it"
+        return [Finding("ok" if skills or bad else "warn", "skills", f"{len(skills)} in {folder}", step), *bad]
+
+
+async def _server(server: McpProbe) -> list[Finding]:
+    what = f"MCP server {server.name}"
+    try:
+        tools = await server.list_tools()
+    except AgentsError as exc:
+        step = "check that its command or address works by itself"
+        if exc.code == "AGENTS-E-MCP-SCHEMA":
+            step = "tell whoever makes the server"
+        return [Finding("FAIL", what, f"{exc.code}: {exc.message}", step)]
+    except Exception:  # a server object of the user's own may raise what it likes
+        step = "connect it before it is used, or give it to hosted_mcp_tool"
+        return [Finding("FAIL", what, "does not list its tools", step)]
+    return [Finding("ok", what, f"{len(tools)} tools")]
+
+
+def _reachability(spec: ProviderSpec, models: ModelList) -> Finding:
+    what = f"{spec.name} API"
+    if models.source == "live":
+        return Finding("ok", what, f"answers, {len(models)} models")
+    step = f"check {spec.base_url_variable}"
+    if spec.name in _LOCAL and models.reason in ("network_error", "timeout"):
+        step = f"start {spec.name}, or {step}"
+    elif models.reason == "http_error":
+        step = f"check {spec.key_variable} and {spec.base_url_variable}"
+    elif models.reason == "empty_response":
+        return Finding("warn", what, "answers, and has no models", f"load a model into {spec.name}")
+    return Finding("FAIL", what, f"no list of models: {models.reason} ({models.detail})", step)
+
+
+def _model(spec: ProviderSpec, model: str | None, models: ModelList) -> Finding:
+    if model is None:
+        known = f", such as {models[0]}" if models.source == "live" else ""
+        return Finding("FAIL", "model", "none is chosen", f"set {spec.model_variable}{known}")
+    if models.source != "live":
+        return Finding("warn", "model", f"{model} was not checked, because there is no list")
+    if model not in models:
+        return Finding("warn", "model", f"{model} is not in the list", f"check {spec.model_variable}")
+    return Finding("ok", "model", model)

@@ -1,0 +1,114 @@
+"""Stores of the user's own, as the ports say they behave: complete, and with errors that have a name.
+
+Such a store raises what its author likes. Values that it cannot take concern one record; anything else means that it
+cannot be used.
+"""
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypedDict, TypeVar, cast
+
+from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.definitions import DefinitionPins
+from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.policy.profiles import PolicyStore
+from openai_responses_mcp.gate.ports import BudgetStore
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.stores import RunStateStore, Stores
+
+_T = TypeVar("_T")
+# A store may lack these: the ports do them with the other methods.
+_HAVE_A_WAY = ("append_all", "begin")
+_OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
+
+
+class OwnStores(TypedDict, total=False):
+    """The ports of a store by their parameters of `create_runner`."""
+
+    policy_store: PolicyStore | None
+    approval_store: ApprovalStore | None
+    run_state_store: RunStateStore | None
+    log_store: ExecutionLogStore | None
+    standing_store: StandingStore | None
+    budget_store: BudgetStore | None
+    pin_store: DefinitionPins | None
+    decision_store: DecisionBook | None
+
+
+_PORTS: Mapping[str, tuple[str, type]] = {
+    "policy_store": ("policies", PolicyStore),
+    "approval_store": ("approvals", ApprovalStore),
+    "run_state_store": ("runs", RunStateStore),
+    "log_store": ("logs", ExecutionLogStore),
+    "standing_store": ("standing", StandingStore),
+    "budget_store": ("budgets", BudgetStore),
+    "pin_store": ("pins", DefinitionPins),
+    "decision_store": ("decisions", DecisionBook),
+}
+
+
+def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: OwnStores) -> Stores:
+    """The database's stores, with each that was given in the place of ours. Raises what `given` raises.
+
+    Some without a database for the others would leave those in memory, and lost at the end of the process.
+    """
+    chosen = {name: store for name, store in own.items() if store is not None}
+    missing = [name for name in _PORTS if name not in chosen]
+    if chosen and missing and url is None:
+        message = f"Some stores are given and some are not: give store= for the others, or {', '.join(missing)}"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
+    stores = open_stores(url, audit_head)
+    made: dict[str, Any] = {
+        field: given(chosen[name], port) for name, (field, port) in _PORTS.items() if name in chosen
+    }
+    if "logs" in made:
+        # A head tells about our own log only; a store that was given keeps its own.
+        made["head"] = None
+    if "decisions" not in made and ("logs" in made or "approvals" in made):
+        # One transaction writes a decision and its record only where both are in one database.
+        made["decisions"] = None
+    return replace(stores, **made)
+
+
+def given(store: _T, port: type) -> _T:
+    """`AGENTS-E-RUNNER-CONFIG` where the store lacks a method that it must have."""
+    missing = [name for name in _methods_of(port) if not hasattr(store, name) and name not in _HAVE_A_WAY]
+    if missing:
+        message = f"{type(store).__name__} is not a complete {port.__name__}: it lacks {', '.join(missing)}"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return cast(_T, _Given(store, port))
+
+
+class _Given:
+    def __init__(self, store: object, port: type) -> None:
+        self._store = store
+        self._port = port
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._store, name, None) or getattr(self._port, name).__get__(self)
+        return _with_named_errors(method)
+
+
+def _methods_of(port: type) -> list[str]:
+    return [name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")]
+
+
+def _with_named_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    async def named(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await method(*args, **kwargs)
+        except AgentsError:
+            raise
+        except _OF_ONE_RECORD as exc:
+            failure: StoreUnavailable = RecordRefused(f"The store does not take this: {type(exc).__name__}")
+        except Exception as exc:  # foreign code
+            failure = StoreUnavailable(f"The store failed with {type(exc).__name__}")
+        # Raised out here, so that the store's own error is not attached to it: its text may hold an address or values.
+        raise failure
+
+    return named

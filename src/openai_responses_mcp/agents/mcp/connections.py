@@ -1,0 +1,226 @@
+"""Connections to MCP servers on the SDK.
+
+A connection lives in a task of its own, because the SDK wants it closed where it was opened. It belongs to one event
+loop and is closed when that loop ends. It is opened for the first call, closed when a call breaks, and opened again for
+the next one.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agents import AgentBase, RunContextWrapper
+from agents.mcp import MCPServer, MCPServerStreamableHttp
+from mcp import MCPError
+from mcp_types import CallToolResult
+from mcp_types import Tool as McpTool
+from pydantic import ValidationError
+
+from openai_responses_mcp.agents.mcp.answers import why_no_answer
+from openai_responses_mcp.agents.mcp.models import McpClient, McpServerConfig
+from openai_responses_mcp.agents.mcp.query_filter import hide_query
+from openai_responses_mcp.agents.mcp.stdio_server import StdioServer
+from openai_responses_mcp.gate.definitions import schema_error
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+
+LONGEST_MESSAGE = 500
+
+
+def server_for(config: McpServerConfig) -> MCPServer:
+    """The SDK's own object for a server; it neither retries nor caches anything."""
+    if config.url:
+        hide_query(config.url)
+        timeouts = {"timeout": config.timeout_seconds, "sse_read_timeout": config.timeout_seconds}
+        return MCPServerStreamableHttp(
+            {"url": config.url, "headers": dict(config.headers), **timeouts},  # type: ignore[typeddict-item]
+            name=config.name,
+            client_session_timeout_seconds=config.timeout_seconds,
+        )
+    params: dict[str, object] = {"command": config.command[0], "args": list(config.command[1:]), "cwd": config.cwd}
+    if config.env:
+        params["env"] = dict(config.env)
+    return StdioServer(
+        params,  # type: ignore[arg-type]
+        name=config.name,
+        client_session_timeout_seconds=config.timeout_seconds,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Connections
+
+
+class _Connection:
+    """One connected server, kept open by a task of its own until it is told to stop."""
+
+    def __init__(self, server: MCPServer, timeout_seconds: float) -> None:
+        self.server = server
+        self._timeout_seconds = timeout_seconds
+        self._is_over = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Read here, because asyncio warns of a failure that is never read.
+        self._ready.add_done_callback(lambda ready: ready.exception())
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def opened(self) -> None:
+        """If one caller stops waiting, the others go on."""
+        await asyncio.shield(self._ready)
+
+    async def close(self) -> None:
+        self._is_over.set()
+        if not self._ready.done():
+            self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _keep(self) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self.server.connect()  # type: ignore[no-untyped-call]
+        except asyncio.CancelledError:
+            self._ready.set_exception(_Unreachable("it was closed"))
+            await self._clean_up()
+            raise
+        except BaseException as exc:  # transports raise groups of several errors
+            self._ready.set_exception(_Unreachable(cause_in(exc)))
+            await self._clean_up()
+            return
+        self._ready.set_result(None)
+        try:
+            await self._is_over.wait()
+        finally:
+            await self._clean_up()
+
+    async def _clean_up(self) -> None:
+        with suppress(Exception):  # closing fails when the server is gone already
+            await self.server.cleanup()  # type: ignore[no-untyped-call]
+
+
+class _Unreachable(Exception):
+    """Why there is no connection. Never with an address, which may hold a key."""
+
+
+class SdkMcpClient(McpClient):
+    """`make_server` gives a fresh server object for each connection."""
+
+    def __init__(self, name: str, make_server: Callable[[], MCPServer], timeout_seconds: float) -> None:
+        self._name = name
+        self._make_server = make_server
+        self._timeout_seconds = timeout_seconds
+        self._connections: WeakKeyDictionary[asyncio.AbstractEventLoop, _Connection] = WeakKeyDictionary()
+
+    async def list_tools(self) -> list[JsonObject]:
+        return [entry_of(tool) for tool in await self.list_sdk_tools(None, None)]
+
+    async def list_sdk_tools(
+        self, context: RunContextWrapper[Any] | None, agent: AgentBase[Any] | None
+    ) -> list[McpTool]:
+        try:
+            server = await self._server()
+            async with asyncio.timeout(self._timeout_seconds):
+                return await server.list_tools(context, agent)
+        except AgentsError:
+            raise
+        except ValidationError as exc:
+            await self.close()
+            message = f"The MCP server {self._name} lists its tools in a form that cannot be read; update or remove it"
+            raise schema_error(message) from exc
+        except Exception as exc:  # transports raise what they like, and all of it means the same
+            await self.close()
+            raise self._unreachable(cause_in(exc)) from None
+
+    async def call_tool(self, name: str, args: JsonObject, meta: dict[str, JsonValue] | None = None) -> CallToolResult:
+        server = await self._server()
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                return await (server.call_tool(name, dict(args), meta) if meta else server.call_tool(name, dict(args)))
+        except MCPError as exc:
+            no_answer = why_no_answer(exc)
+            if no_answer is None:
+                said = exc.message[:LONGEST_MESSAGE]
+                raise _failed(f"{self._name}/{name} was refused by its server: {said}", "rejected") from None
+            cause = no_answer
+        except Exception as exc:  # as above
+            cause = cause_in(exc)
+        await self.close()
+        message = f"{self._name}/{name} failed: {cause}. It may have run; look before you call it again"
+        raise _failed(message, "broken")
+
+    async def close(self) -> None:
+        """Close the connection of this event loop, if there is one."""
+        connection = self._connections.pop(asyncio.get_running_loop(), None)
+        if connection is not None:
+            await connection.close()
+
+    async def _server(self) -> MCPServer:
+        loop = asyncio.get_running_loop()
+        if loop not in self._connections:
+            self._connections[loop] = _Connection(self._make_server(), self._timeout_seconds)
+        connection = self._connections[loop]
+        try:
+            await connection.opened()
+        except _Unreachable as exc:
+            if self._connections.get(loop) is connection:
+                del self._connections[loop]
+            raise self._unreachable(str(exc)) from None
+        return connection.server
+
+    def _unreachable(self, cause: str) -> AgentsError:
+        message = (
+            f"The MCP server {self._name} cannot be reached ({cause}); check its command or url, and try it by hand"
+        )
+        return AgentsError("AGENTS-E-MCP-UNREACHABLE", message, details={"server": self._name, "reason": "unreachable"})
+
+
+def open_client(config: McpServerConfig) -> SdkMcpClient:
+    return SdkMcpClient(config.name, lambda: server_for(config), config.timeout_seconds)
+
+
+class ConnectedMcpClient(SdkMcpClient):
+    """A server that the user has connected and will close."""
+
+    def __init__(self, name: str, server: MCPServer, timeout_seconds: float) -> None:
+        super().__init__(name, lambda: server, timeout_seconds)
+        self._given = server
+
+    async def _server(self) -> MCPServer:
+        return self._given
+
+    async def close(self) -> None:
+        return
+
+
+def _failed(message: str, reason: str) -> AgentsError:
+    return AgentsError("AGENTS-E-MCP-EXEC", message, details={"reason": reason})
+
+
+def cause_in(exc: BaseException) -> str:
+    """The first thing that went wrong, in words of our own: its text may hold addresses with keys in them."""
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    if isinstance(exc, FileNotFoundError):
+        return "there is no such command"
+    if isinstance(exc, TimeoutError):
+        return "no answer in time"
+    return _CAUSES.get(type(exc).__name__, "it failed")
+
+
+# Transports raise exceptions of several packages; all that is known here is what they are called.
+_CAUSES = {
+    "BrokenResourceError": "it closed the connection",
+    "ClosedResourceError": "it closed the connection",
+    "ConnectError": "no connection",
+    "ConnectionRefusedError": "no connection",
+    "ConnectTimeout": "no answer in time",
+    "HTTPStatusError": "it answered with an HTTP error",
+    "MCPError": "it answered with an error",
+    "PermissionError": "it may not be started",
+    "ReadTimeout": "no answer in time",
+    "RemoteProtocolError": "it closed the connection",
+}
+
+
+def entry_of(tool: McpTool) -> JsonObject:
+    return tool.model_dump(mode="json", by_alias=True, exclude_none=True)

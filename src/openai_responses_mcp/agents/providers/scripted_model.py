@@ -1,0 +1,220 @@
+"""A model for tests that says what it was told to say, in order, and remembers what it was asked."""
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from agents import (
+    AgentOutputSchemaBase,
+    ItemHelpers,
+    Model,
+    ModelResponse,
+    ModelSettings,
+    Tool,
+    TResponseInputItem,
+    Usage,
+)
+from agents.items import TResponseOutputItem, TResponseStreamEvent
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseTextDeltaEvent,
+    ResponseUsage,
+)
+from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
+
+from openai_responses_mcp.gate.json_values import JsonObject, OwnJson
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A function call that the model shall make."""
+
+    name: str
+    args: JsonObject | str = field(default_factory=dict)
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One request that reached the model."""
+
+    instructions: str | None
+    input: Any
+    tool_names: tuple[str, ...]
+    output_schema: AgentOutputSchemaBase | None = None
+
+
+Part: TypeAlias = str | ScriptedCall | TResponseOutputItem
+Turn: TypeAlias = Part | Sequence[Part] | BaseException
+
+
+class ScriptedModel(Model):
+    """Each turn is a text, a `ScriptedCall`, a list of both, or an exception to raise."""
+
+    def __init__(self, *turns: Turn) -> None:
+        self._turns: deque[Turn] = deque()
+        self._made = 0
+        self.calls: list[ModelCall] = []
+        self.enqueue(*turns)
+
+    def enqueue(self, *turns: Turn) -> None:
+        self._turns.extend(turns)
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[TResponseInputItem],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> ModelResponse:
+        output = self._next(system_instructions, input, tools, output_schema)
+        usage = Usage(requests=1, input_tokens=1, output_tokens=1, total_tokens=2)
+        return ModelResponse(output=output, usage=usage, response_id=None)
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[TResponseInputItem],
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> AsyncIterator[TResponseStreamEvent]:
+        output = self._next(system_instructions, input, tools, output_schema)
+        for item in output:
+            if isinstance(item, ResponseOutputMessage):
+                yield _delta(item)
+        yield completed(output)
+
+    def _next(
+        self,
+        instructions: str | None,
+        input: str | list[TResponseInputItem],
+        tools: list[Tool],
+        output_schema: AgentOutputSchemaBase | None,
+    ) -> list[TResponseOutputItem]:
+        names = tuple(tool.name for tool in tools or ())
+        said = list(input) if isinstance(input, list) else input
+        self.calls.append(ModelCall(instructions, said, names, output_schema))
+        turn = self._turns.popleft()
+        if isinstance(turn, BaseException):
+            raise turn
+        parts = turn if isinstance(turn, list) else [cast(Part, turn)]
+        return [self._item(part) for part in parts]
+
+    def _item(self, part: Part) -> TResponseOutputItem:
+        self._made += 1
+        if isinstance(part, ScriptedCall):
+            return function_call(part.call_id or f"call_{id(self):x}_{self._made}", part.name, part.args)
+        return message(part, f"msg_{self._made}") if isinstance(part, str) else part
+
+
+def _delta(item: ResponseOutputMessage) -> ResponseTextDeltaEvent:
+    return ResponseTextDeltaEvent(
+        content_index=0,
+        delta=ItemHelpers.extract_text(item) or "",
+        item_id=item.id,
+        logprobs=[],
+        output_index=0,
+        sequence_number=0,
+        type="response.output_text.delta",
+    )
+
+
+NO_TOKENS = ResponseUsage(
+    input_tokens=0,
+    output_tokens=0,
+    total_tokens=0,
+    input_tokens_details=InputTokensDetails(cached_tokens=0, cache_write_tokens=0),
+    output_tokens_details=OutputTokensDetails(reasoning_tokens=0),
+)
+
+
+def message(text: str, item_id: str = "msg_standin") -> ResponseOutputMessage:
+    content = ResponseOutputText(text=text, type="output_text", annotations=[])
+    return ResponseOutputMessage(id=item_id, content=[content], role="assistant", status="completed", type="message")
+
+
+def function_call(call_id: str, name: str, args: JsonObject | str) -> ResponseFunctionToolCall:
+    arguments = args if isinstance(args, str) else json.dumps(args)
+    return ResponseFunctionToolCall(call_id=call_id, name=name, arguments=arguments, type="function_call", id=call_id)
+
+
+def completed(
+    output: Sequence[TResponseOutputItem], response_id: str = "resp_standin", usage: ResponseUsage | None = NO_TOKENS
+) -> ResponseCompletedEvent:
+    response = Response(
+        id=response_id,
+        created_at=0,
+        model="standin",
+        object="response",
+        output=list(output),
+        tool_choice="auto",
+        tools=[],
+        parallel_tool_calls=True,
+        usage=usage,
+    )
+    return ResponseCompletedEvent(response=response, sequence_number=0, type="response.completed")
+
+
+class RequestedCallsModel(Model):
+    """First the calls; when their results are there, the results as the final text."""
+
+    def __init__(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
+        self._calls = list(calls)
+
+    async def get_response(
+        self, system_instructions: str | None, input: str | list[TResponseInputItem], *args: Any, **options: Any
+    ) -> ModelResponse:
+        items: Sequence[object] = input
+        results: list[OwnJson] = [
+            item for item in items if isinstance(item, dict) and item.get("type") == "function_call_output"
+        ]
+        done = {item["call_id"] for item in results}
+        if self._calls and not any(call.call_id in done for call in self._calls):
+            return ModelResponse(output=list(self._calls), usage=Usage(), response_id=None)
+        mine = [item for item in results if not self._calls or item["call_id"] in {c.call_id for c in self._calls}]
+        text = "\n".join(_as_text(item["output"]) for item in mine)
+        return ModelResponse(output=[message(text)], usage=Usage(), response_id=None)
+
+    async def stream_response(
+        self, system_instructions: str | None, input: str | list[TResponseInputItem], *args: Any, **options: Any
+    ) -> AsyncIterator[TResponseStreamEvent]:
+        yield completed((await self.get_response(system_instructions, input)).output)
+
+
+class RepeatedModel(Model):
+    """Repeats the reply that was given before the run was saved. After that the real model is asked."""
+
+    def __init__(self, reply: ModelResponse, rest: Callable[[], Model]) -> None:
+        self._reply: ModelResponse | None = reply
+        self._rest = rest
+
+    async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            return reply
+        return await self._rest().get_response(*args, **options)
+
+    async def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[TResponseStreamEvent]:
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            # Its usage was counted when it was first given.
+            yield completed(reply.output, reply.response_id or "resp_standin", usage=None)
+            return
+        async for event in self._rest().stream_response(*args, **options):
+            yield event
+
+
+def _as_text(output: object) -> str:
+    return output if isinstance(output, str) else json.dumps(output)

@@ -1,0 +1,265 @@
+"""The SDK's call shapes with the gate behind them: `Agent`, `tool`, and a `Runner` that is not the SDK's."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, overload
+
+import agents as sdk
+from agents import TContext
+from agents.mcp import MCPServer
+from agents.run import DEFAULT_MAX_TURNS
+
+from openai_responses_mcp.agents.configured import configured_runner
+from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runs.models import Extensions, RunOptions, RunResult
+from openai_responses_mcp.agents.runs.ports import Said
+from openai_responses_mcp.agents.runs.resuming import CodeDecision
+from openai_responses_mcp.agents.sdk.internals import public_agent, unstarted_result
+from openai_responses_mcp.agents.sdk.outcomes import as_the_user_knows_it
+from openai_responses_mcp.agents.sdk.run_states import (
+    SwappedResult,
+    checked_state,
+    context_of,
+    standing_decisions,
+    swapped,
+)
+from openai_responses_mcp.agents.sdk.sessions import context_for
+from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.calls import is_risk_level
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.guardrails import AgentGuardrails
+
+
+@dataclass
+class Agent(sdk.Agent[TContext]):
+    """The SDK's agent with `guardrails` (see `create_guardrails_template`) and `extensions`, its defaults for runs."""
+
+    guardrails: AgentGuardrails | None = None
+    extensions: Extensions | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("guardrails", AgentGuardrails), ("extensions", Extensions)):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, kind):
+                message = f"{name} of an agent is {kind.__name__}, not a {type(given).__name__}"
+                raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        servers: list[MCPServer] = [tool for tool in self.tools if isinstance(tool, MCPServer)]
+        if servers:
+            # What hosted_mcp_tool returns may be given where other tools are.
+            self.tools = [tool for tool in self.tools if not isinstance(tool, MCPServer)]
+            self.mcp_servers = [*self.mcp_servers, *servers]
+        super().__post_init__()  # type: ignore[no-untyped-call]
+
+
+@overload
+def tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    risk_level: int | None = None,
+    require_approval: bool = False,
+    **sdk_options: Any,
+) -> sdk.FunctionTool: ...
+
+
+@overload
+def tool(
+    function: None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    risk_level: int | None = None,
+    require_approval: bool = False,
+    **sdk_options: Any,
+) -> Callable[[Callable[..., Any]], sdk.FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    risk_level: int | None = None,
+    require_approval: bool = False,
+    **sdk_options: Any,
+) -> sdk.FunctionTool | Callable[[Callable[..., Any]], sdk.FunctionTool]:
+    """A function tool of the SDK that declares what the gate should know; other options go to `function_tool`."""
+    if risk_level is not None and not is_risk_level(risk_level):
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "risk_level is a whole number from 1 to 5")
+    traits = ToolTraits(risk_level=risk_level, require_approval=bool(require_approval))
+
+    def wrap(wrapped: Callable[..., Any]) -> sdk.FunctionTool:
+        made = sdk.function_tool(wrapped, name_override=name, description_override=description, **sdk_options)
+        return with_traits(made, traits)
+
+    return wrap if function is None else wrap(function)
+
+
+_STREAMED_POSITIONS = (
+    "context",
+    "max_turns",
+    "hooks",
+    "run_config",
+    "previous_response_id",
+    "auto_previous_response_id",
+    "conversation_id",
+    "session",
+)
+
+
+class Runner:
+    """Takes the place of the SDK's `Runner`: the same calls, through the runner given to `configure`."""
+
+    @classmethod
+    async def run(cls, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
+        run = StreamedRun(configured_runner(), starting_agent, input, _options_from(options))
+        async for _ in run.stream_events():
+            pass
+        return run.result
+
+    @classmethod
+    def run_sync(cls, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(cls.run(starting_agent, input, **options))
+        raise RuntimeError("Runner.run_sync cannot be called where an event loop is running; await Runner.run instead")
+
+    @classmethod
+    def run_streamed(
+        cls, starting_agent: sdk.Agent[Any], input: object, *positional: Any, **options: Any
+    ) -> "StreamedRun":
+        # The SDK takes these by position here, and only here.
+        options.update(zip(_STREAMED_POSITIONS, positional, strict=False))
+        streamed = replace(_options_from(options), stream=True)
+        return StreamedRun(configured_runner(), starting_agent, input, streamed)
+
+
+class StreamedRun:
+    """What `Runner.run_streamed` returns: the SDK's events and attributes, and everything of the result at its end."""
+
+    def __init__(self, runner: AgentRunner, agent: object, input: object, options: RunOptions) -> None:
+        self._runner = runner
+        self._agent = agent
+        self._given = input
+        self._options = options
+        self._state = checked_state(input) if isinstance(input, sdk.RunState) else None
+        self._cancelled: Literal["immediate", "after_turn"] | None = None
+        self._live: sdk.RunResultStreaming | None = None
+        self.result: SwappedResult | None = None
+        self.is_complete = False
+
+    async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
+        failure: AgentsError | None = None
+        try:
+            async with aclosing(self._events()) as events:
+                async for raw in events:
+                    yield raw
+        except AgentsError as exc:
+            failure = exc
+        finally:
+            self.is_complete = True
+        if failure is not None:
+            raise _as_the_sdk_would(failure)
+
+    def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
+        """At once, or when the turn at hand is over and in the session."""
+        self._cancelled = mode
+        if self._live is not None:
+            self._live.cancel(mode=mode)
+
+    async def _events(self) -> AsyncGenerator[sdk.StreamEvent, None]:
+        """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run."""
+        if self._cancelled == "immediate":
+            return
+        state, standing = self._state, dict[str, CodeDecision]()
+        if state is None:
+            steps = self._runner.events(self._agent, self._given, self._options)
+        else:
+            standing = state.standing
+            self._options = replace(self._options, sdk=context_of(state, self._options.sdk))
+            waiting = await self._decide(state.run_id, state.decisions)
+            if waiting:
+                undecided = RunResult(run_id=state.run_id, interruptions=waiting, last_agent=self._agent)
+                self.result = swapped(undecided, standing, state)
+                return
+            steps = self._runner.stream_resumed(state.run_id, self._agent, self._options, state.said)
+        while True:
+            async with aclosing(steps):
+                async for raw, event in steps:
+                    if isinstance(raw, sdk.RunResultStreaming):
+                        self._live = raw
+                        if self._cancelled is not None:
+                            raw.cancel(mode=self._cancelled)
+                    elif raw is not None:
+                        yield cast(sdk.StreamEvent, raw)
+                    if event.result is not None:
+                        self.result = swapped(event.result, standing)
+            decisions = standing_decisions(self.result) if self.result is not None else None
+            if self.result is None or decisions is None:
+                return
+            await self._decide(self.result.run_id, decisions)
+            rejections = {call_id: one.message for call_id, one in decisions.items() if not one.is_approved}
+            said = Said(rejections=rejections)
+            steps = self._runner.stream_resumed(self.result.run_id, self._agent, self._options, said)
+
+    async def _decide(self, run_id: str, decisions: Mapping[str, CodeDecision]) -> list[HumanApprovalRequest]:
+        return await self._runner.decide_in_code(run_id, decisions, self._agent, self._options)
+
+    @property
+    def last_agent(self) -> Any:
+        if self.result is not None:
+            return self.result.last_agent
+        return self._agent if self._live is None else public_agent(self._live.current_agent)
+
+    @property
+    def current_agent(self) -> Any:
+        return self.last_agent
+
+    @property
+    def new_items(self) -> list[Any]:
+        if self.result is not None:
+            return cast("list[Any]", self.result.new_items)
+        return [] if self._live is None else [as_the_user_knows_it(item) for item in self._live.new_items]
+
+    def __getattr__(self, name: str) -> Any:
+        known = self.__dict__
+        if name.startswith("__") or "result" not in known:
+            raise AttributeError(name)
+        source = known["result"] or known["_live"] or self._not_started()
+        return getattr(source, name)
+
+    def _not_started(self) -> sdk.RunResultStreaming:
+        """The SDK's own answers about a run of which nothing has happened."""
+        given = self._options.sdk
+        state = self._state
+        return unstarted_result(
+            cast("str | list[Any]", "" if state is not None else self._given),
+            cast("sdk.Agent[Any]", self._agent),
+            context_for(given.get("context")),
+            cast("int | None", given.get("max_turns")),
+        )
+
+
+sdk.RunResultStreaming.register(StreamedRun)
+
+
+def _options_from(given: dict[str, Any]) -> RunOptions:
+    extensions = given.pop("extensions", None)
+    turns = given.get("max_turns", DEFAULT_MAX_TURNS)
+    return RunOptions(extensions=extensions, sdk={**given, "max_turns": turns})
+
+
+def _as_the_sdk_would(failure: AgentsError) -> Exception:
+    """What the SDK itself raised comes out unchanged, so that code written for the SDK catches it."""
+    cause = failure.__cause__
+    details = getattr(cause, "run_data", None)
+    if details is not None:
+        details.last_agent = public_agent(details.last_agent)
+        details.new_items = [as_the_user_knows_it(item) for item in details.new_items]
+    is_own = failure.code in ("AGENTS-E-RUNNER", "AGENTS-E-STREAM", "AGENTS-E-GUARDRAIL-DENIED")
+    return cause if is_own and isinstance(cause, Exception) else failure

@@ -1,0 +1,197 @@
+"""Every private name of the SDK that this library touches, and nothing else.
+
+The SDK has no public way to do these things. Its version is pinned in `pyproject.toml` to where the names exist;
+`PRIVATE_NAMES` says what each is needed for, and a test looks each of them up in the version that is installed.
+"""
+
+import copy
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import agents as sdk
+from agents import (
+    Agent,
+    FunctionTool,
+    Handoff,
+    ModelResponse,
+    RunContextWrapper,
+    RunResult,
+    RunResultStreaming,
+    RunState,
+    TResponseInputItem,
+)
+from agents import util as sdk_util
+from agents.mcp import MCPServer, MCPUtil
+from agents.tool import _FailureHandlingFunctionToolInvoker as FailureHandling
+from agents.tool_context import ToolContext
+from mcp_types import Tool as McpTool
+from mcp_types import ToolAnnotations
+from openai.types.responses import ResponseFunctionToolCall
+
+PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
+    (sdk_util, "_approvals"): "a tool's needs_approval would be asked otherwise than in the SDK",
+    (sdk, "_public_agent"): "hooks, tools and items would show a double in the place of the user's agent",
+    (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
+    (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
+    (FunctionTool, "_is_agent_tool"): "an agent used as a tool could not be paused while it runs",
+    (FunctionTool, "_agent_instance"): "a run inside an agent used as a tool could not be read back after a pause",
+    (FunctionTool, "_mcp_tool_binding"): "a tool of an MCP server would be judged as a plain function",
+    (FunctionTool, "_mcp_annotations"): "what an MCP server says about a tool would be lost on the way to the SDK",
+    (FailureHandling, "_invoke_tool_impl"): "a tool that raised would be recorded as completed",
+    (Handoff, "_agent_ref"): "a saved run could not be read back into the guarded agents behind its handoffs",
+    (MCPServer, "_error_name"): "credentials in a server's name would be shown",
+    (MCPUtil, "_build_prefixed_tool_name_overrides"): "two MCP servers that offer one tool name could not be used",
+    (RunResult, "_last_agent"): "a run that waits at a handoff could not give a result",
+    (RunResultStreaming, "_current_agent_output_schema"): "a streamed run could not be looked at before it has begun",
+    (RunState, "_current_agent"): "handoffs of a paused turn could not be compared with what was approved",
+    (RunState, "_last_processed_response"): "handoffs of a paused turn could not be compared with what was approved",
+}
+"""What breaks without each."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tools
+
+
+def namespace_of(tool: FunctionTool) -> str | None:
+    return tool._tool_namespace
+
+
+def is_agent_tool(tool: FunctionTool) -> bool:
+    return tool._is_agent_tool
+
+
+def agent_inside(tool: FunctionTool) -> object:
+    """The agent that an agent tool runs."""
+    return tool._agent_instance
+
+
+def put_agent_inside(tool: FunctionTool, agent: Agent[Any]) -> None:
+    tool._agent_instance = agent
+
+
+def mcp_binding(tool: FunctionTool) -> tuple[str, str, int | None] | None:
+    """Server, tool and the server's number, for a tool of an MCP server."""
+    return tool._mcp_tool_binding
+
+
+def watched(
+    tool: FunctionTool, notice: Callable[[Exception], None]
+) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
+    """The tool's own call. What the tool raises is noticed, even if the SDK turns it into an answer for the model."""
+    invoke = tool.on_invoke_tool
+    if not isinstance(invoke, FailureHandling):
+        return invoke
+    inner, copied = invoke._invoke_tool_impl, copy.copy(invoke)
+
+    async def noticing(context: ToolContext[Any], arguments: str) -> object:
+        try:
+            return await inner(context, arguments)
+        except Exception as exc:
+            notice(exc)
+            raise
+
+    copied._invoke_tool_impl = noticing
+    return copied
+
+
+async def asks_a_human(tool: FunctionTool, context: RunContextWrapper[Any], arguments: str, call_id: str) -> bool:
+    """As the SDK finds out: arguments that cannot be parsed, or that validation would change, are for a human."""
+    approval = await sdk_util._approvals.evaluate_function_tool_approval(tool, context, arguments, call_id)
+    return approval.outcome == "require_approval"
+
+
+def put_mcp_binding(tool: FunctionTool, server: str, name: str, number: int) -> None:
+    tool._mcp_tool_binding = (server, name, number)
+
+
+def put_annotations(tool: FunctionTool, annotations: ToolAnnotations | None) -> None:
+    tool._mcp_annotations = annotations
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MCP servers
+
+
+def shown_name(server: MCPServer) -> str:
+    """The server's name without credentials."""
+    return server._error_name
+
+
+def prefixed_names(
+    batches: Sequence[tuple[int, MCPServer, list[McpTool]]], taken: set[str]
+) -> dict[tuple[int, int], str]:
+    """A name with the server's in front for each tool, by the numbers of server and tool."""
+    return MCPUtil._build_prefixed_tool_name_overrides(list(batches), reserved_names=taken)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Handoffs and runs
+
+
+def public_agent(agent: Agent[Any]) -> Agent[Any]:
+    """The user's own agent behind a double."""
+    return sdk._public_agent.get_public_agent(agent)
+
+
+def put_public_agent(double: Agent[Any], agent: Agent[Any]) -> None:
+    sdk._public_agent.set_public_agent(double, agent)
+
+
+def context_in(state: RunState[Any, Any]) -> RunContextWrapper[Any] | None:
+    return state._context
+
+
+def handoff_target(handoff: Handoff[Any, Any]) -> object:
+    return handoff._agent_ref() if handoff._agent_ref else None
+
+
+def put_handoff_target(handoff: Handoff[Any, Any], agent: Agent[Any]) -> None:
+    handoff._agent_ref = weakref.ref(agent)
+
+
+def pending_handoffs(state: RunState[Any, Any]) -> tuple[Agent[Any] | None, list[ResponseFunctionToolCall]]:
+    """Who was speaking when the run paused, and the calls for handoffs among what it said."""
+    processed = state._last_processed_response
+    return state._current_agent, [run.tool_call for run in processed.handoffs] if processed else []
+
+
+def unstarted_result(
+    input: str | list[TResponseInputItem], agent: Agent[Any], context: RunContextWrapper[Any], max_turns: int | None
+) -> RunResultStreaming:
+    return RunResultStreaming(
+        input=input,
+        new_items=[],
+        raw_responses=[],
+        final_output=None,
+        input_guardrail_results=[],
+        output_guardrail_results=[],
+        tool_input_guardrail_results=[],
+        tool_output_guardrail_results=[],
+        context_wrapper=context,
+        current_agent=agent,
+        current_turn=0,
+        max_turns=max_turns,
+        _current_agent_output_schema=None,
+        trace=None,
+    )
+
+
+def unfinished_result(
+    said: list[TResponseInputItem], response: ModelResponse, context: RunContextWrapper[Any], agent: Agent[Any]
+) -> RunResult:
+    """The result of a run that stops after this reply."""
+    return RunResult(
+        input=said,
+        new_items=[],
+        raw_responses=[response],
+        final_output=None,
+        input_guardrail_results=[],
+        output_guardrail_results=[],
+        tool_input_guardrail_results=[],
+        tool_output_guardrail_results=[],
+        context_wrapper=context,
+        _last_agent=agent,
+    )

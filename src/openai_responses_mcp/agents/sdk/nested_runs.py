@@ -1,0 +1,117 @@
+"""Runs inside runs: an agent as a tool, or a tool that starts a run of the SDK by itself.
+
+The SDK's `Runner` asks a default runner, which can be set. Ours stands in front of the one that was set before. It does
+nothing unless the call comes from inside a guarded run; then the agent is taken over by that run's ledger.
+
+Python hands context variables on to tasks and to `asyncio.to_thread`, but not to other threads. A run that a tool
+starts in one of those has left its guarded run, unless threads are watched: then whatever is started or submitted from
+inside a guarded run gets the context variables of that run.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Thread
+from typing import Any, TypeVar
+
+from agents import Agent, RunResult
+from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
+
+from openai_responses_mcp.agents.sdk.request_settings import without_texts
+from openai_responses_mcp.agents.sdk.takeover import current_takeover, running_calls
+from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
+
+T = TypeVar("T")
+
+_plain_start, _plain_submit = Thread.start, ThreadPoolExecutor.submit
+
+
+class NestingRunner(AgentRunner):
+    """In front of another runner of the SDK: runs inside a guarded run are taken over."""
+
+    def __init__(self, behind: AgentRunner) -> None:
+        self.behind = behind
+
+    async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        agent, options = _double_of(starting_agent, options)
+        return await self.behind.run(agent, input, **options)
+
+    def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        agent, options = _double_of(starting_agent, options)
+        return self.behind.run_sync(agent, input, **options)
+
+    def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        agent, options = _double_of(starting_agent, options)
+        return self.behind.run_streamed(agent, input, **options)
+
+
+def runner_of_the_sdk() -> AgentRunner:
+    """The SDK's default runner. From now on, ours is asked first about every run that is started."""
+    runner = get_default_agent_runner()
+    if not isinstance(runner, NestingRunner):
+        runner = NestingRunner(runner)
+        set_default_agent_runner(runner)
+    return runner.behind
+
+
+async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:
+    """For the agent of a judge, which has no tools."""
+    return await AgentRunner().run(agent, input, **options)
+
+
+def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], dict[str, Any]]:
+    takeover = current_takeover.get()
+    if takeover is None:
+        return agent, options
+    config = without_texts(options.get("run_config"))
+    hooks = TurnHooks(takeover, options.get("hooks"), config)
+    return takeover.double_of(agent), {**options, "hooks": hooks, "run_config": config}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Threads
+
+
+def watch_threads() -> None:
+    """Replaces `Thread.start` and `ThreadPoolExecutor.submit` for the whole process; once is enough."""
+    if Thread.start is not _start:
+        Thread.start = _start  # type: ignore[method-assign]
+    if ThreadPoolExecutor.submit is not _submit:
+        ThreadPoolExecutor.submit = _submit  # type: ignore[assignment, method-assign]
+
+
+def _start(self: Thread) -> None:
+    if _is_watched():
+        self.run = _inside(self.run)  # type: ignore[method-assign]
+    _plain_start(self)
+
+
+def _submit(self: ThreadPoolExecutor, fn: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
+    if not _is_watched():
+        return _plain_submit(self, fn, *args, **options)
+    carried = _inside(fn)
+    # A thread that the executor starts now will also work for others later: it must not belong to this run.
+    outside = current_takeover.set(None)
+    try:
+        return _plain_submit(self, carried, *args, **options)
+    finally:
+        current_takeover.reset(outside)
+
+
+def _is_watched() -> bool:
+    takeover = current_takeover.get()
+    return takeover is not None and takeover.watches_threads
+
+
+def _inside(work: Callable[..., T]) -> Callable[..., T]:
+    """The same work, inside the run that is going on right now."""
+    takeover, calls = current_takeover.get(), running_calls.get()
+
+    def carried(*args: Any, **options: Any) -> T:
+        taken, running = current_takeover.set(takeover), running_calls.set(calls)
+        try:
+            return work(*args, **options)
+        finally:
+            running_calls.reset(running)
+            current_takeover.reset(taken)
+
+    return carried

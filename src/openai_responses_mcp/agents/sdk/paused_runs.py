@@ -1,0 +1,136 @@
+"""Paused runs of the SDK, read back and carried on.
+
+A run that paused at tools is the SDK's own run state. A run that paused at handoffs alone is the model's reply with the
+input that it answered: on resume the reply is replayed.
+"""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from agents import (
+    Agent,
+    Model,
+    ModelResponse,
+    RunConfig,
+    RunState,
+    TResponseInputItem,
+    Usage,
+    UserError,
+)
+from openai.types.responses import ResponseOutputItem
+from pydantic import TypeAdapter
+
+from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
+from openai_responses_mcp.agents.runs.models import UsageStats
+from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, EngineEvent, PausedRun, Said
+from openai_responses_mcp.agents.sdk.failures import translated
+from openai_responses_mcp.agents.sdk.internals import pending_handoffs
+from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
+from openai_responses_mcp.agents.sdk.takeover import Takeover
+from openai_responses_mcp.gate.calls import PlannedCall
+from openai_responses_mcp.gate.json_values import OwnJson
+from openai_responses_mcp.gate.models import Turn
+
+_OUTPUT = TypeAdapter(list[ResponseOutputItem])
+
+
+class PausedAtTools(PausedRun):
+    def __init__(self, session: Session, state: RunState[Any, Any], turns: Sequence[Turn]) -> None:
+        self._session = session
+        self._state = state
+        self._turns = turns
+
+    @classmethod
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
+        takeover, context = session.takeover, session.context
+        # Called here first: inside the SDK a failure would lose its name.
+        await session.start.get_all_tools(context)
+        given = session.options.pop("context", None)
+        override = None if given is None else context_for(given)
+        state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
+        turns: list[Turn] = []
+        for item in state.get_interruptions():
+            await item.agent.get_all_tools(context)
+            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item], context)))
+        speaker, handoffs = pending_handoffs(state)
+        if handoffs and speaker is not None:
+            transfers = await takeover.planned(speaker, handoffs)
+            takeover.expect_handoffs(transfers)
+            turns.append(_turn(takeover, speaker, transfers))
+        return cls(session, state, turns)
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        return self._turns
+
+    async def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        takeover = self._session.takeover
+        with translated(takeover.guard, "AGENTS-E-RUNNER"):
+            await approve_all(self._state, takeover, said.rejections)
+        for input in filter(None, (said.text, list(said.input))):
+            _tell(self._state, cast("str | list[TResponseInputItem]", input))
+        async with aclosing(self._session.stream(self._state)) as steps:
+            async for step in steps:
+                yield step
+
+
+class PausedAtHandoff(PausedRun):
+    def __init__(self, session: Session, input: list[TResponseInputItem], turn: Turn) -> None:
+        self._session = session
+        self._input = input
+        self._turn = turn
+
+    @classmethod
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
+        double = session.takeover.find(saved["agent"])
+        if double is None:
+            raise LookupError("the agent that was speaking cannot be reached from the agent given")
+        await double.get_all_tools(session.context)
+        output = _OUTPUT.validate_python(saved["output"])
+        calls = await session.takeover.planned(double, output)
+        session.start = double
+        session.usage_before = UsageStats(**saved["usage"])
+        reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
+        _repeat(session, reply)
+        return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        return [self._turn]
+
+    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        return self._session.stream(self._told(said))
+
+    def _told(self, said: Said) -> list[TResponseInputItem]:
+        told: list[TResponseInputItem] = [] if said.text is None else [{"role": "user", "content": said.text}]
+        told += cast("list[TResponseInputItem]", said.input)
+        # A session has the input already, and says it before whatever it is given.
+        return told if self._session.options.get("session") is not None else [*self._input, *told]
+
+
+def _turn(takeover: Takeover, double: Agent[Any], calls: Sequence[PlannedCall]) -> Turn:
+    return Turn(takeover.original_of(double), tuple(calls), tuple(takeover.catalogue_of(double).descriptions))
+
+
+def _repeat(session: Session, reply: ModelResponse) -> None:
+    config: RunConfig = session.options["run_config"]
+    rest = config.model or session.start.model
+
+    def real_model() -> Model:
+        return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
+
+    repeated = RepeatedModel(reply, real_model)
+    if config.model is None:
+        session.start.model = repeated
+    else:
+        session.options["run_config"] = dataclasses.replace(config, model=repeated)
+
+
+def _tell(state: RunState[Any, Any], input: str | list[TResponseInputItem]) -> None:
+    try:
+        state.add_input(input)
+    except UserError:
+        # The run ends with this tool's result, so the model is not asked again and cannot be told.
+        return

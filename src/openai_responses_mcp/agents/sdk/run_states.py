@@ -1,0 +1,193 @@
+"""The SDK's way to decide on paused runs, over this library's approvals.
+
+`result.interruptions` are the SDK's items with our requests behind them. `result.to_state()` gives a state whose
+`approve` and `reject` are kept until the run goes on, and are then put to the store as decisions made in code. The state
+says which run is meant; what the run had done so far is read from the store, never from the state. A state that was
+written as text keeps its decisions only within the process that wrote it: a text from elsewhere approves nothing.
+"""
+
+import copy
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import agents as sdk
+from agents import ToolApprovalItem
+from typing_extensions import TypeVar
+
+from openai_responses_mcp.agents.configured import check_code_may_approve
+from openai_responses_mcp.agents.runs.models import RunResult
+from openai_responses_mcp.agents.runs.ports import Said
+from openai_responses_mcp.agents.runs.resuming import CodeDecision
+from openai_responses_mcp.agents.sdk.internals import context_in, public_agent
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+
+TContext = TypeVar("TContext", default=Any)
+TAgent = TypeVar("TAgent", bound="sdk.Agent[Any]", default="sdk.Agent[Any]")
+
+_OURS = "openai_responses_mcp"
+_MOST_WRITTEN = 1000
+
+Decisions = dict[str, CodeDecision]
+_written: OrderedDict[str, tuple[Decisions, Decisions]] = OrderedDict()
+
+
+class ApprovalItem(ToolApprovalItem):
+    """An item of the SDK; every field of the request that the SDK's items lack is there too."""
+
+    request: HumanApprovalRequest
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "request" not in self.__dict__:
+            raise AttributeError(f"ToolApprovalItem has no {name!r}")
+        return getattr(self.request, name)
+
+
+class SwappedResult(RunResult):
+    """The result of a run that code for the SDK has started."""
+
+    standing: Decisions
+    state: "RunState | None"
+
+    def to_state(self) -> "RunState":
+        if self.state is not None:
+            return _as_ours(self.state, self.run_id, dict(self.state.decisions), self.standing)
+        if self.sdk_result is None:
+            raise AgentsError("AGENTS-E-RUNNER", "The run has no state that could go on")
+        state: sdk.RunState[Any, Any] = self.sdk_result.to_state()  # type: ignore[attr-defined]
+        return _as_ours(state, self.run_id, {}, self.standing)
+
+
+class RunState(sdk.RunState[TContext, TAgent]):
+    """The SDK's state of a run. `decisions` are by call, `standing` by agent and tool."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.run_id = ""
+        self.decisions: Decisions = {}
+        self.standing: Decisions = {}
+
+    def get_interruptions(self) -> list[ToolApprovalItem]:
+        items = super().get_interruptions()
+        for item in items:
+            item.agent = public_agent(item.agent)
+        return items
+
+    def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
+        check_code_may_approve()
+        super().approve(approval_item, always_approve=always_approve)
+        self._decide(approval_item, CodeDecision(is_approved=True), is_standing=always_approve)
+
+    def reject(
+        self, approval_item: ToolApprovalItem, always_reject: bool = False, *, rejection_message: str | None = None
+    ) -> None:
+        super().reject(approval_item, always_reject=always_reject, rejection_message=rejection_message)
+        decision = CodeDecision(is_approved=False, message=rejection_message)
+        self._decide(approval_item, decision, is_standing=always_reject)
+
+    def _decide(self, item: ToolApprovalItem, decision: CodeDecision, *, is_standing: bool) -> None:
+        self.decisions[item.call_id or ""] = decision
+        if is_standing:
+            self.standing[_key(item)] = decision
+
+    @property
+    def said(self) -> Said:
+        """What the model hears when the run goes on."""
+        rejections = {call_id: one.message for call_id, one in self.decisions.items() if not one.is_approved}
+        return Said(input=tuple(self.pending_input), rejections=rejections)
+
+    def to_json(self, **options: Any) -> dict[str, Any]:
+        if not self.run_id:
+            return super().to_json(**options)
+        ticket = secrets.token_urlsafe(16)
+        _written[ticket] = (dict(self.decisions), dict(self.standing))
+        while len(_written) > _MOST_WRITTEN:
+            _written.popitem(last=False)
+        return {**super().to_json(**options), _OURS: {"run_id": self.run_id, "decisions": ticket}}
+
+    @classmethod
+    async def from_json(cls, initial_agent: Any, state_json: dict[str, Any], **options: Any) -> "RunState[Any, Any]":
+        ours = state_json.get(_OURS, {})
+        plain = {name: value for name, value in state_json.items() if name != _OURS}
+        state = await sdk.RunState.from_json(initial_agent, plain, **options)
+        decisions, standing = _written.get(ours.get("decisions", ""), ({}, {}))
+        return _as_ours(state, ours.get("run_id", ""), dict(decisions), dict(standing))
+
+    @classmethod
+    async def from_string(cls, initial_agent: Any, state_string: str, **options: Any) -> "RunState[Any, Any]":
+        try:
+            state_json = json.loads(state_string)
+        except ValueError:
+            state_json = None
+        if not isinstance(state_json, dict):
+            return await sdk.RunState.from_string(initial_agent, state_string, **options)  # type: ignore[return-value]
+        return await cls.from_json(initial_agent, state_json, **options)
+
+
+def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, standing: Decisions) -> RunState:
+    made: RunState = object.__new__(RunState)
+    made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing)
+    return made
+
+
+def checked_state(state: sdk.RunState[Any, Any]) -> RunState:
+    """`AGENTS-E-RUNNER` for a state that no run of this library gave."""
+    if not isinstance(state, RunState) or not state.run_id:
+        message = "This RunState is not of a run that paused here: take it from result.to_state()"
+        raise AgentsError("AGENTS-E-RUNNER", message)
+    return state
+
+
+def context_of(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for the run that goes on: the state's own context counts where none is given."""
+    context = context_in(state)
+    if given.get("context") is None and context is not None and context.context is not None:
+        return {**given, "context": context}
+    return dict(given)
+
+
+def swapped(result: RunResult, standing: Decisions, state: "RunState | None" = None) -> SwappedResult:
+    """The result as code for the SDK expects it. With a `state`, the run still waits where that state was taken."""
+    made: SwappedResult = object.__new__(SwappedResult)
+    made.__dict__.update(result.__dict__, standing=standing, state=state)
+    known: Sequence[ToolApprovalItem] = getattr(result.sdk_result, "interruptions", ())
+    if state is not None:
+        known = state.get_interruptions()
+    by_call = {item.call_id: item for item in known}
+    made.__dict__["interruptions"] = [
+        _item(request, by_call.get(request.tool_call_id), result.last_agent) for request in result.interruptions
+    ]
+    return made
+
+
+def standing_decisions(result: SwappedResult) -> Decisions | None:
+    """A decision for each call that waits, where `always_approve` or `always_reject` covers all of them."""
+    items = cast("list[ApprovalItem]", result.interruptions)
+    found = {item.request.tool_call_id: result.standing.get(_key(item)) for item in items}
+    decided = {call_id: one for call_id, one in found.items() if one is not None}
+    return decided if decided and len(decided) == len(found) else None
+
+
+def _item(request: HumanApprovalRequest, item: ToolApprovalItem | None, agent: Any) -> ApprovalItem:
+    if item is None:
+        raw: dict[str, JsonValue] = {
+            "type": "function_call",
+            "name": request.tool_name,
+            "call_id": request.tool_call_id,
+            "arguments": json.dumps(dict(request.arguments)),
+        }
+        item = ToolApprovalItem(agent=agent, raw_item=raw)
+    made = copy.copy(item)
+    made.__class__ = ApprovalItem
+    made.agent = public_agent(item.agent)
+    made.__dict__["request"] = request
+    assert isinstance(made, ApprovalItem)  # noqa: S101 - its class is set above
+    return made
+
+
+def _key(item: ToolApprovalItem) -> str:
+    return f"{id(public_agent(item.agent))}/{item.qualified_name}"

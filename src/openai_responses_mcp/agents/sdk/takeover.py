@@ -1,0 +1,394 @@
+"""Taking agents over: for one run, every agent that can be reached is replaced by a guarded double.
+
+A double is the user's agent with the same name, settings and model, whose tools ask the guard at the moment they are
+called, whose handoffs lead to doubles, and whose turns are judged as a whole when the model's reply is there and before
+anything of it runs. The user's own objects are never changed, so that runs do not see each other. A run that a tool
+starts by itself is found at the SDK's own runner (`nested_runs`) and taken over by the same guard.
+"""
+
+import asyncio
+import copy
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from agents import (
+    Agent,
+    FunctionTool,
+    Handoff,
+    HostedMCPTool,
+    ModelResponse,
+    RunContextWrapper,
+    Tool,
+    TResponseInputItem,
+    handoff,
+)
+from agents.exceptions import AgentsException
+from agents.sandbox import SandboxAgent
+from agents.tool_context import ToolContext
+
+from openai_responses_mcp.agents.sdk.handoffs import GuardedHandoff, Speaker
+from openai_responses_mcp.agents.sdk.internals import (
+    agent_inside,
+    handoff_target,
+    is_agent_tool,
+    namespace_of,
+    public_agent,
+    put_agent_inside,
+    put_handoff_target,
+    put_public_agent,
+    watched,
+)
+from openai_responses_mcp.agents.sdk.notes import with_note
+from openai_responses_mcp.agents.sdk.own_agents import OwnAgentHooks, own_guardrail, with_own_agent
+from openai_responses_mcp.agents.sdk.tool_traits import (
+    check_is_tool,
+    describe_function,
+    describe_handoff,
+    describe_hosted,
+    describe_hosted_call,
+    field_of,
+    parsed,
+    why_not_for_a_tool,
+    with_sdk_approval,
+)
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.ports import TurnGuard
+
+McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A tool call that is running right now; a run started inside it belongs to it."""
+
+    call_id: str
+    is_agent_tool: bool
+
+
+current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover", default=None)
+running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
+# Failures of the call that runs right now which became an answer for the model instead of an error.
+handed_to_model: ContextVar[list[str] | None] = ContextVar("guarded_failures", default=None)
+
+
+def is_guarded() -> bool:
+    """Whether the code that runs right now belongs to a guarded run."""
+    return current_takeover.get() is not None
+
+
+def handed_over(failure: str) -> str:
+    """An answer for the model in the place of an error. The call has failed, and is recorded so."""
+    failures = handed_to_model.get()
+    if failures is not None:
+        failures.append(failure)
+    return failure
+
+
+class HandoffPause(AgentsException):
+    """A turn of handoffs alone waits for a human. The SDK can pause only at tools, so the run stops here."""
+
+    def __init__(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
+        super().__init__("a handoff waits for a human")
+        self.double = double
+        self.response = response
+        self.context = context
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """What a double offered to its model in the turn at hand, by the names that the model uses."""
+
+    tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
+    handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
+    hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+    _described: dict[int, ToolDescription] = field(default_factory=dict)
+
+    @property
+    def descriptions(self) -> list[ToolDescription]:
+        tools = [self.description_of(tool) for tool in self.tools.values()]
+        return tools + [describe_handoff(one) for one in self.handoffs.values()]
+
+    def description_of(self, tool: FunctionTool) -> ToolDescription:
+        """Made once for each turn: hashing a definition takes longer than all the rest."""
+        if id(tool) not in self._described:
+            self._described[id(tool)] = describe_function(tool)
+        return self._described[id(tool)]
+
+
+class Takeover:
+    def __init__(self, guard: TurnGuard, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
+        self.guard = guard
+        self.watches_threads = watches_threads
+        self.mcp_tools = mcp_tools
+        self.turn_inputs: dict[int, list[TResponseInputItem]] = {}
+        self._doubles: dict[int, Agent[Any]] = {}
+        self._originals: dict[int, Agent[Any]] = {}
+        self._catalogues: dict[int, Catalogue] = {}
+        self._handoff_turns: list[list[PlannedCall]] = []
+        self.has_stayed = False
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Agents
+
+    def double_of(self, agent: object) -> Agent[Any]:
+        if id(agent) in self._originals:
+            return cast(Agent[Any], agent)
+        if not isinstance(agent, Agent):
+            kind = type(agent).__name__
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is not an agent that can be guarded")
+        if isinstance(agent, SandboxAgent):
+            # The SDK gives it tools of its own while it runs, which the double does not see.
+            message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
+        for tool in agent.tools:
+            check_is_tool(tool)
+        if id(agent) not in self._doubles:
+            double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
+            double.__dict__.update(agent.__dict__, takeover=self)
+            put_public_agent(double, agent)
+            # Known before its handoffs are followed: agents may hand over in circles.
+            self._doubles[id(agent)] = double
+            self._originals[id(double)] = agent
+            self.renew_tools(double)
+            double.hooks = None if agent.hooks is None else OwnAgentHooks(agent, agent.hooks)
+            double.input_guardrails = [own_guardrail(one, agent) for one in agent.input_guardrails]
+            double.output_guardrails = [own_guardrail(one, agent) for one in agent.output_guardrails]
+            double.handoffs = [self._handoff_to_double(double, one) for one in agent.handoffs]
+        return self._doubles[id(agent)]
+
+    def renew_tools(self, double: Agent[Any]) -> None:
+        """The agent's tools as they are now. Hooks may add some while the run goes on."""
+        tools = self.original_of(double).tools
+        for tool in tools:
+            check_is_tool(tool)
+        object.__setattr__(double, "tools", [self._guarded(tool) for tool in tools])
+
+    def original_of(self, agent: Agent[Any]) -> Agent[Any]:
+        return self._originals.get(id(agent), agent)
+
+    def find(self, name: str) -> Agent[Any] | None:
+        """A double by its agent's name, among all that can be reached."""
+        return next((double for double in self._doubles.values() if double.name == name), None)
+
+    def catalogue_of(self, double: Agent[Any]) -> Catalogue:
+        return self._catalogues.get(id(double)) or Catalogue()
+
+    async def tools_of(self, double: Agent[Any], tools: Sequence[Tool]) -> list[Tool]:
+        """The tools of the turn to come, all guarded; what the provider runs must be in scope before the model sees it."""
+        guarded = [self._guarded(tool) for tool in tools]
+        catalogue = self._catalogues[id(double)] = Catalogue()
+        for tool in guarded:
+            if isinstance(tool, FunctionTool):
+                catalogue.tools[namespace_of(tool), tool.name] = tool
+                continue
+            await self.guard.offer_hosted(double, describe_hosted(tool))
+            if isinstance(tool, HostedMCPTool):
+                catalogue.hosted[str(tool.tool_config.get("server_label"))] = tool
+        for one in double.handoffs:
+            made = one if isinstance(one, Handoff) else handoff(one)
+            catalogue.handoffs[made.tool_name] = made
+        return guarded
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Turns
+
+    async def judge(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
+        """Decide the whole turn. Nothing of it has run yet."""
+        catalogue = self.catalogue_of(double)
+        calls = await self.planned(double, response.output, context)
+        if not calls:
+            return
+        handoffs = _handoffs_among(calls, response, catalogue) if catalogue.handoffs else []
+        self.expect_handoffs(handoffs)
+        await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
+        if not any(self.guard.is_waiting(call.call_id) and self.guard.told(call.call_id) is None for call in calls):
+            return
+        await self._suspend_callers()
+        if len(handoffs) == len(calls):
+            if running_calls.get():
+                raise self._cannot_pause("a handoff inside a tool call")
+            raise HandoffPause(double, response, context)
+
+    async def planned(
+        self, double: Agent[Any], items: Sequence[object], context: RunContextWrapper[Any] | None = None
+    ) -> list[PlannedCall]:
+        """The calls among the items of a model's reply, as the gate sees them. Unknown tools are the SDK's to report.
+
+        With the caller's `context` the tools are asked whether they demand an approval.
+        """
+        catalogue = self.catalogue_of(double)
+        calls: list[PlannedCall] = []
+        for item in items:
+            kind = field_of(item, "type")
+            if kind not in ("function_call", "mcp_approval_request"):
+                continue
+            name, args = field_of(item, "name"), parsed(field_of(item, "arguments"))
+            if kind == "mcp_approval_request":
+                if hosted := catalogue.hosted.get(field_of(item, "server_label")):
+                    calls.append(PlannedCall(field_of(item, "id"), describe_hosted_call(hosted, item), args))
+                continue
+            call_id = field_of(item, "call_id")
+            if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
+                original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
+                description = catalogue.description_of(tool)
+                if context is not None:
+                    written = field_of(item, "arguments") or ""
+                    description = await with_sdk_approval(description, original, context, written, call_id)
+                calls.append(PlannedCall(call_id, description, args))
+            elif transfer := catalogue.handoffs.get(name):
+                calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
+        return calls
+
+    def expect_handoffs(self, calls: Sequence[PlannedCall]) -> None:
+        """The handoffs of a turn. The SDK makes one of them, and leaves the others aside."""
+        if calls:
+            self._handoff_turns.append(list(calls))
+
+    async def _suspend_callers(self) -> None:
+        for call in running_calls.get():
+            if not call.is_agent_tool:
+                raise self._cannot_pause("a run that a function tool started by itself")
+            await self.guard.suspend(call.call_id)
+
+    def _cannot_pause(self, where: str) -> AgentsError:
+        return self.guard.refuse(
+            AgentsError(
+                "AGENTS-E-AGENT-CAPABILITY-RESOLVE",
+                f"A call needs a human in {where}, which cannot be paused; nothing of its turn ran",
+            )
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Tools and handoffs
+
+    def _guarded(self, tool: Tool) -> Tool:
+        if isinstance(tool, HostedMCPTool):
+            # The provider asks before the call; only the gate may answer.
+            hosted = copy.copy(tool)
+            hosted.on_approval_request = None
+            return hosted
+        if not isinstance(tool, FunctionTool) or hasattr(tool, "_guarded_original"):
+            return tool
+        guarded = _duplicate(tool)
+        guarded._guarded_original = tool  # type: ignore[attr-defined]
+        if is_agent_tool(tool):
+            put_agent_inside(guarded, self.double_of(agent_inside(tool)))
+        guarded.on_invoke_tool = _GuardedTool(self, tool)
+        guarded.needs_approval = self._needs_approval
+        return guarded
+
+    async def _needs_approval(self, _context: object, _args: object, call_id: str) -> bool:
+        return self.guard.is_waiting(call_id)
+
+    def _handoff_to_double(self, double: Agent[Any], one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
+        guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
+        target = handoff_target(guarded)
+        if isinstance(target, Agent):
+            put_handoff_target(guarded, self.double_of(target))
+        speaker = Speaker(double, self.guard, self._next_handoff, self.double_of, self._stay)
+        guarded.on_invoke_handoff = GuardedHandoff(speaker, guarded)
+        return guarded
+
+    def _stay(self, has_stayed: bool) -> None:
+        self.has_stayed = has_stayed
+
+    def _next_handoff(self, guarded: Handoff[Any, Any], arguments: str) -> PlannedCall:
+        """The call that is about to hand over. One that nobody judged has no id."""
+        named = [(call, turn) for turn in self._handoff_turns for call in turn if call.tool.name == guarded.agent_name]
+        wanted = arguments_hash(parsed(arguments))
+        fitting = [(call, turn) for call, turn in named if arguments_hash(call.args) == wanted]
+        if not named:
+            return PlannedCall("", describe_handoff(guarded), {})
+        # One with other arguments than were judged is refused by the guard, under its own id.
+        call, turn = (fitting or named)[0]
+        self._handoff_turns.remove(turn)
+        return call
+
+
+def _handoffs_among(calls: Sequence[PlannedCall], response: ModelResponse, catalogue: Catalogue) -> list[PlannedCall]:
+    names = {
+        field_of(item, "call_id"): (field_of(item, "namespace"), field_of(item, "name")) for item in response.output
+    }
+    keys = [(call, names.get(call.call_id)) for call in calls]
+    return [call for call, key in keys if key and key not in catalogue.tools and key[1] in catalogue.handoffs]
+
+
+def _duplicate(tool: FunctionTool) -> FunctionTool:
+    """A copy like `copy` makes, without checking and copying the schema again for every run."""
+    made: FunctionTool = object.__new__(type(tool))
+    made.__dict__.update(tool.__dict__)
+    return made
+
+
+class _GuardedTool:
+    """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
+
+    def __init__(self, takeover: Takeover, tool: FunctionTool) -> None:
+        self._takeover = takeover
+        self._tool = tool
+
+    async def __call__(self, context: ToolContext[Any], arguments: str) -> object:
+        guard, call_id = self._takeover.guard, context.tool_call_id
+        with_own_agent(context)
+        changed = guard.changed(call_id)
+        if changed is not None:
+            arguments = json.dumps(changed.args, ensure_ascii=False)
+            context = copy.copy(context)
+            context.tool_arguments = arguments
+        await guard.starting(call_id, describe_function(self._tool), parsed(arguments))
+        inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool(self._tool))))
+        failures: list[str] = []
+        output: object
+        watching = handed_to_model.set(failures)
+        try:
+            if (wrong := why_not_for_a_tool(arguments)) is not None:
+                output = handed_over(f"Invalid JSON input for tool {self._tool.name}: {wrong}")
+            else:
+                output = await watched(self._tool, lambda exc: failures.append(_told(exc)))(context, arguments)
+        except (Exception, asyncio.CancelledError) as exc:
+            await guard.finished(call_id, None, error=_told(exc))
+            raise
+        finally:
+            handed_to_model.reset(watching)
+            running_calls.reset(inside)
+        if guard.refusal is not None:
+            # Something inside the tool was refused, and the SDK turned that into an answer for the model.
+            await guard.finished(call_id, None, error="refused inside")
+            raise guard.refusal
+        await guard.finished(call_id, output, error=failures[-1] if failures else None)
+        return output if changed is None else with_note(output, changed.note, context.agent)
+
+
+def _told(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"
+
+
+class _GuardedAgent:
+    """Mixed into a double's class, in front of the SDK's."""
+
+    takeover: Takeover
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Agent[Any]:
+        """Handoff filters copy items. The agent in a copied item is the user's own."""
+        return public_agent(self)  # type: ignore[arg-type]
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        return await self.takeover.mcp_tools(self, run_context)  # type: ignore[arg-type]
+
+    async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        self.takeover.renew_tools(self)  # type: ignore[arg-type]
+        tools: list[Tool] = await super().get_all_tools(run_context)  # type: ignore[misc]
+        return await self.takeover.tools_of(self, tools)  # type: ignore[arg-type]
+
+
+_classes: dict[type, type] = {}
+
+
+def _guarded_class(agent_class: type) -> type:
+    if agent_class not in _classes:
+        _classes[agent_class] = type(f"Guarded{agent_class.__name__}", (_GuardedAgent, agent_class), {})
+    return _classes[agent_class]

@@ -1,0 +1,166 @@
+"""Skills on disk. Nothing outside the folder is read, not even through links, and depth, number and size are limited.
+
+A link that leads to another place in the same folder is not followed, because that place is searched anyway; one that
+leads out is a problem. Files are opened without following a link and checked before they are read, so that a pipe or a
+device cannot make the caller hang.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from openai_responses_mcp.adapters.bounded_file import read_text
+from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
+from openai_responses_mcp.agents.skills.models import FoundSkill, FrontMatterReader, SkillFolder
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+
+
+class YamlFrontMatter(FrontMatterReader):
+    def read(self, yaml: str) -> JsonValue:
+        try:
+            return read_yaml(yaml).data
+        except YamlProblem as exc:
+            # The first line of the file is the line of dashes.
+            raise AgentsError("AGENTS-E-SKILL-PARSE", f"front matter, line {exc.line + 1}: {exc.text}") from exc
+
+
+SKILL_FILE = "SKILL.md"
+MAX_DEPTH = 5
+MAX_ENTRIES = 10_000
+MAX_SKILL_BYTES = 512 * 1024
+MAX_FILES_PER_SKILL = 200
+MAX_FILE_BYTES = 1024 * 1024
+
+
+class _Unreadable(Exception):
+    """Why a file is not read."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search through a folder: what it may still look at, and what it has found."""
+
+    root: Path
+    most_skills: int
+    entries_left: int = MAX_ENTRIES
+    found: list[FoundSkill] = field(default_factory=list)
+    problems: list[AgentsError] = field(default_factory=list)
+
+    def note(self, path: Path, reason: str) -> None:
+        place = path.relative_to(self.root).as_posix()
+        self.problems.append(AgentsError("AGENTS-E-SKILL-PARSE", f"{place}: {reason}", details={"path": str(path)}))
+
+
+class SkillFiles(SkillFolder):
+    def find(self, folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
+        root = _folder_at(folder)
+        if root is None:
+            raise AgentsError(
+                "AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}", details={"path": str(folder)}
+            )
+        search = _Search(root, most_skills)
+        self._look_into(root, search, depth=0)
+        return search.found, search.problems
+
+    def read_file(self, source_path: str, name: str) -> str:
+        folder = Path(source_path).parent
+        if name not in _files_of(folder):
+            raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", "The skill has no file of this name")
+        try:
+            return _text_of(folder / name, MAX_FILE_BYTES)
+        except _Unreadable as exc:
+            raise AgentsError("AGENTS-E-SKILL-PARSE", f"{name}: {exc}") from exc
+
+    def _look_into(self, folder: Path, search: _Search, depth: int) -> None:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as exc:
+            search.note(folder, f"cannot be opened ({exc.strerror or 'no reason given'})")
+            return
+        search.entries_left -= len(entries)
+        if search.entries_left < 0:
+            search.note(folder, f"there are more than {MAX_ENTRIES} files and folders")
+            return
+        if any(entry.name == SKILL_FILE for entry in entries):
+            self._take(folder / SKILL_FILE, search)
+            # What lies in a skill's folder belongs to the skill.
+            return
+        for entry in entries:
+            path = Path(entry.path)
+            if entry.is_symlink():
+                if not _is_inside(path, search.root) and os.path.isdir(path):
+                    search.note(path, "is a link that leads out of the folder")
+            elif entry.is_dir(follow_symlinks=False):
+                if depth + 1 < MAX_DEPTH:
+                    self._look_into(path, search, depth + 1)
+                elif _holds_skill(path, search):
+                    search.note(path, f"lies deeper than {MAX_DEPTH} folders")
+
+    def _take(self, path: Path, search: _Search) -> None:
+        if len(search.found) == search.most_skills:
+            search.note(path, f"there are more than {search.most_skills} skills")
+            return
+        try:
+            text = _text_of(path, MAX_SKILL_BYTES)
+        except _Unreadable as exc:
+            search.note(path, str(exc))
+            return
+        place = path.relative_to(search.root).as_posix()
+        search.found.append(FoundSkill(place, str(path), text, tuple(_files_of(path.parent))))
+
+
+def _folder_at(path: str) -> Path | None:
+    try:
+        root = Path(os.path.realpath(path))
+        return root if root.is_dir() else None
+    except ValueError:  # no folder can have such a name
+        return None
+
+
+def _holds_skill(folder: Path, search: _Search) -> bool:
+    for _, folders, files in os.walk(folder):
+        search.entries_left -= len(folders) + len(files)
+        if SKILL_FILE in files or search.entries_left < 0:
+            return True
+    return False
+
+
+def _files_of(folder: Path) -> list[str]:
+    """The names of the files next to a SKILL.md that can be asked for; links are not among them."""
+    names: list[str] = []
+    for path in _walk(folder, MAX_DEPTH):
+        if len(names) == MAX_FILES_PER_SKILL:
+            break
+        name = path.relative_to(folder).as_posix()
+        if name != SKILL_FILE:
+            names.append(name)
+    return names
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)[: MAX_FILES_PER_SKILL + 1]
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+        elif entry.is_dir(follow_symlinks=False) and depth > 1:
+            yield from _walk(Path(entry.path), depth - 1)
+
+
+def _text_of(path: Path, most_bytes: int) -> str:
+    try:
+        return read_text(str(path), most_bytes=most_bytes, follows_link=False).replace("\r\n", "\n")
+    except OSError as exc:
+        if path.is_symlink():
+            raise _Unreadable("is a link") from exc
+        raise _Unreadable(f"cannot be opened ({exc.strerror or 'no reason given'})") from exc
+    except ValueError as exc:
+        raise _Unreadable(str(exc)) from exc
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(root)

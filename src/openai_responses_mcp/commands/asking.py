@@ -1,0 +1,213 @@
+"""`--ask` and `--fetch`: a question from the terminal, by the same rules as a call of a client, and its answer.
+
+Text from a pipe or a file is material to the question. A terminal, or a socket on which nothing comes, is not waited
+for: an agent or an editor that starts a command often leaves it a socket on stdin that it never writes to.
+"""
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openai_responses_mcp.commands.last_answer import LastAnswer
+from openai_responses_mcp.commands.showing import Showing
+from openai_responses_mcp.commands.terminal import show_answer
+from openai_responses_mcp.commands.usage import TOOLS as NAMES
+from openai_responses_mcp.config.loading import Configuration
+from openai_responses_mcp.domain.errors import InvalidArguments, PreviousResponseLost
+from openai_responses_mcp.domain.models import Answer, ProgressListener, Question
+from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool, read_question
+from openai_responses_mcp.start import basis_of
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
+
+
+FROM_STDIN = "-"
+
+# Option -> the argument of a tool that it sets.
+_ARGUMENTS = {
+    "--recency": "recency_days",
+    "--domains": "domains",
+    "--style": "style",
+    "--continue": "previous_response_id",
+}
+
+
+class Unaskable(Exception):
+    """Nothing is asked; the text says why, on one line."""
+
+
+class Inquiry(NamedTuple):
+    """The command line, as far as it is about the question. `continues` is an id, or empty for the last answer."""
+
+    question: str
+    tools: tuple[str, ...] = ()
+    continues: str | None = None
+    domains: str | None = None
+    recency: str | None = None
+    style: str | None = None
+
+
+def tool_of(inquiry: Inquiry) -> Tool:
+    """Raises `Unaskable`."""
+    chosen = list(dict.fromkeys(inquiry.tools)) or [NAMES[0]]
+    if len(chosen) > 1:
+        raise Unaskable(f"choose one tool (found {' and '.join(chosen)})")
+    if chosen[0] not in NAMES:
+        raise Unaskable(f"--tool must be one of {', '.join(NAMES)} (found {chosen[0]})")
+    return TOOLS[chosen[0]]
+
+
+def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_responses: bool) -> Question:
+    """Reads stdin if there is anything to read. Raises `Unaskable`."""
+    spelled = tool._replace(arguments=tuple(_as_spelled(tool)))
+    given = {flag: value for flag, value in _given(inquiry, last_answer).items() if value is not None}
+    taken = [argument.name for argument in spelled.arguments]
+    for flag in given:
+        if flag not in taken:
+            raise Unaskable(f"{tool.name} does not take {flag}")
+    if "--continue" in given and not keeps_responses:
+        raise Unaskable("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
+    try:
+        # Before stdin is read, so that nobody waits for its end to hear of a mistake in the rest.
+        question = read_question(spelled, {"query": inquiry.question, **given})
+        return replace(question, text=_text(inquiry.question))
+    except InvalidArguments as exc:
+        raise Unaskable(str(exc)) from exc
+    except InputUnusable as exc:
+        raise Unaskable(f"stdin {exc}") from exc
+
+
+def _as_spelled(tool: Tool) -> Any:
+    """The arguments of the tool under the names that they have on the command line, so that refusals name those."""
+    flags = {name: flag for flag, name in _ARGUMENTS.items()}
+    return (argument._replace(name=flags.get(argument.name, argument.name)) for argument in tool.arguments)
+
+
+def _given(inquiry: Inquiry, last_answer: LastAnswer) -> Mapping[str, object]:
+    return {
+        "--recency": inquiry.recency,
+        "--domains": None if inquiry.domains is None else inquiry.domains.split(","),
+        "--style": inquiry.style,
+        "--continue": _continued(inquiry.continues, last_answer),
+    }
+
+
+def _continued(wanted: str | None, last_answer: LastAnswer) -> str | None:
+    if wanted is None or wanted:
+        return wanted
+    response_id = last_answer.maybe_recall()
+    if response_id is None:
+        raise Unaskable("there is no earlier answer to continue; name one: --continue resp_...")
+    return response_id
+
+
+def _text(question: str) -> str:
+    """The question, and below it what stdin has for it. Raises `InputUnusable`."""
+    if question == FROM_STDIN:
+        text = whole_input().strip()
+        if not text:
+            raise Unaskable("--ask needs a question, and stdin has none")
+        return text
+    material = maybe_material()
+    if not material:
+        return question
+    return f"{question}\n\n[Material from stdin]\n{material}\n[End of material]"
+
+
+MOST_BYTES = 1024 * 1024
+SOCKET_SECONDS = 0.2
+# After this long we say what we are waiting for.
+PATIENCE_SECONDS = 1.0
+_STDIN = 0
+
+
+class InputUnusable(Exception):
+    """The text is the end of a sentence that begins with what was read."""
+
+
+def whole_input() -> str:
+    """All that comes, waited for. Raises `InputUnusable`."""
+    if sys.stdin is None:
+        return ""
+    if sys.stdin.isatty():
+        sys.stderr.write("Type the question, then Ctrl-D (Ctrl-Z and Enter on Windows).\n")
+        sys.stderr.flush()
+    return _read()
+
+
+def maybe_material() -> str:
+    """The text of a pipe or a file; empty when there is none. Raises `InputUnusable`."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    try:
+        is_socket = stat.S_ISSOCK(os.fstat(_STDIN).st_mode)
+    except OSError:
+        return ""
+    if is_socket and not select.select([_STDIN], [], [], SOCKET_SECONDS)[0]:
+        return ""
+    if sys.stderr.isatty() and os.name != "nt" and not select.select([_STDIN], [], [], PATIENCE_SECONDS)[0]:
+        sys.stderr.write("Reading stdin to its end; it is material to the question (< /dev/null gives none).\n")
+        sys.stderr.flush()
+    text = _read().strip("\n")
+    return text if text.strip() else ""
+
+
+def _read() -> str:
+    data = bytearray()
+    while len(data) <= MOST_BYTES and (chunk := _chunk()):
+        data += chunk
+    if len(data) > MOST_BYTES:
+        raise InputUnusable(f"has more than {MOST_BYTES // 1024} KiB: give less of it")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise InputUnusable("is not UTF-8 text") from None
+
+
+def _chunk() -> bytes:
+    try:
+        return os.read(_STDIN, MOST_BYTES)
+    except OSError as exc:
+        raise InputUnusable(f"cannot be read ({exc.strerror})") from exc
+
+
+def ask(
+    inquiry: Inquiry, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool, is_json: bool
+) -> int:
+    """The exit code: 0 with the answer on stdout, 1 with the reason on stderr, 3 with an incomplete answer.
+
+    Raises `Unaskable`.
+    """
+    tool = tool_of(inquiry)
+    last_answer = LastAnswer(environ, rehearses=rehearses)
+    question = question_of(inquiry, tool, last_answer, keeps_responses=configuration.settings.request.store)
+    known = last_answer.rehearsed() if rehearses else None
+    started: list[str] = []
+
+    async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
+        try:
+            return await container.answer_question().answer(question, on_progress, started.append)
+        except PreviousResponseLost as exc:
+            # Somebody at a terminal knows the option, and not the argument.
+            raise PreviousResponseLost(str(exc).replace("previous_response_id", "--continue")) from exc
+
+    showing = Showing(tool, environ, is_json=is_json, remember=lambda given: last_answer.remember(given, question.text))
+    return show_answer(answer, basis_of(configuration, environ), showing, rehearsed=known, started=started)
+
+
+def fetch(response_id: str, configuration: Configuration, environ: Mapping[str, str], *, is_json: bool) -> int:
+    """The exit code, as that of `--ask`. An interrupt leaves the response alone."""
+
+    async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
+        return await container.fetch_answer().wait(response_id, on_progress)
+
+    last_answer = LastAnswer(environ, rehearses=False)
+    showing = Showing(
+        TOOLS[RESULT_TOOL], environ, is_json=is_json, remember=lambda given: last_answer.remember(given, "")
+    )
+    return show_answer(answer, basis_of(configuration, environ), showing, started=())

@@ -1,0 +1,179 @@
+"""`--http`: serves MCP clients over HTTP until a signal comes.
+
+SIGTERM lets calls in flight finish and ends with 0. An interrupt ends at once.
+"""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from openai_responses_mcp.adapters.http.access import (
+    MCP_PATH,
+    AllowedHosts,
+    Callers,
+    Issuer,
+    IssuerKeys,
+    is_loopback,
+    is_safe_url,
+)
+from openai_responses_mcp.adapters.http.application import McpOverHttp, Serve
+from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer, Tls, listening_socket
+from openai_responses_mcp.adapters.signals import EXIT_CODES, stopped_by_signal
+from openai_responses_mcp.adapters.system_limits import shortfalls
+from openai_responses_mcp.commands.usage import PROGRAM
+from openai_responses_mcp.config.loading import ConfigError, Configuration
+from openai_responses_mcp.config.settings import HttpSettings
+from openai_responses_mcp.domain.ports import Logger
+from openai_responses_mcp.start import Basis, basis_of, serve_many
+
+USUAL_HOST = "127.0.0.1"
+USUAL_DRAIN_SECONDS = 25.0
+_LONGEST_NAME = 64
+# For uvicorn to close its connections.
+_LEAVING_SECONDS = 3.0
+
+
+class HttpOptions(NamedTuple):
+    """What the command line says about where to serve, and how to end."""
+
+    host: str
+    port: int
+    drain_seconds: float = USUAL_DRAIN_SECONDS
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+
+    @property
+    def tls(self) -> Tls | None:
+        return Tls(self.tls_certificate, self.tls_key) if self.tls_certificate and self.tls_key else None
+
+
+def address_in(text: str) -> tuple[str, int]:
+    """`[HOST:]PORT`. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError(text)
+    return host.strip("[]") or USUAL_HOST, int(port)
+
+
+def tokens_in(text: str) -> dict[str, str]:
+    """`name:token`, one a line. Raises ValueError, which never says a token."""
+    tokens: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name, has_token, token = (part.strip() for part in line.partition(":"))
+        if not line.strip():
+            continue
+        if not has_token or not token or not token.isascii() or not 1 <= len(name) <= _LONGEST_NAME:
+            raise ValueError(f"line {number} is not name:token")
+        if name in tokens or token in tokens.values():
+            raise ValueError(f"line {number} has a name or a token that is there already")
+        tokens[name] = token
+    if not tokens:
+        raise ValueError("it has no name:token lines")
+    return tokens
+
+
+def serve_http(
+    options: HttpOptions, configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool
+) -> int:
+    """The exit code. Raises `ConfigError` for settings that must not be served with."""
+    settings = configuration.settings.http
+    tokens = checked_tokens(options, settings, environ)
+    basis = basis_of(configuration, environ, tokens.values())
+    for shortfall in shortfalls():
+        basis.logger.warning(shortfall)
+    loop = asyncio.new_event_loop()
+    code = loop.run_until_complete(_serve(options, settings, tokens, basis, rehearses=rehearses))
+    basis.logger.close()
+    return code
+
+
+def checked_tokens(options: HttpOptions, settings: HttpSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """The tokens by the names of those who have them. Raises `ConfigError`."""
+    problems: list[str] = []
+    tokens: dict[str, str] = {}
+    if settings.tokens_env is not None:
+        try:
+            tokens = tokens_in(environ.get(settings.tokens_env, ""))
+        except ValueError as exc:
+            problems.append(f"http.tokens_env: {settings.tokens_env}: {exc}")
+    if not is_loopback(options.host):
+        if settings.tokens_env is None and settings.issuer is None:
+            problems.append(f"{options.host} can be reached from outside: set http.tokens_env or http.issuer")
+        if settings.public_url is None:
+            problems.append(f"{options.host} can be reached from outside: set http.public_url")
+    if settings.issuer is not None:
+        if not is_safe_url(settings.issuer):
+            problems.append("http.issuer has to be https, or http on this machine")
+        if settings.audience is None:
+            problems.append("http.issuer needs http.audience, the audience of its tokens")
+    if (options.tls_certificate is None) != (options.tls_key is None):
+        problems.append("--tls-cert and --tls-key go together")
+    if problems:
+        raise ConfigError(tuple(problems))
+    return tokens
+
+
+async def _serve(
+    options: HttpOptions, settings: HttpSettings, tokens: Mapping[str, str], basis: Basis, *, rehearses: bool
+) -> int:
+    stopped = stopped_by_signal()
+    if rehearses:
+        basis = await basis.rehearsed()
+    serving = await asyncio.to_thread(serve_many, basis)
+    code = await serve_until_stopped(
+        options,
+        settings,
+        tokens,
+        serving.serve,
+        basis.logger,
+        stopped,
+        on_draining=serving.is_ending.set,
+        on_drained=serving.let_research_go,
+    )
+    await serving.settle()
+    return code
+
+
+async def serve_until_stopped(
+    options: HttpOptions,
+    settings: HttpSettings,
+    tokens: Mapping[str, str],
+    serve: Serve,
+    logger: Logger,
+    stopped: "asyncio.Future[int]",
+    *,
+    on_draining: Callable[[], object] = lambda: None,
+    on_drained: Callable[[], object] = lambda: None,
+) -> int:
+    """The exit code. `on_drained` is called once calls in flight have had their time, before the rest is dropped."""
+    try:
+        listening = listening_socket(options.host, options.port)
+    except AddressInUse as exc:
+        raise ConfigError((str(exc),)) from exc
+    port: int = listening.getsockname()[1]
+    issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
+    mcp = McpOverHttp(
+        serve,
+        AllowedHosts(port, settings.public_url),
+        Callers(tokens, IssuerKeys(issuer) if issuer else None),
+        logger,
+        issuer=issuer,
+    )
+    try:
+        server = HttpServer(mcp.app, tls=options.tls, trusted_proxies=settings.trusted_proxies)
+    except (OSError, ssl.SSLError) as exc:
+        listening.close()
+        raise ConfigError((f"--tls-cert, --tls-key: {exc.strerror or exc}",)) from exc
+    running = asyncio.ensure_future(server.serve(sockets=[listening]))
+    scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
+    os.write(2, f"{PROGRAM}: serving on {scheme}://{host}:{port}{MCP_PATH}\n".encode())
+    ends: set[asyncio.Future[Any]] = {running, stopped}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    on_draining()
+    code = stopped.result() if stopped.done() else 1
+    await mcp.drain(options.drain_seconds if code == EXIT_CODES["SIGTERM"] else 0, on_drained)
+    server.should_exit = True
+    await asyncio.wait({running}, timeout=_LEAVING_SECONDS)
+    return 0 if code == EXIT_CODES["SIGTERM"] else code

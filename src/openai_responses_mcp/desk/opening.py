@@ -1,0 +1,168 @@
+"""What decides and what a person decides with, opened on a store. Runners, the guard and the desk share it.
+
+Adapters are imported inside the functions that need them, so that a terminal that lists approvals loads little.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from openai_responses_mcp.desk.page.desk import Desk
+from openai_responses_mcp.gate.approvals.controller import ApprovalController, OnRequested, RecordedFirst
+from openai_responses_mcp.gate.approvals.models import ApprovalStore
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
+from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
+from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
+from openai_responses_mcp.gate.policy.fitting import policy_name
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.presence import PresenceStore
+from openai_responses_mcp.gate.replaying import Replay, replay
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.stores import Stores
+from openai_responses_mcp.gate.suggesting import suggest
+
+
+def controller_on(
+    stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
+) -> ApprovalController:
+    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+
+    schemas = SchemaChecker(LinearPatterns())
+    decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
+    return ApprovalController(
+        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested, schemas
+    )
+
+
+def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
+    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+
+
+def open_rules(policy_file: str | os.PathLike[str] | None, store: str | None = None) -> PolicyRules:
+    """The rules of a policy file, or none, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`.
+
+    A call that would touch the file itself or the `store` asks.
+    """
+    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.adapters.policy_file import NoPolicyFile, PolicyFile
+    from openai_responses_mcp.adapters.system_paths import SystemPaths
+
+    source = NoPolicyFile() if policy_file is None else PolicyFile(policy_file, LinearPatterns())
+    own = [] if policy_file is None else [os.fspath(policy_file)]
+    return PolicyRules(source, SystemPaths(), own_files=[*own, *_files_of(store)])
+
+
+def _files_of(store: str | None) -> list[str]:
+    if store is None:
+        return []
+    from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
+
+    file = sqlite_file(understood(store))
+    return [] if file is None else [str(file.path)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The desk and the terminal
+
+
+@dataclass(frozen=True, slots=True)
+class DeskParts:
+    """What a person decides with, at the desk and in a terminal."""
+
+    approvals: ApprovalController
+    requests: ApprovalStore
+    audit: AuditLog
+    standing: StandingApprovals
+    presence: PresenceStore
+
+
+def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
+    """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    return _desk_parts(open_stores(store, audit_head, must_exist=True))
+
+
+def _desk_parts(stores: Stores) -> DeskParts:
+    masking = Masking()
+    audit = AuditLog(stores.logs, stores.clock, masking, "required", stores.head)
+    approvals = controller_on(stores, audit, masking, lifetime_seconds(None, os.environ))
+    return DeskParts(approvals, stores.approvals, audit, standing_on(stores, audit, masking), stores.presence)
+
+
+def desk_on(stores: Stores) -> Desk:
+    parts = _desk_parts(stores)
+    return Desk(
+        parts.approvals, stores.approvals, parts.standing, stores.runs, parts.audit, stores.presence, stores.clock
+    )
+
+
+async def serve_desk(
+    store: str,
+    audit_head: str | os.PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    on_listening: Callable[[str], object],
+) -> None:
+    """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
+
+    Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
+    """
+    from openai_responses_mcp.desk.page.access import Entrance
+    from openai_responses_mcp.desk.page.application import serve
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    desk = desk_on(open_stores(store, audit_head, must_exist=True))
+    # A missing store is reported now, not on the page.
+    await desk.waiting()
+    try:
+        await serve(desk, Entrance(), port, on_listening)
+    finally:
+        await desk.leave()
+
+
+async def check_policy(policy_file: str, store: str | None = None) -> PolicyFindings:
+    """With a store, also names that it does not know. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read
+    at all."""
+    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.adapters.policy_file import check_policy_file
+    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    known = await _known_tools(open_stores(store, must_exist=True)) if store else None
+    return check_policy_file(policy_file, LinearPatterns(), SystemPaths(), known)
+
+
+async def replay_policy(policy_file: str, store: str) -> Replay:
+    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    rules, stores = open_rules(policy_file, store), open_stores(store, must_exist=True)
+    entries = await pinned_entries(stores.pins)
+    claims = {name: annotations_of(entry) for name, entry in entries.items()}
+    return await replay(rules, stores.policies, stores.logs, claims)
+
+
+async def _known_tools(stores: Stores) -> KnownTools:
+    """A tool that was only ever refused has no pinned definition, but the log names it."""
+    entries = await pinned_entries(stores.pins)
+    schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
+    called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}
+    return KnownTools(
+        frozenset(schemas) | called,
+        {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)},
+    )
+
+
+async def suggest_policy(store: str, server: str | None = None) -> str:
+    """A policy file from what people have decided, for one server or for all."""
+    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    stores = open_stores(store, must_exist=True)
+    entries = await pinned_entries(stores.pins)
+    return suggest(await stores.logs.query(), entries, SystemPaths(), LinearPatterns(), server or "")

@@ -1,0 +1,230 @@
+"""The desk over HTTP: a link that lets one browser in, a page, and the few things that the page asks for.
+
+    GET  /?secret=…              once: the cookie, and on to the page
+    GET  /ROOM/                  the page; beside it its scripts and its style
+    GET  /ROOM/waiting           which requests wait (304 when they are those that the page knows)
+    GET  /ROOM/requests?ids=A,B  some requests
+    POST /ROOM/decisions         decide one or several
+    GET  /ROOM/standing          what is allowed from now on (304 when the page knows it)
+    POST /ROOM/revocations       end one of these
+    GET  /ROOM/log?before=N      calls, newest first
+    GET  /ROOM/log/verification  whether the log is what was written
+
+Everything below ROOM needs the cookie, and every change the token of the page.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from openai_responses_mcp.desk.page.access import LIMITS, CheckedRequests, Entrance, Limits
+from openai_responses_mcp.desk.page.choices import choices_in, read_json, revocation_in
+from openai_responses_mcp.desk.page.desk import Desk
+from openai_responses_mcp.desk.page.loopback_server import LoopbackServer, listening_socket
+from openai_responses_mcp.desk.page.views import error_view
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+
+FILES: Mapping[str, str] = {
+    "desk.js": "text/javascript; charset=utf-8",
+    "cards.js": "text/javascript; charset=utf-8",
+    "changes.js": "text/javascript; charset=utf-8",
+    "elements.js": "text/javascript; charset=utf-8",
+    "log.js": "text/javascript; charset=utf-8",
+    "more.js": "text/javascript; charset=utf-8",
+    "server.js": "text/javascript; charset=utf-8",
+    "standing.js": "text/javascript; charset=utf-8",
+    "words.js": "text/javascript; charset=utf-8",
+    "desk.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def read(name: str) -> tuple[bytes, str]:
+    return _content(name), FILES[name]
+
+
+def page(page_token: str) -> str:
+    """The token is of letters that mean nothing in HTML."""
+    return _content("page.html").decode().replace("PAGE-TOKEN", page_token)
+
+
+def welcome(room: str) -> str:
+    """Leads on to the page by itself. That request comes from the desk, so the browser sends the cookie with it."""
+    return (
+        "<!doctype html><meta charset=utf-8><title>Desk</title>"
+        f'<meta http-equiv=refresh content="0;url=/{room}/"><a href="/{room}/">Go on to the desk</a>\n'
+    )
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (files(__package__) / "static" / name).read_bytes()
+
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+_STATUS: Mapping[str, int] = {
+    "AGENTS-E-APPROVAL-NOT-FOUND": 404,
+    "AGENTS-E-APPROVAL-INVALID": 400,
+    "AGENTS-E-LOG-STORE": 503,
+}
+_SHUT = "Open the desk with the link that the terminal shows.\n"
+_USED = (
+    "This link has been used, and works once. If it was not you who used it, end the desk in the terminal now.\n"
+    "Start it again for a new link.\n"
+)
+_STALE = "This page is not from this desk any more: load it again.\n"
+
+_REQUESTS_AT_ONCE = 50
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def application(desk: Desk, entrance: Entrance, port: int, limits: Limits = LIMITS) -> ASGIApp:
+    rooms = _Rooms(desk, entrance, cookie=f"desk_{port}")
+    # Browsers leave the usual port out.
+    return CheckedRequests(rooms.routes(), "127.0.0.1" if port == 80 else f"127.0.0.1:{port}", limits)
+
+
+class _Rooms:
+    def __init__(self, desk: Desk, entrance: Entrance, cookie: str) -> None:
+        self._desk = desk
+        self._entrance = entrance
+        self._cookie = cookie
+
+    def routes(self) -> Starlette:
+        room = f"/{self._entrance.room}"
+        looks: Mapping[str, Handler] = {
+            "/": self._page,
+            "/waiting": self._waiting,
+            "/requests": self._requests,
+            "/standing": self._standing,
+            "/log": self._log,
+            "/log/verification": self._verification,
+            **{f"/{name}": _file for name in FILES},
+        }
+        changes: Mapping[str, Handler] = {"/decisions": self._decisions, "/revocations": self._revocations}
+        return Starlette(
+            routes=[
+                Route("/", self._enter, methods=["GET"]),
+                *(Route(room + path, self._seated(look), methods=["GET"]) for path, look in looks.items()),
+                *(Route(room + path, self._changing(change), methods=["POST"]) for path, change in changes.items()),
+            ],
+            exception_handlers={AgentsError: _refused, Exception: _failed},
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Who may
+
+    async def _enter(self, request: Request) -> Response:
+        secret = request.query_params.get("secret")
+        if request.method != "GET" or secret is None:
+            return PlainTextResponse(_SHUT, 403)
+        session = self._entrance.enter(secret)
+        if session is None:
+            return PlainTextResponse(_USED if self._entrance.is_used else _SHUT, 403)
+        # Not a redirect: after a link from elsewhere, a browser follows a redirect without the strict cookie.
+        entered = HTMLResponse(welcome(self._entrance.room))
+        entered.set_cookie(self._cookie, session, path=f"/{self._entrance.room}/", httponly=True, samesite="strict")
+        return entered
+
+    def _seated(self, handler: Handler) -> Handler:
+        async def checked(request: Request) -> Response:
+            if not any(self._entrance.knows(session) for session in self._sessions(request)):
+                return PlainTextResponse(_SHUT, 403)
+            return await handler(request)
+
+        return checked
+
+    def _sessions(self, request: Request) -> list[str]:
+        """Every cookie of our name: another program on this host may have set one, too."""
+        pairs = (one.strip().partition("=") for head in request.headers.getlist("cookie") for one in head.split(";"))
+        return [value for name, _, value in pairs if name == self._cookie]
+
+    def _changing(self, handler: Handler) -> Handler:
+        async def checked(request: Request) -> Response:
+            if not self._entrance.is_from_the_page(request.headers.get("x-page-token")):
+                return PlainTextResponse(_STALE, 403)
+            if request.headers.get("content-type") != "application/json":
+                return PlainTextResponse("Changes come as application/json\n", 415)
+            return await handler(request)
+
+        return self._seated(checked)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What for
+
+    async def _page(self, request: Request) -> Response:
+        return HTMLResponse(page(self._entrance.page_token))
+
+    async def _waiting(self, request: Request) -> Response:
+        return _unless_known(request, await self._desk.waiting())
+
+    async def _requests(self, request: Request) -> Response:
+        ids = [one for one in request.query_params.get("ids", "").split(",") if one]
+        return _json(await self._desk.requests(ids[:_REQUESTS_AT_ONCE]))
+
+    async def _decisions(self, request: Request) -> Response:
+        return _json(await self._desk.decide(choices_in(read_json(await request.body()))))
+
+    async def _standing(self, request: Request) -> Response:
+        return _unless_known(request, await self._desk.standing())
+
+    async def _revocations(self, request: Request) -> Response:
+        return _json(await self._desk.revoke(revocation_in(read_json(await request.body()))))
+
+    async def _log(self, request: Request) -> Response:
+        before = request.query_params.get("before", "")
+        is_number = before.isascii() and before.isdigit() and len(before) < 19
+        return _json(await self._desk.log(int(before) if is_number else None))
+
+    async def _verification(self, request: Request) -> Response:
+        return _json(await self._desk.verify())
+
+
+def _json(facts: JsonValue, status: int = 200, **headers: str) -> Response:
+    # In ASCII: half a surrogate pair, which a store may hold, has no other way over the wire.
+    return Response(json.dumps(facts), status, headers, "application/json")
+
+
+def _unless_known(request: Request, facts: JsonValue) -> Response:
+    """Nothing, where the page says that it knows this already."""
+    tag = f'"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304)
+    return _json(facts, etag=tag)
+
+
+async def _file(request: Request) -> Response:
+    content, kind = read(request.url.path.rpartition("/")[2])
+    return Response(content, media_type=kind)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, AgentsError)  # noqa: S101 - what the handler is registered for
+    return JSONResponse({"error": error_view(error)}, _STATUS.get(error.code, 500))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _logger.error("the desk failed at %s", request.url.path.rpartition("/")[2], exc_info=error)
+    message = "The desk failed; the terminal it was started in says more"
+    return JSONResponse({"error": {"code": "", "message": message}}, 500)
+
+
+async def serve(desk: Desk, entrance: Entrance, port: int, on_listening: Callable[[str], object]) -> None:
+    """Until the process is told to end. Raises `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used."""
+    with listening_socket(port) as listening:
+        taken: int = listening.getsockname()[1]
+        link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"
+        server = LoopbackServer(application(desk, entrance, taken), lambda: on_listening(link))
+        await server.serve(sockets=[listening])

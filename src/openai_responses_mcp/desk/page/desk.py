@@ -1,0 +1,154 @@
+"""The desk: what a person who decides can see and do. It does not know how that is shown.
+
+Nothing is kept here. Everything is read from the store, where workers ask and others may decide at the same time.
+"""
+
+import uuid
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from openai_responses_mcp.desk.calls import calls_in
+from openai_responses_mcp.desk.page.choices import Choice
+from openai_responses_mcp.desk.page.views import (
+    View,
+    call_view,
+    error_view,
+    request_view,
+    standing_view,
+    token_view,
+    verification_view,
+)
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import ApprovalStore, HumanApprovalRequest, ResumeToken
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, approve_from_now_on
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.calls import GUARD_RUN
+from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.presence import BETWEEN_RENEWALS_SECONDS, Presence, PresenceStore
+from openai_responses_mcp.gate.stores import RunStateStore
+
+CALLS_AT_ONCE = 100
+BETWEEN_RENEWALS = timedelta(seconds=30)
+
+
+class Desk:
+    """`requests` is the store of approvals. It is read directly, because frequent looks must not write anything."""
+
+    def __init__(
+        self,
+        approvals: ApprovalController,
+        requests: ApprovalStore,
+        standing: StandingApprovals,
+        runs: RunStateStore,
+        audit: AuditLog,
+        presence: PresenceStore,
+        clock: Clock,
+    ) -> None:
+        self._approvals = approvals
+        self._requests = requests
+        self._clock = clock
+        self._renewed_at: datetime | None = None
+        self._standing = standing
+        self._runs = runs
+        self._audit = audit
+        self._presence = presence
+        self._lease: Presence | None = None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Requests
+
+    async def waiting(self) -> View:
+        """Which requests wait, oldest first. What each is about does not change while it waits: `requests` says it."""
+        now = self._clock.now()
+        if self._renewed_at is None or not timedelta() <= now - self._renewed_at < BETWEEN_RENEWALS:
+            # Opens a new request for each approval that has expired meanwhile.
+            await self._approvals.pending()
+            self._renewed_at = now
+        await self._stay(now)
+        return {"waiting": [record.request.approval_id for record in await self._requests.list_pending()]}
+
+    async def _stay(self, now: datetime) -> None:
+        """While a page looks, somebody is at the desk."""
+        moment = timestamp(now)
+        if self._lease is None:
+            self._lease = Presence(f"desk_{uuid.uuid4().hex}", "desk", "page", moment, moment)
+        elif (now - datetime.fromisoformat(self._lease.renewed_at)).total_seconds() < BETWEEN_RENEWALS_SECONDS:
+            return
+        self._lease = replace(self._lease, renewed_at=moment)
+        await self._presence.renew(self._lease)
+
+    async def leave(self) -> None:
+        if self._lease is not None:
+            await self._presence.leave(self._lease.presence_id)
+
+    async def requests(self, approval_ids: list[str]) -> View:
+        """Those that there are, whatever became of them."""
+        found = []
+        for approval_id in approval_ids:
+            try:
+                found.append(await self._request(approval_id))
+            except AgentsError as exc:
+                if exc.code != "AGENTS-E-APPROVAL-NOT-FOUND":
+                    raise
+        return {"requests": found}
+
+    async def _request(self, approval_id: str) -> View:
+        record = await self._approvals.get(approval_id)
+        run = await self._runs.get(record.request.run_id)
+        return request_view(record, (run.agent_name if run else "") or _guard_of(record.request))
+
+    async def decide(self, choices: list[Choice]) -> View:
+        """Each by itself: one that cannot be decided any more does not hold up the others."""
+        return {"decided": [{"approval_id": choice.approval_id, **await self._decide(choice)} for choice in choices]}
+
+    async def _decide(self, choice: Choice) -> View:
+        try:
+            token = await self._submit(choice)
+        except AgentsError as exc:
+            return {"error": error_view(exc)}
+        # The guard goes on by itself: there is nothing to resume.
+        is_of_guard = token.run_id.startswith(GUARD_RUN)
+        return {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
+
+    async def _submit(self, choice: Choice) -> ResumeToken:
+        approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
+        if terms is None:
+            return await self._approvals.submit_decision(
+                approval_id, choice.decision, comment, tell_model=choice.tell_model, arguments=choice.arguments
+            )
+        return (await approve_from_now_on(self._approvals, self._standing, approval_id, terms=terms, comment=comment))[
+            0
+        ]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Standing approvals
+
+    async def standing(self) -> View:
+        """Those that hold now, oldest first."""
+        return {"standing": [standing_view(one) for one in await self._standing.list()]}
+
+    async def revoke(self, standing_id: str) -> View:
+        return {"revoked": standing_view(await self._standing.revoke(standing_id))}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The log
+
+    async def log(self, before: int | None = None) -> View:
+        """The newest calls first, or those that come before one of them."""
+        calls = calls_in(await self._audit.query())
+        older = [call for call in calls if before is None or call.number < before]
+        shown = older[: -CALLS_AT_ONCE - 1 : -1]
+        return {
+            "calls": [call_view(call) for call in shown],
+            "total": len(calls),
+            "has_older": len(older) > len(shown),
+        }
+
+    async def verify(self) -> View:
+        return verification_view(await self._audit.verify())
+
+
+def _guard_of(request: HumanApprovalRequest) -> str:
+    """Who asks where no agent does."""
+    return f"guard of {request.tool_name.partition('/')[0]}" if request.run_id.startswith(GUARD_RUN) else ""

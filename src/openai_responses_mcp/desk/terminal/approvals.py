@@ -1,0 +1,299 @@
+"""`approvals list|show|approve|deny|allow|standing|revoke`, in sentences for a person and as JSON for a program."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from openai_responses_mcp.desk.terminal.console import Console
+from openai_responses_mcp.desk.terminal.text import (
+    GAP,
+    beginning,
+    call_shown,
+    local,
+    name_shown,
+    seconds_between,
+    span,
+)
+from openai_responses_mcp.domain.texts import revealed
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalRecord,
+    HumanApprovalRequest,
+    HumanDecision,
+    ResumeToken,
+    StandingApproval,
+)
+from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.calls import GUARD_RUN
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.sentences import holds
+
+_PREFIX = "apr_"
+_SHORT = 6
+
+
+def short_id(approval_id: str) -> str:
+    """As much of it as a person types."""
+    return approval_id.removeprefix(_PREFIX)[:_SHORT]
+
+
+async def full_id(console: Console, written: str) -> str:
+    """A unique beginning of an id is enough, also of a decided one."""
+    start = f"{_PREFIX}{written.removeprefix(_PREFIX)}"
+    found = await console.requests.ids_beginning(start)
+    if len(found) > 1 and start not in found:
+        message = f"{len(found)} requests begin with {name_shown(written)}: write more of the id"
+        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
+    return found[0] if len(found) == 1 else start if start in found else written
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Looking
+
+
+async def show_list(console: Console, arguments: argparse.Namespace) -> int:
+    waiting = await waiting_records(console, arguments.run)
+    console.tell([asdict(one.request) for one in waiting], "\n".join(listed(console, waiting, arguments.all)))
+    return 0
+
+
+async def waiting_records(console: Console, run_id: str | None = None) -> list[ApprovalRecord]:
+    """Oldest first. Opens a new request for each approval that has expired meanwhile."""
+    await console.approvals.pending(run_id)
+    return await console.requests.list_pending(run_id)
+
+
+def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = False) -> list[str]:
+    words = console.words
+    if not waiting:
+        return [words("nothing waits")]
+    groups = [[one] for one in waiting] if is_each else alike(waiting)
+    rows = [_row(console, group) for group in groups]
+    lines = [words("one waits") if len(waiting) == 1 else words("many wait", count=len(waiting)), ""]
+    lines += [f"{GAP}{line}" for line in console.paper.narrower(len(GAP)).columns(rows)]
+    first = short_id(groups[0][0].request.approval_id)
+    lines += ["", words("to decide"), *_commands(console, first)]
+    if len(groups) < len(waiting):
+        lines.append(words("to see each", command=f"{console.program} approvals list --all"))
+    return lines
+
+
+def alike(waiting: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
+    """Requests of the same tool for the same reason, in the order of their oldest."""
+    order = {one.request.approval_id: at for at, one in enumerate(waiting)}
+
+    def likeness(record: ApprovalRecord) -> tuple[str, str, str, str]:
+        request = record.request
+        return request.tool_kind, request.tool_name, request.reason, request.definition_change
+
+    groups = [list(group) for _, group in groupby(sorted(waiting, key=likeness), key=likeness)]
+    return sorted(groups, key=lambda group: order[group[0].request.approval_id])
+
+
+def _row(console: Console, group: Sequence[ApprovalRecord]) -> tuple[str, ...]:
+    record, words = group[0], console.words
+    request = record.request
+    count = words("alike", count=len(group)) if len(group) > 1 else ""
+    return (
+        short_id(request.approval_id),
+        words("ago", age=span(seconds_between(request.created_at, console.now()))),
+        left(console, record),
+        name_shown(request.tool_name),
+        count,
+        beginning(request.arguments),
+    )
+
+
+def left(console: Console, record: ApprovalRecord) -> str:
+    """How much time there is to decide; empty where there is no limit."""
+    if record.waits_until is None:
+        return ""
+    seconds = -seconds_between(record.waits_until, console.now())
+    return console.words("left", time=span(seconds)) if seconds > 0 else console.words("overdue")
+
+
+def _commands(console: Console, short: str) -> list[str]:
+    words, program = console.words, f"{console.program} approvals"
+    rows = [
+        (f"{GAP}{program} show {short}", ""),
+        (f"{GAP}{program} approve {short}", words("approve it")),
+        (f"{GAP}{program} deny {short}", words("deny it")),
+        (f"{GAP}{program} allow {short} --for 8h", words("allow it")),
+    ]
+    return console.paper.columns(rows)
+
+
+async def show_one(console: Console, arguments: argparse.Namespace) -> int:
+    record = await console.approvals.get(arguments.approval_id)
+    facts = asdict(record.request)
+    facts["arguments"] = facts.pop("arguments")
+    console.tell(facts, "\n".join(request_lines(console, record)))
+    return 0
+
+
+def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bool = True) -> list[str]:
+    """What will run comes first, then why, and the commands that decide last."""
+    request, words, paper = record.request, console.words, console.paper
+    lines = [
+        paper.painted(words("will run", tool=name_shown(request.tool_name)), "bold"),
+        *_arguments(console, request),
+    ]
+    lines += ["", *paper.wrapped(words("why", reason=_on_one_line(console.reason_of(record))))]
+    if request.definition_change:
+        lines += ["", words("changed"), *paper.boxed(request.definition_change)]
+    if request.tool_description:
+        lines += ["", words("says"), *paper.boxed(request.tool_description)]
+    lines += ["", _when(console, record)]
+    if not request.run_id.startswith(GUARD_RUN):
+        lines.append(words("by agent", run=name_shown(request.run_id)))
+    if request.status == "pending" and with_commands:
+        lines += ["", words("to decide"), *_commands(console, short_id(request.approval_id))[1:]]
+    elif request.status != "pending":
+        lines.append(words(f"status {request.status}", moment=local(request.decided_at or "", console.now())))
+    if request.comment:
+        lines += paper.wrapped(words("comment", comment=_on_one_line(request.comment)))
+    return lines
+
+
+def _arguments(console: Console, request: HumanApprovalRequest) -> list[str]:
+    counted = console.words("lines", lines="{lines}", characters="{characters}")
+    shown = request.arguments if request.changed_arguments is None else request.changed_arguments
+    return console.paper.arguments(shown, counted) or [console.words("no arguments")]
+
+
+def _when(console: Console, record: ApprovalRecord) -> str:
+    created, now = record.request.created_at, console.now()
+    ago = console.words("ago", age=span(seconds_between(created, now)))
+    until = left(console, record) if record.request.status == "pending" else ""
+    if until:
+        return console.words("asked at", moment=local(created, now), ago=ago, left=until)
+    return console.words("asked at, no limit", moment=local(created, now), ago=ago)
+
+
+def _on_one_line(text: str) -> str:
+    return revealed(text).replace("\n", "\\n")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Deciding
+
+
+async def decide(console: Console, arguments: argparse.Namespace) -> int:
+    decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
+    record = await console.approvals.get(arguments.approval_id)
+    changed = getattr(arguments, "arguments", None)
+    token = await console.approvals.submit_decision(
+        arguments.approval_id,
+        decision,
+        arguments.comment,
+        tell_model=getattr(arguments, "tell_model", False),
+        arguments=changed,
+    )
+    # The token is shown to the person who decides, who has to pass it on.
+    try:
+        console.tell(token_facts(token), "\n".join(decided_lines(console, record, decision, token, changed)))
+        console.flush()
+    except OSError as exc:
+        message = f"This is decided. Its token cannot be shown ({exc.strerror}); the run goes on without one"
+        raise AgentsError("AGENTS-E-APPROVAL-INVALID", message) from None
+    return 0
+
+
+def decided_lines(
+    console: Console,
+    record: ApprovalRecord,
+    decision: HumanDecision,
+    token: ResumeToken,
+    changed: JsonObject | None = None,
+) -> list[str]:
+    """One sentence, and the token where a run has to be resumed with it."""
+    request, words = record.request, console.words
+    call = call_shown(request.tool_name, changed or request.arguments)
+    is_of_guard = token.run_id.startswith(GUARD_RUN)
+    if decision == "deny":
+        lines = [words("denied", call=call)]
+    else:
+        lines = [words("approved" if is_of_guard else "approved later", call=call)]
+    if not is_of_guard:
+        lines += ["", words("token", moment=local(token.expires_at, console.now())), f"{GAP}{token.token}"]
+    return lines
+
+
+def token_facts(token: ResumeToken) -> dict[str, JsonValue]:
+    """A call behind the guard goes on by itself, and has no run to resume."""
+    if token.run_id.startswith(GUARD_RUN):
+        return {"run_id": token.run_id, "decided": "the guard goes on by itself"}
+    return asdict(token)
+
+
+async def allow(console: Console, arguments: argparse.Namespace) -> int:
+    terms = StandingTerms(arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments)
+    record = await console.approvals.get(arguments.approval_id)
+    token, made, released = await approve_from_now_on(
+        console.approvals, console.standing, arguments.approval_id, terms=terms, comment=arguments.comment
+    )
+    facts = {**token_facts(token), "standing_id": made.standing_id, "holds": holds(made.reason), "released": released}
+    lines = decided_lines(console, record, "approve", token)
+    console.tell(facts, "\n".join([*lines, *standing_lines(console, made, released)]))
+    return 0
+
+
+def standing_lines(console: Console, made: StandingApproval, released: int) -> list[str]:
+    words = console.words
+    key = "allowed same" if made.arguments_hash else "allowed"
+    said = words(key, tool=name_shown(made.tool_name), holds=_holds(console, made), standing=made.standing_id)
+    others = [words("released", count=released)] if released else []
+    return [said, *others, words("revoke with", command=f"{console.program} approvals revoke {made.standing_id}")]
+
+
+def _holds(console: Console, standing: StandingApproval) -> str:
+    if standing.expires_at is not None:
+        return console.words("until", moment=local(standing.expires_at, console.now()))
+    return console.words("always" if standing.session_id is None else "for session")
+
+
+async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
+    standing = await console.standing.list()
+    rows = [
+        (
+            one.standing_id,
+            _holds(console, one),
+            console.words("same arguments" if one.arguments_hash else "any arguments"),
+            name_shown(one.tool_name) + (f": {_on_one_line(one.comment)}" if one.comment else ""),
+        )
+        for one in standing
+    ]
+    lines = console.paper.columns(rows) or [console.words("no standing")]
+    console.tell([asdict(one) for one in standing], "\n".join(lines))
+    return 0
+
+
+async def revoke(console: Console, arguments: argparse.Namespace) -> int:
+    ended = await console.standing.revoke(arguments.standing_id, arguments.comment)
+    said = console.words("revoked", standing=ended.standing_id, tool=name_shown(ended.tool_name))
+    console.tell({**asdict(ended), "ended_because": "revoked"}, said)
+    return 0
+
+
+def edited(text: str) -> str | None:
+    """The text after the person's own editor; None where it was not saved."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "arguments.json")
+        with open(path, "w", encoding="utf-8", opener=_for_owner) as file:
+            file.write(text)
+        done = subprocess.run([*shlex.split(command), path], check=False)  # noqa: S603 - the person's own editor
+        if done.returncode != 0:
+            return None
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,130 @@
+"""`log`: one line a call for people, the records as they are with `--records` or `--json`, and whether all is intact."""
+
+import argparse
+import getpass
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from openai_responses_mcp.desk.calls import LoggedCall, calls_in
+from openai_responses_mcp.desk.terminal.console import Console
+from openai_responses_mcp.desk.terminal.text import beginning, local, name_shown
+from openai_responses_mcp.domain.texts import revealed
+from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
+from openai_responses_mcp.gate.audit.verifying import unfinished
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+
+
+def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
+    rows = [
+        (
+            str(call.number),
+            local(call.first.timestamp, console.now()),
+            name_shown(call.first.tool_name),
+            decision_of(console, call),
+            console.words(f"outcome {call.outcome}"),
+            beginning(call.first.arguments),
+        )
+        for call in calls
+    ]
+    return console.paper.columns(rows)
+
+
+def decision_of(console: Console, call: LoggedCall) -> str:
+    words = console.words
+    if call.decided in ("asked", "observed"):
+        return words("asked" if call.decided == "asked" else "by observer")
+    if call.by == "nobody":
+        return words("undecided")
+    who = words("by rules" if call.by == "policy" else f"by {call.by}")
+    return words("allowed it" if call.decided == "allowed" else "refused it", who=who)
+
+
+async def show_log(console: Console, arguments: argparse.Namespace) -> int:
+    if arguments.verify:
+        return await verify(console, arguments)
+    logs = await console.audit.query(arguments.run, arguments.since)
+    if arguments.records or console.is_json:
+        return await _show_records(console, logs, arguments.run)
+    lines = call_lines(console, calls_in(logs)) or [console.words("no calls")]
+    console.tell([], "\n".join(lines))
+    return 0
+
+
+async def _show_records(console: Console, logs: Sequence[ExecutionLog], run_id: str | None) -> int:
+    unknown = {one.sequence for one in unfinished(await console.audit.query(run_id))}
+    facts = [asdict(one) | ({"outcome": "unknown"} if one.sequence in unknown else {}) for one in logs]
+    console.tell(facts, "\n".join(_record_lines(console, logs, unknown)) or console.words("no calls"))
+    return 0
+
+
+def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[int]) -> list[str]:
+    rows = [
+        (
+            str(one.sequence),
+            local(one.timestamp, console.now()),
+            name_shown(one.event),
+            console.words("outcome unknown") if one.sequence in unknown else name_shown(one.decision),
+            name_shown(one.tool_name or "-"),
+            revealed(one.comment or one.reason).replace("\n", "\\n"),
+        )
+        for one in logs
+    ]
+    return console.paper.columns(rows)
+
+
+async def show_call(console: Console, arguments: argparse.Namespace) -> int:
+    logs = await console.audit.query()
+    wanted = arguments.call
+    found = [one for one in calls_in(logs) if wanted in (str(one.number), one.first.tool_call_id)]
+    if not found:
+        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", console.words("no such call", call=name_shown(wanted)))
+    call, words, paper = found[-1], console.words, console.paper
+    counted = words("lines", lines="{lines}", characters="{characters}")
+    lines = [
+        paper.painted(f"{call.number}  {name_shown(call.first.tool_name)}", "bold"),
+        *(paper.arguments(call.first.arguments, counted) or [words("no arguments")]),
+        "",
+        *_record_lines(console, call.records, {one.sequence for one in unfinished(logs)}),
+    ]
+    facts: list[JsonValue] = [asdict(one) for one in call.records]
+    console.tell(facts, "\n".join(lines))
+    return 0
+
+
+async def verify(console: Console, arguments: argparse.Namespace) -> int:
+    found = await console.audit.verify()
+    console.tell(asdict(found), "\n".join(verification_lines(console, found)))
+    return 0 if found.is_intact else 1
+
+
+def verification_lines(console: Console, found: LogVerification) -> list[str]:
+    words, paper = console.words, console.paper
+    if found.is_intact:
+        key = "intact one" if found.records == 1 else "intact"
+        lines = [paper.painted(words(key, records=found.records), "green")]
+    else:
+        problems = found.findings or (found.problem,)
+        lines = [paper.painted(words("not intact", records=found.records), "red")]
+        lines += [piece for one in problems for piece in paper.wrapped(_one_line(one), "  ")]
+    if found.accepted:
+        lines += [words("accepted losses"), *(p for one in found.accepted for p in paper.wrapped(_one_line(one), "  "))]
+    return [*lines, *paper.wrapped(_one_line(found.uncovered))] if found.uncovered else lines
+
+
+def _one_line(text: str) -> str:
+    return revealed(text).replace("\n", "\\n")
+
+
+async def accept_loss(console: Console, arguments: argparse.Namespace) -> int:
+    record = await console.audit.accept_loss(arguments.reason, _user())
+    console.tell(asdict(record), console.words("accepted", record=record.sequence))
+    return 0
+
+
+def _user() -> str:
+    """The name of the user, if the system knows it."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

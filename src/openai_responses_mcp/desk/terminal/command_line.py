@@ -1,0 +1,162 @@
+"""`openai-responses-mcp approvals|log|status …`: a person at a terminal decides, reads the log, sees what runs.
+
+    approvals list [--run RUN] [--all]
+    approvals show ID
+    approvals approve ID [--comment TEXT] [--arguments JSON|@FILE]
+    approvals deny ID [--comment TEXT] [--tell-model]
+    approvals allow ID --for 8h|--session|--always [--same-arguments] [--comment TEXT]
+    approvals standing | revoke STANDING [--comment TEXT]
+    approvals watch
+    approvals serve [--port N] [--open]                              (`desk_page`)
+    log [--run RUN] [--since TIME] [--records]
+    log show CALL | verify | accept-loss --reason TEXT
+    status
+
+`agents approvals` and `agents log` are the same. The store is the one that `--store` or AGENTS_STORE names, else the
+guard's own. Exit 0: done; 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+from openai_responses_mcp.desk.opening import open_desk_parts
+from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
+from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
+from openai_responses_mcp.desk.terminal.typed_values import duration, json_arguments
+from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
+
+_USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
+_INTERRUPTED = 130
+
+Command = Callable[[Console, argparse.Namespace], Coroutine[object, None, int]]
+
+_COMMANDS: Mapping[str, Command] = {
+    "list": approvals.show_list,
+    "show": approvals.show_one,
+    "approve": approvals.decide,
+    "deny": approvals.decide,
+    "allow": approvals.allow,
+    "standing": approvals.show_standing,
+    "revoke": approvals.revoke,
+    "watch": watch.watch,
+    "log": calls.show_log,
+    "log show": calls.show_call,
+    "log verify": calls.verify,
+    "log accept-loss": calls.accept_loss,
+    "status": status.show_status,
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    if list(argv[:1]) == ["policy"]:
+        return policy.main(argv[1:])
+    if list(argv[:2]) == ["approvals", "serve"]:
+        return desk_page.main(argv[2:])
+    arguments = _parser().parse_args(list(argv))
+    store = store_from(arguments.store, os.environ)
+    if not store:
+        return _complain(why_no_store(), 2)
+    arguments.shown_store = store.partition("@")[2] or store
+    try:
+        console = Console.here(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
+        return asyncio.run(_run(console, arguments))
+    except AgentsError as exc:
+        return _complain(str(exc), 2 if exc.code in _USAGE_CODES else 1)
+    except ModuleNotFoundError as exc:
+        return _complain(needs_extra("guard", exc.name), 2)
+    except KeyboardInterrupt:
+        sys.stdout.write("\n")
+        return _INTERRUPTED
+
+
+async def _run(console: Console, arguments: argparse.Namespace) -> int:
+    if hasattr(arguments, "approval_id"):
+        arguments.approval_id = await approvals.full_id(console, arguments.approval_id)
+    return await _COMMANDS[arguments.command](console, arguments)
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"{PROGRAM}: {visible(message)}\n")
+    return code
+
+
+def _shared(default: str | None = None) -> argparse.ArgumentParser:
+    """What every command takes. A subcommand has no defaults: they would replace what was given before it."""
+    shared = argparse.ArgumentParser(add_help=False, argument_default=default)
+    shared.add_argument("--store", metavar="URL", help="the store (else AGENTS_STORE, else the guard's own)")
+    shared.add_argument(
+        "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
+    )
+    shared.add_argument("--json", action="store_const", const=True, help="JSON for programs")
+    return shared
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = _shared()
+    parser = argparse.ArgumentParser(PROGRAM, description="Approvals, the log, and what runs now.", allow_abbrev=False)
+    areas = parser.add_subparsers(dest="area", required=True, metavar="COMMAND")
+    # Here for their help alone: the command line starts these by itself.
+    areas.add_parser("guard", help="stand in front of an MCP server: no tool of it runs unchecked")
+    _add_approvals(
+        areas.add_parser("approvals", help="list, show, approve, deny, allow; watch here or on a page"), shared
+    )
+    _add_log(areas.add_parser("log", parents=[shared], help="what was called, who decided, what came of it"))
+    areas.add_parser("policy", help="check a policy file, try it on the log, or have one suggested")
+    areas.add_parser("status", parents=[shared], help="what runs, what waits, who is at the desk").set_defaults(
+        command="status"
+    )
+    areas.add_parser("doctor", help="check provider, store, MCP servers and skills")
+    return parser
+
+
+def _add_approvals(area: argparse.ArgumentParser, shared: argparse.ArgumentParser) -> None:
+    verbs = area.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listing = verbs.add_parser("list", parents=[shared], help="what waits for a person")
+    listing.add_argument("--run", metavar="RUN", help="of one run, or of one session of the guard")
+    listing.add_argument("--all", action="store_true", help="each request on a line of its own")
+    verbs.add_parser("show", parents=[shared], help="one request, with all its arguments").add_argument(
+        "approval_id", metavar="ID"
+    )
+    approve = verbs.add_parser("approve", parents=[shared], help="let it run")
+    approve.add_argument("--arguments", metavar="JSON|@FILE", type=json_arguments, help="instead of the call's own")
+    deny = verbs.add_parser("deny", parents=[shared], help="do not let it run")
+    deny.add_argument("--tell-model", action="store_true", help="tell the model, and let an agent's run go on")
+    allow = verbs.add_parser("allow", parents=[shared], help="approve it, and the like of it from now on")
+    terms = allow.add_mutually_exclusive_group(required=True)
+    terms.add_argument("--for", dest="for_seconds", metavar="TIME", type=duration, help="such as 30m, 8h or 7d")
+    terms.add_argument("--session", action="store_true", help="as long as its run, or the guard that asks, goes on")
+    terms.add_argument("--always", action="store_true", help="until it is revoked")
+    allow.add_argument("--same-arguments", action="store_true", help="only with exactly these arguments")
+    for verb in (approve, deny, allow):
+        verb.add_argument("approval_id", metavar="ID", help="an id, or the beginning of one")
+        verb.add_argument("--comment", metavar="TEXT", help="kept in the log")
+    verbs.add_parser("standing", parents=[shared], help="what is allowed from now on")
+    revoke = verbs.add_parser("revoke", parents=[shared], help="end a standing approval")
+    revoke.add_argument("standing_id", metavar="STANDING")
+    revoke.add_argument("--comment", metavar="TEXT", help="kept in the log")
+    verbs.add_parser("watch", parents=[shared], help="decide with single keys as requests come")
+    verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
+
+
+def _add_log(log: argparse.ArgumentParser) -> None:
+    log.add_argument("--run", metavar="RUN", help="of one run, or of one session of the guard")
+    log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")
+    log.add_argument("--records", action="store_true", help="every record instead of one line a call")
+    log.add_argument("--verify", action="store_true", help="the same as `log verify`")
+    log.set_defaults(command="log")
+    inherited = [_shared(argparse.SUPPRESS)]
+    verbs = log.add_subparsers(dest="verb", metavar="COMMAND")
+    show = verbs.add_parser("show", parents=inherited, help="all records of one call")
+    show.add_argument("call", metavar="CALL", help="its number, from the first column of `log`")
+    show.set_defaults(command="log show")
+    verify = verbs.add_parser("verify", parents=inherited, help="check that nothing was changed, removed or inserted")
+    verify.set_defaults(command="log verify")
+    accepting = verbs.add_parser("accept-loss", parents=inherited, help="accept the log as it is; that is a record too")
+    accepting.add_argument("--reason", metavar="TEXT", required=True, help="why; kept in the log")
+    accepting.set_defaults(command="log accept-loss")

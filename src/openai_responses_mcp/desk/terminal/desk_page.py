@@ -1,0 +1,74 @@
+"""`openai-responses-mcp approvals serve`: a person decides on a page in the browser instead of in the terminal.
+
+    approvals serve [--store URL] [--audit-head FILE] [--port N] [--open] [--json]
+
+The link on stdout opens the desk once, in one browser. Exit 130 after Ctrl-C; 2: wrong usage, or a store or a port that
+cannot be used.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+
+from openai_responses_mcp.desk.opening import serve_desk
+from openai_responses_mcp.desk.terminal.output import json_of
+from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
+
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser.open) -> int:
+    arguments = _parser().parse_args(list(argv))
+    store = store_from(arguments.store, os.environ)
+    if not store:
+        return _complain(why_no_store())
+    is_json = arguments.json or not sys.stdout.isatty()
+
+    def tell(link: str) -> None:
+        sys.stdout.write(f"{json_of({'link': link})}\n" if is_json else _welcome(link))
+        sys.stdout.flush()
+        if arguments.open:
+            # In a thread: the command of some browsers returns only when they are closed.
+            threading.Thread(target=open_browser, args=(link,), daemon=True).start()
+
+    try:
+        asyncio.run(serve_desk(store, arguments.audit_head, port=arguments.port, on_listening=tell))
+    except AgentsError as exc:
+        return _complain(str(exc))
+    except ModuleNotFoundError as exc:
+        return _complain(needs_extra("guard", exc.name))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"openai-responses-mcp: {visible(message)}\n")
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "openai-responses-mcp approvals serve", description="Decide on a page in the browser, on this machine."
+    )
+    parser.add_argument(
+        "--store", metavar="URL", help="the store of the runs (else AGENTS_STORE, else the guard's own)"
+    )
+    parser.add_argument(
+        "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
+    )
+    parser.add_argument("--port", metavar="N", type=int, default=0, help="the port on 127.0.0.1, by default a free one")
+    parser.add_argument("--open", action="store_true", help="open the link in the browser")
+    parser.add_argument("--json", action="store_true", help="JSON instead of text")
+    return parser
+
+
+def _welcome(link: str) -> str:
+    return f"The desk is open:\n\n  {link}\n\nThe link works once, on this machine. Ctrl-C closes the desk.\n"

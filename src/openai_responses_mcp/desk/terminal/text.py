@@ -1,0 +1,142 @@
+"""How texts are laid out for a person at a terminal.
+
+A text of a server, a model or a file is shown with nothing invisible in it, and never begins a line: it stands on a line
+of ours, or behind a bar. On a terminal lines are fitted to its width; in a pipe they are whole and without colours.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from openai_responses_mcp.domain.texts import revealed, revealed_json
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+
+BAR = "│ "
+GAP = "  "
+_LONG_TEXT = 200
+_NARROWEST = 24
+_COLOURS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+
+
+class Paper:
+    """`width` is None where nothing is fitted, as in a pipe."""
+
+    def __init__(self, width: int | None = None, *, has_colours: bool = False) -> None:
+        self.width = None if width is None else max(width, _NARROWEST)
+        self._has_colours = has_colours
+
+    def narrower(self, columns: int) -> "Paper":
+        """With so many columns less."""
+        return Paper(None if self.width is None else self.width - columns, has_colours=self._has_colours)
+
+    def painted(self, text: str, colour: str) -> str:
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self._has_colours and text else text
+
+    def cut(self, text: str, used: int = 0) -> str:
+        """What fits beside `used` columns."""
+        if self.width is None or cell_len(text) <= self.width - used:
+            return text
+        return f"{set_cell_size(text, max(self.width - used - 1, 1)).rstrip()}…"
+
+    def wrapped(self, line: str, before: str = "") -> Iterator[str]:
+        """The line behind `before`, which is repeated on each line that it takes. No such line begins at the margin."""
+        if self.width is None or cell_len(before) + cell_len(line) <= self.width:
+            yield before + line
+            return
+        begin = before or GAP
+        pieces = chop_cells(line, max(self.width - cell_len(begin), _NARROWEST // 2))
+        yield before + pieces[0]
+        for piece in pieces[1:]:
+            yield begin + piece
+
+    def boxed(self, text: str) -> list[str]:
+        """A text with its line breaks, behind a bar on every line."""
+        return [piece for line in revealed(text).split("\n") for piece in self.wrapped(line, BAR)]
+
+    def arguments(self, arguments: JsonObject, counted: str) -> list[str]:
+        """Every argument behind a bar: as JSON, or as text with its line breaks where it is long.
+
+        `counted` says how long such a text is, with `{lines}` and `{characters}`.
+        """
+        lines = []
+        for key, value in arguments.items():
+            name = quoted(str(key))
+            if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
+                size = counted.format(lines=value.count("\n") + 1, characters=len(value))
+                lines += [f"{BAR}{name}: {size}", *(BAR + line for line in self.narrower(len(BAR)).boxed(value))]
+            else:
+                written = revealed_json(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
+                for line in (f"{name}: {written[0]}", *written[1:]):
+                    lines += self.wrapped(line, BAR)
+        return lines
+
+    def columns(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """Each column as wide as its widest cell; the last is cut to what is left."""
+        if not rows:
+            return []
+        widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
+        return [self._row(row, widths) for row in rows]
+
+    def _row(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        padded = [cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths[:-1], strict=True)]
+        before = "".join(f"{cell}{GAP}" for cell in padded)
+        return self.cut(before + row[-1]).rstrip()
+
+
+def quoted(text: str) -> str:
+    return revealed_json(json.dumps(text, ensure_ascii=False))
+
+
+def name_shown(name: str) -> str:
+    """A tool's name as it is, or quoted where it could be taken for something else."""
+    return name if name.isprintable() and revealed(name) == name and " " not in name else quoted(name)
+
+
+def beginning(arguments: JsonObject) -> str:
+    """The arguments on one line, for a list; whoever prints it cuts it."""
+    return revealed_json(json.dumps(dict(arguments), ensure_ascii=False)) if arguments else ""
+
+
+_TARGETS = ("path", "file_path", "filename", "file", "destination", "uri", "url")
+_TO = ("write", "create", "move", "save", "edit", "append", "send", "post", "put", "copy")
+
+
+def call_shown(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    """A call in a sentence: the tool, and what it is about where an argument says so."""
+    shown = name_shown(tool)
+    for name in _TARGETS:
+        target = arguments.get(name)
+        if isinstance(target, str) and 0 < len(target) <= _LONG_TEXT:
+            word = "to" if tool.rpartition("/")[2].startswith(_TO) else "of"
+            return f"{shown} {word} {name_shown(target)}"
+    return shown
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Time
+
+
+def local(moment: str, now: datetime) -> str:
+    """In the time zone of this machine: the time, with its date where that is not today."""
+    try:
+        here = datetime.fromisoformat(moment).astimezone()
+    except ValueError:
+        return name_shown(moment)
+    return f"{here:%H:%M:%S}" if here.date() == now.astimezone().date() else f"{here:%Y-%m-%d %H:%M}"
+
+
+def seconds_between(earlier: str, later: datetime) -> float:
+    try:
+        return (later - datetime.fromisoformat(earlier)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def span(seconds: float) -> str:
+    """The largest unit that says enough: 12 s, 4 min, 3 h, 2 d."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(int(seconds), 0)} s"

@@ -1,0 +1,45 @@
+"""What a person types: durations, and arguments as JSON or in a file. Anything else is wrong usage."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
+from openai_responses_mcp.gate.approvals.changes import LONGEST_ARGUMENTS
+from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+
+_DURATION = re.compile(r"(?:[0-9]{1,9}[smhdw])+", re.ASCII)
+_PART = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
+_SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+
+
+def duration(text: str) -> int:
+    """Seconds: `8h`, `30m`, `1h30m`, `7d`."""
+    seconds = 0
+    if _DURATION.fullmatch(text):
+        seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if not 1 <= seconds <= LONGEST_LIFETIME_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 8h or 7d, up to ten years")
+    return seconds
+
+
+def json_arguments(text: str) -> JsonObject:
+    """JSON, or `@` and the name of a file with JSON in it."""
+    try:
+        read = _content(text.removeprefix("@")) if text.startswith("@") else text
+        value: JsonValue = read_json(read)
+    except OSError as exc:
+        raise argparse.ArgumentTypeError(f"{text.removeprefix('@')} cannot be read: {exc.strerror}") from None
+    except (UnreadableJson, UnicodeError) as exc:
+        raise argparse.ArgumentTypeError(f"that is not JSON: {exc}") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('that is not a JSON object, such as {"amount": 5}')
+    return value
+
+
+def _content(name: str) -> str:
+    """At most as much as arguments may have, and a little more, so that too much is noticed."""
+    with Path(name).open(encoding="utf-8-sig") as file:
+        return file.read(LONGEST_ARGUMENTS * 2)

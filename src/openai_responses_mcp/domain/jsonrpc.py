@@ -1,0 +1,122 @@
+"""JSON-RPC 2.0 as it arrives: the one reader of messages, for the server, the guard and transports.
+
+`read` never raises. A body is a request, a notification, a reply, or bad.
+"""
+
+from typing import Any, NamedTuple, TypeGuard
+
+from openai_responses_mcp.domain.strict_json import KeyTwice, Members, UnreadableJson, read_json
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+JsonObject = dict[str, Any]
+RequestId = int | str
+
+
+class Request(NamedTuple):
+    """`content` is the whole message, `wire` its bytes as they came."""
+
+    id: RequestId
+    method: str
+    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    wire: bytes = b""
+
+
+class Notification(NamedTuple):
+    method: str
+    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    wire: bytes = b""
+
+
+class Reply(NamedTuple):
+    """`result` is None where the reply is an error."""
+
+    id: RequestId
+    result: Any
+    error: Any
+    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    wire: bytes = b""
+
+
+class BadMessage(NamedTuple):
+    """Something to be refused, with the id where there is exactly one that can be used.
+
+    A reply, and a message without an id, is never answered: `is_answered` is False.
+    """
+
+    code: int
+    message: str
+    id: RequestId | None = None
+    is_reply: bool = False
+    is_answered: bool = True
+
+
+Message = Request | Notification | Reply | BadMessage
+
+
+def read(body: bytes) -> Message:
+    try:
+        content = read_json(body)
+    except KeyTwice as exc:
+        return _with_a_key_twice(exc.members)
+    except UnreadableJson as exc:
+        return BadMessage(PARSE_ERROR, f"Parse error: {exc}")
+    if not isinstance(content, dict):
+        return BadMessage(INVALID_REQUEST, "Invalid request: not a JSON object (batches are not supported)")
+    is_reply = _is_reply(content)
+    given = content.get("id")
+    usable = given if is_id(given) else None
+    fault = _fault_in(content) or (_fault_in_reply if is_reply else _fault_in_request)(content)
+    if fault:
+        text = f"Invalid request: {fault}"
+        return BadMessage(INVALID_REQUEST, text, usable, is_reply, is_answered="id" in content and not is_reply)
+    if is_reply and usable is not None:
+        return Reply(usable, content.get("result"), content.get("error"), content, body)
+    params = content.get("params") or {}
+    if usable is None:
+        return Notification(content["method"], params, content, body)
+    return Request(usable, content["method"], params, content, body)
+
+
+def is_id(value: object) -> TypeGuard[RequestId]:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _with_a_key_twice(members: Members) -> BadMessage:
+    ids = [value for key, value in members if key == "id"]
+    is_reply = _is_reply(dict(members))
+    usable = ids[0] if len(ids) == 1 and is_id(ids[0]) else None
+    text = "Invalid request: a key appears twice"
+    return BadMessage(INVALID_REQUEST, text, usable, is_reply, is_answered=bool(ids) and not is_reply)
+
+
+def _is_reply(content: JsonObject) -> bool:
+    return "method" not in content and ("result" in content or "error" in content)
+
+
+def _fault_in(content: JsonObject) -> str:
+    if "id" in content and not is_id(content["id"]):
+        return "id must be a string or a whole number"
+    return "" if content.get("jsonrpc") == "2.0" else 'jsonrpc must be "2.0"'
+
+
+def _fault_in_reply(content: JsonObject) -> str:
+    if "id" not in content:
+        return "a reply needs an id"
+    if "result" in content and "error" in content:
+        return "a reply has a result or an error, not both"
+    return "error must be an object" if "error" in content and not isinstance(content["error"], dict) else ""
+
+
+def _fault_in_request(content: JsonObject) -> str:
+    if not isinstance(content.get("method"), str):
+        return "method must be a string"
+    if not isinstance(content.get("params"), dict | None):
+        return "params must be an object"
+    return ""

@@ -1,0 +1,377 @@
+"""Approvals: a person is asked, decides once, and gets a token that resumes the run once.
+
+The token is 256 random bits and is shown once. The store keeps its hash, and a seal over the run, the call, its
+arguments, the tool's definition, the saved state and the decision. Only the token can make that seal, so whoever
+changes any of these in the store cannot make it anew. A pause is all calls of a run that wait together; its tokens are
+used up together, in one statement of the store. An approval that expires opens a new request for the same call; a
+denial stays.
+"""
+
+import inspect
+import logging
+import secrets
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from typing import get_args
+
+from openai_responses_mcp.gate.approvals.changes import checked_changes, entry_about
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalChoice,
+    ApprovalRecord,
+    ApprovalStatus,
+    ApprovalStore,
+    DecisionBook,
+    HumanApprovalRequest,
+    HumanDecision,
+    ResumeToken,
+    Undecided,
+)
+from openai_responses_mcp.gate.approvals.tokens import Pause, bad_token, seal, token_hash
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
+from openai_responses_mcp.gate.calls import PlannedCall, arguments_hash
+from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
+from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.secrets.masking import Masking
+
+OnRequested = Callable[[HumanApprovalRequest], Awaitable[None] | None]
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+
+async def tell(on_requested: OnRequested | None, request: HumanApprovalRequest) -> None:
+    if on_requested is None:
+        return
+    try:
+        told = on_requested(request)
+        if inspect.isawaitable(told):
+            await told
+    except Exception as exc:  # foreign code
+        _logger.warning("on_approval_requested failed with %s for %s", type(exc).__name__, request.approval_id)
+
+
+class RecordedFirst(DecisionBook):
+    def __init__(self, approvals: ApprovalStore, logs: ExecutionLogStore) -> None:
+        self._approvals = approvals
+        self._logs = logs
+
+    async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
+        try:
+            await self._logs.append(record)
+        except DuplicateRecord:
+            if not await self._is_recorded(record):
+                return False
+        return await self._approvals.decide(choice)
+
+    async def _is_recorded(self, record: ExecutionLog) -> bool:
+        """Whether the decision that was recorded is this one."""
+        wanted = (record.tool_call_id, record.event, record.decision)
+        logs = await self._logs.query(record.run_id)
+        return any((log.tool_call_id, log.event, log.decision) == wanted for log in logs)
+
+
+_STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny": "denied"}
+
+
+class ApprovalController:
+    def __init__(
+        self,
+        store: ApprovalStore,
+        decisions: DecisionBook,
+        audit: AuditLog,
+        clock: Clock,
+        masking: Masking,
+        token_ttl_seconds: int,
+        on_requested: OnRequested | None = None,
+        schemas: SchemaChecker | None = None,
+    ) -> None:
+        self._store = store
+        self._decisions = decisions
+        self._audit = audit
+        self._clock = clock
+        self._masking = masking
+        self._ttl = timedelta(seconds=token_ttl_seconds)
+        self._on_requested = on_requested
+        self._schemas = schemas or SchemaChecker()
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Asking
+
+    async def create_approval_request(
+        self,
+        run_id: str,
+        gate_decision: GateDecision,
+        prompt: str | None = None,
+        *,
+        call: PlannedCall,
+        pause: Pause | None = None,
+        attempt: int = 1,
+        wait_seconds: float | None = None,
+    ) -> HumanApprovalRequest:
+        """Ask about one call, in words of the caller's own or in ours.
+
+        A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
+        `attempt` counts how often somebody is asked about this call. After `wait_seconds` without a decision the caller
+        lets the request expire.
+        """
+        opened = pause or Pause()
+        request = self._request(run_id, gate_decision, prompt, call)
+        opened.records.append(
+            ApprovalRecord(
+                request=request,
+                pause_id=opened.pause_id,
+                arguments_hash=arguments_hash(call.args),
+                definition_hash=call.tool.definition_hash,
+                origin=call.tool.origin,
+                state_hash=opened.state_hash,
+                attempt=attempt,
+                parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
+                waits_until=_later(request.created_at, wait_seconds),
+            )
+        )
+        if pause is None:
+            await self.open_pause(opened)
+        return request
+
+    async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
+        """Store the requests of the pause, all or none."""
+        await self._store.create(pause.records)
+        await self._announce(pause.records)
+        return [record.request for record in pause.records]
+
+    async def _announce(self, records: Sequence[ApprovalRecord], comment: str = "") -> None:
+        """Every request comes through here once it is stored."""
+        for record in records:
+            _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
+        await self._audit.record(*(entry_about(record, "approval_requested", "pending", comment) for record in records))
+        for record in records:
+            await tell(self._on_requested, record.request)
+
+    def _request(
+        self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
+    ) -> HumanApprovalRequest:
+        if decision.decision != "needs_human":
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "Only a call that needs a human can be approved")
+        if not 1 <= len(run_id) <= LONGEST_ID:
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"run_id has 1 to {LONGEST_ID} characters")
+        reason = self._masking.shown_text(decision.reason)
+        asked = _prompt(call, reason) if prompt is None else self._masking.shown_text(prompt)
+        if not 1 <= len(asked) <= LONGEST_TEXT:
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"prompt has 1 to {LONGEST_TEXT} characters")
+        return HumanApprovalRequest(
+            approval_id=f"apr_{uuid.uuid4().hex}",
+            run_id=run_id,
+            required_action=f"Approve or deny {call.tool.kind} {call.tool.name}",
+            prompt=asked,
+            status="pending",
+            tool_call_id=call.call_id,
+            tool_name=call.tool.name,
+            tool_kind=call.tool.kind,
+            arguments=self._masking.shown(call.args, call.tool.parameters),
+            risk_level=decision.risk_level,
+            reason=reason,
+            reasons=tuple(one.masked(self._masking.shown_text) for one in decision.reasons),
+            created_at=timestamp(self._clock.now()),
+            tool_description=self._masking.shown_text(call.tool.description),
+            definition_change=self._masking.shown_text(call.tool.definition_change),
+        )
+
+    async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
+        """What has to be decided, with a new request for each approval that expired before it was used."""
+        now = await self._now()
+        for record in await self._store.list_expired(now, run_id):
+            await self._reopen(record, now)
+        return [record.request for record in await self._store.list_pending(run_id)]
+
+    async def pending_of_pause(self, pause_id: str) -> list[HumanApprovalRequest]:
+        """What still has to be decided, with a new request for each decision that expired in the meantime."""
+        now = await self._now()
+        for record in await self._store.list_of_pause(pause_id):
+            if record.used_at is None and record.request.status == "approved" and _is_expired(record, now):
+                await self._reopen(record, now)
+        records = await self._store.list_of_pause(pause_id)
+        return [record.request for record in records if record.request.status == "pending"]
+
+    async def of_pause(self, pause_id: str) -> list[ApprovalRecord]:
+        return await self._store.list_of_pause(pause_id)
+
+    async def of_newest_pause(self, run_id: str) -> list[ApprovalRecord]:
+        return await self._store.list_newest_pause(run_id)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Deciding
+
+    async def get(self, approval_id: str) -> ApprovalRecord:
+        if not is_text(approval_id) or len(approval_id) > LONGEST_ID:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", f"approval_id has 1 to {LONGEST_ID} characters")
+        record = await self._store.get(approval_id)
+        if record is None:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such approval")
+        return record
+
+    async def submit_decision(
+        self,
+        approval_id: str,
+        decision: HumanDecision,
+        comment: str | None = None,
+        *,
+        tell_model: bool = False,
+        arguments: JsonObject | None = None,
+    ) -> ResumeToken:
+        """With `tell_model` a denial is told to the model, and the run goes on. With `arguments` these take the place of
+        the call's own: they are judged again when the run goes on."""
+        code = "AGENTS-E-APPROVAL-INVALID"
+        require(decision in get_args(HumanDecision), code, "decision is approve or deny")
+        is_short = comment is None or is_short_text(comment)
+        require(is_short, code, f"comment is a text of up to {LONGEST_TEXT} characters")
+        require(isinstance(tell_model, bool), code, "tell_model is true or false")
+        require(not tell_model or decision == "deny", code, "Only a denial is told to the model with tell_model")
+        require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
+        record = await self.get(approval_id)
+        changed = None if arguments is None else await checked_changes(record, arguments, self._masking, self._schemas)
+        token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
+        expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
+        choice = ApprovalChoice(
+            approval_id=approval_id,
+            status=status,
+            comment=self._masking.text(comment or ""),
+            decided_at=now,
+            token_hash=token_hash(token),
+            binding=seal(token, _decided(record, tell_model, changed), status, expires_at),
+            expires_at=expires_at,
+            tell_model=tell_model,
+            changed_arguments=changed,
+        )
+        told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed))
+        if record.replaced_by is not None or not await self._decisions.decide(choice, told):
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
+        return ResumeToken(token, record.request.run_id, expires_at)
+
+    async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
+        """Nobody has to decide on the request any more. It stays visible. False if somebody has decided after all."""
+        record, now = await self.get(approval_id), await self._now()
+        choice = ApprovalChoice(
+            approval_id=approval_id,
+            status=status,
+            comment=self._masking.text(comment),
+            decided_at=now,
+            # Every decision has a token. Nobody gets to see this one.
+            token_hash=token_hash(secrets.token_urlsafe(32)),
+            binding="",
+            expires_at=now,
+        )
+        told = await self._audit.prepared(entry_about(record, "approval", status, comment))
+        return await self._decisions.decide(choice, told)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Resuming
+
+    async def check_token(self, token: str, run_id: str | None = None) -> ApprovalRecord:
+        """The approval that an unused, unexpired token of this run belongs to; consumes nothing."""
+        record = await self._store.find_by_token(token_hash(token)) if is_text(token) else None
+        if record is None or (run_id is not None and record.request.run_id != run_id):
+            raise bad_token("The token is not valid for this run", "unknown")
+        if record.used_at is not None:
+            raise bad_token("The token has been used", "used")
+        if record.replaced_by is not None:
+            raise bad_token("The token has expired", "expired", approval_id=record.replaced_by)
+        now = await self._now()
+        if _is_expired(record, now):
+            # A denial stays one; only an approval is asked for again.
+            renewed = None if record.request.status == "denied" else await self._reopen(record, now)
+            raise bad_token("The token has expired", "expired", approval_id=renewed)
+        if not compare_digest(record.binding or "", seal(token, record, record.request.status, record.expires_at)):
+            raise bad_token("What was approved has been changed since", "changed")
+        await self._check_all_decided(record.pause_id)
+        return record
+
+    async def check_decisions(self, run_id: str) -> ApprovalRecord:
+        """The same without a token: an approval of the pause that the run waits in, with all of it decided and unused."""
+        records = await self._store.list_newest_pause(run_id) if is_text(run_id) else []
+        if not records:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run, or it never waited for a human")
+        if any(record.used_at is not None for record in records):
+            raise bad_token("The decision has been used", "used")
+        now = await self._now()
+        for record in records:
+            if record.request.status == "approved" and _is_expired(record, now):
+                raise bad_token("The decision has expired", "expired", approval_id=await self._reopen(record, now))
+        await self._check_all_decided(records[0].pause_id)
+        return records[0]
+
+    async def consume(self, token: str | None, record: ApprovalRecord) -> None:
+        """Use the pause's decisions up, for good. Raises unless this caller is the one who did."""
+        hashed = None if token is None else token_hash(token)
+        if not await self._store.consume(record.pause_id, hashed, await self._now()):
+            raise bad_token("The token has been used", "used")
+
+    async def respond(self, record: ApprovalRecord, human_response: str) -> None:
+        await self._store.respond(record.request.approval_id, self._masking.text(human_response))
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    async def _now(self) -> str:
+        """What has expired stays expired, also when a clock is set back, here or elsewhere."""
+        return await self._store.latest_moment(timestamp(self._clock.now()))
+
+    async def _check_all_decided(self, pause_id: str) -> None:
+        waiting = await self.pending_of_pause(pause_id)
+        if waiting:
+            raise AgentsError(
+                "AGENTS-E-APPROVAL-INVALID",
+                "Not all calls of this turn are decided yet",
+                details={"approval_ids": [request.approval_id for request in waiting]},
+            )
+
+    async def _reopen(self, record: ApprovalRecord, now: str) -> str | None:
+        """A new request for the same call; the old one stays expired. None when somebody else was quicker.
+
+        Made from the record, not with `create_approval_request`: whoever notices that an approval has expired may be a
+        process that knows only the hash of the call's arguments.
+        """
+        renewed = replace(
+            record.request,
+            approval_id=f"apr_{uuid.uuid4().hex}",
+            status="pending",
+            comment=None,
+            decided_at=None,
+            created_at=now,
+            changed_arguments=None,
+        )
+        opened = replace(
+            record,
+            request=renewed,
+            attempt=record.attempt + 1,
+            token_hash=None,
+            binding=None,
+            expires_at=None,
+            human_response=None,
+        )
+        if not await self._store.replace(record.request.approval_id, opened):
+            return None
+        await self._announce([opened], "the token expired")
+        return renewed.approval_id
+
+
+def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
+    return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
+
+
+def _later(moment: str, seconds: float | None) -> str | None:
+    return None if seconds is None else timestamp(datetime.fromisoformat(moment) + timedelta(seconds=seconds))
+
+
+def _is_expired(record: ApprovalRecord, now: str) -> bool:
+    return record.expires_at is not None and record.expires_at <= now
+
+
+def _prompt(call: PlannedCall, reason: str) -> str:
+    asked = f"May {call.tool.kind} {call.tool.name} run? {reason}".strip()
+    return asked if len(asked) <= LONGEST_TEXT else f"{asked[: LONGEST_TEXT - 1]}…"

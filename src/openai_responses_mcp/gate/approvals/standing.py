@@ -1,0 +1,290 @@
+"""Standing approvals: what a person allows from now on, instead of call by call.
+
+One is made from a request that a person approves, and holds for that tool with that definition: for a time, for one
+session, or until it is revoked; for any arguments, or for exactly those of the request. A session is the run for agents
+and the guard process for the guard; in both it is the `run_id` of their requests and of their records in the log.
+
+A standing approval is one voice in the gate (`gate.deciding`): it answers for a human where the profile's limits, a
+rule's `ask` or the tool's own demand asks. It never answers for a changed definition, a scope, the judge, the caller or
+a budget. When the tool's definition changes, it ends.
+
+`SafetyGate` asks `answer` for each call. The use of a standing approval is written with the next record of its session,
+so that session has to use the same `AuditLog`.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalRecord,
+    ApprovalStore,
+    ResumeToken,
+    StandingApproval,
+    StandingStore,
+)
+from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
+from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, arguments_hash
+from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
+from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.ports import StandingVoice
+from openai_responses_mcp.gate.reasons import Reason, Voice
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sentences import reason_in_record
+
+EXPIRED = "expired"
+REVOKED = "revoked"
+SESSION_OVER = "session over"
+CHANGED = "definition changed"
+
+_ANSWERABLE: frozenset[Voice] = frozenset({"profile", "rule", "tool"})
+
+
+@dataclass(frozen=True, slots=True)
+class StandingTerms:
+    """How long it holds: exactly one of the first three is said."""
+
+    for_seconds: int | None = None
+    for_session: bool = False
+    always: bool = False
+    same_arguments: bool = False
+
+    def __post_init__(self) -> None:
+        code, seconds = "AGENTS-E-APPROVAL-INVALID", self.for_seconds
+        said = [seconds is not None, self.for_session is True, self.always is True]
+        require(said.count(True) == 1, code, "A standing approval holds for a time, for the session or always: say one")
+        is_time = seconds is None or (type(seconds) is int and 1 <= seconds <= LONGEST_LIFETIME_SECONDS)
+        require(is_time, code, f"for_seconds is a whole number from 1 to {LONGEST_LIFETIME_SECONDS}")
+
+
+class StandingApprovals(StandingVoice):
+    """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back."""
+
+    def __init__(
+        self, store: StandingStore, moments: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking
+    ) -> None:
+        self._store = store
+        self._moments = moments
+        self._audit = audit
+        self._clock = clock
+        self._masking = masking
+
+    async def allow(
+        self,
+        record: ApprovalRecord,
+        *,
+        for_seconds: int | None = None,
+        session_id: str | None = None,
+        always: bool = False,
+        same_arguments: bool = False,
+        comment: str | None = None,
+    ) -> StandingApproval:
+        """Allow from now on what the request asks for. Raises `StoreUnavailable` unless it is in the log.
+
+        Deciding the request itself is another matter: `approve_from_now_on` does both.
+        """
+        StandingTerms(for_seconds, session_id is not None, always, same_arguments)
+        now = await self._now()
+        until = None if for_seconds is None else timestamp(datetime.fromisoformat(now) + timedelta(seconds=for_seconds))
+        made = StandingApproval(
+            standing_id=f"sta_{uuid.uuid4().hex}",
+            tool_kind=record.request.tool_kind,
+            tool_name=record.request.tool_name,
+            definition_hash=record.definition_hash,
+            origin=record.origin,
+            arguments_hash=record.arguments_hash if same_arguments else None,
+            session_id=session_id,
+            expires_at=until,
+            created_at=now,
+            made_from=record.request.approval_id,
+            made_in=record.request.run_id,
+            comment=self._masking.text(comment or ""),
+        )
+        # The record first: a crash may leave a record without its standing approval, but never the reverse.
+        await self._audit.record_for_sure(_entry(made, "standing_made", "allow"))
+        await self._store.create(made)
+        return made
+
+    async def find(self, call: PlannedCall, session_id: str, *, attempt: int = 1) -> StandingApproval | None:
+        """One that allows this call in this session. Its use is recorded; those of another definition end.
+
+        `attempt` counts how often the same call is decided.
+        """
+        of_tool = await self._store.list_standing(call.tool.kind, call.tool.name)
+        here = [
+            one for one in of_tool if one.session_id in (None, session_id) and one.origin in (None, call.tool.origin)
+        ]
+        if not here:
+            return None
+        found, now = None, await self._now()
+        for one in here:
+            if reason := _reason_to_end(one, call.tool.definition_hash, now):
+                await self._end(one, reason, now)
+            elif found is None and one.arguments_hash in (None, arguments_hash(call.args)):
+                found = one
+        if found is not None:
+            self._audit.note(self._use(found, call, session_id, attempt))
+        return found
+
+    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> Reason | None:
+        found = await self.find(call, session_id, attempt=attempt)
+        return None if found is None else found.reason
+
+    async def list(self) -> Sequence[StandingApproval]:
+        """Those that hold now, oldest first."""
+        now, holding = await self._now(), []
+        for one in await self._store.list_standing():
+            if _is_expired(one, now):
+                await self._end(one, EXPIRED, now)
+            else:
+                holding.append(one)
+        return holding
+
+    async def revoke(self, standing_id: str, comment: str | None = None) -> StandingApproval:
+        """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""
+        is_short = comment is None or is_short_text(comment)
+        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"comment is a text of up to {LONGEST_TEXT} characters")
+        is_id = is_text(standing_id) and len(standing_id) <= LONGEST_ID
+        known = await self._store.get(standing_id) if is_id else None
+        if known is None:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such standing approval")
+        if not await self._end(known, REVOKED, await self._now(), comment or ""):
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This standing approval has ended already")
+        return known
+
+    async def end_session(self, session_id: str) -> None:
+        """The session is over: what was allowed for it ends."""
+        for one in await self._store.list_standing():
+            if one.session_id == session_id:
+                await self._end(one, SESSION_OVER, await self._now())
+
+    async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:
+        """Ended first, recorded second: a failing log must not keep it in force. False when somebody else was first."""
+        if not await self._store.end(standing.standing_id, now, reason):
+            return False
+        await self._audit.record(_entry(standing, "standing_ended", reason, comment))
+        return True
+
+    async def _now(self) -> str:
+        return await self._moments.latest_moment(timestamp(self._clock.now()))
+
+    def _use(self, standing: StandingApproval, call: PlannedCall, session_id: str, attempt: int) -> AuditEntry:
+        return AuditEntry(
+            run_id=session_id,
+            tool_call_id=call.call_id,
+            event="standing_used" if attempt == 1 else f"standing_used:{attempt}",
+            decision="allow",
+            tool_name=call.tool.name,
+            tool_kind=call.tool.kind,
+            reason=_in_words(standing),
+            reasons=(standing.reason,),
+            arguments=self._masking.shown(call.args, call.tool.parameters),
+            comment=standing.comment,
+        )
+
+
+async def approve_from_now_on(
+    approvals: ApprovalController,
+    standing: StandingApprovals,
+    approval_id: str,
+    *,
+    terms: StandingTerms,
+    comment: str | None = None,
+    also: Mapping[str, str] | None = None,
+) -> tuple[ResumeToken, StandingApproval, int]:
+    """Approve the request, and allow from now on what it asks for. A request that is decided already allows nothing.
+
+    `also` names other tools of the same server that are allowed on the same terms, with the hashes of their definitions.
+    The number says how many other calls that waited at guards are released by this.
+    """
+    record = await approvals.get(approval_id)
+    token = await approvals.submit_decision(approval_id, "approve", comment)
+    others = {name: pin for name, pin in (also or {}).items() if name != record.request.tool_name}
+    of_others = [
+        replace(record, request=replace(record.request, tool_name=name), definition_hash=pin)
+        for name, pin in others.items()
+    ]
+    made = [
+        await standing.allow(
+            one,
+            for_seconds=terms.for_seconds,
+            session_id=record.request.run_id if terms.for_session else None,
+            always=terms.always,
+            same_arguments=terms.same_arguments,
+            comment=comment,
+        )
+        for one in (record, *of_others)
+    ]
+    return token, made[0], await _release(approvals, made)
+
+
+async def _release(approvals: ApprovalController, made: Sequence[StandingApproval]) -> int:
+    """Approve what waits and is covered. A guard looks at its own requests and goes on; a run has to be resumed.
+
+    The decision itself is made. What somebody else decides first, or the store does not take, is not released.
+    """
+    released, names = 0, {one.tool_name for one in made}
+    try:
+        waiting = await approvals.pending()
+    except AgentsError:
+        return 0
+    for request in waiting:
+        if request.tool_name not in names or not request.run_id.startswith(GUARD_RUN):
+            continue
+        with suppress(AgentsError):
+            record = await approvals.get(request.approval_id)
+            if covering := next((one.standing_id for one in made if _covers(one, record)), None):
+                comment = f"covered by the standing approval {covering}"
+                await approvals.submit_decision(request.approval_id, "approve", comment)
+                released += 1
+    return released
+
+
+def _covers(standing: StandingApproval, record: ApprovalRecord) -> bool:
+    """As the gate would say if the call came now: it answers for a human to these voices alone."""
+    request = record.request
+    asking = [reason.voice for reason in request.reasons if reason.says == "needs_human"]
+    return (
+        bool(asking)
+        and _ANSWERABLE.issuperset(asking)
+        and (standing.tool_kind, standing.tool_name) == (request.tool_kind, request.tool_name)
+        and standing.definition_hash == record.definition_hash
+        and standing.session_id in (None, request.run_id)
+        and standing.origin in (None, record.origin)
+        and standing.arguments_hash in (None, record.arguments_hash)
+    )
+
+
+def _is_expired(standing: StandingApproval, now: str) -> bool:
+    return standing.expires_at is not None and standing.expires_at <= now
+
+
+def _reason_to_end(standing: StandingApproval, definition_hash: str, now: str) -> str:
+    if _is_expired(standing, now):
+        return EXPIRED
+    return "" if standing.definition_hash == definition_hash else CHANGED
+
+
+def _in_words(standing: StandingApproval) -> str:
+    return reason_in_record([standing.reason], "allow")
+
+
+def _entry(standing: StandingApproval, event: str, decision: str, comment: str = "") -> AuditEntry:
+    """About the standing approval itself, in the run that it was made in."""
+    return AuditEntry(
+        run_id=standing.made_in,
+        tool_call_id=standing.standing_id,
+        event=event,
+        decision=decision,
+        tool_name=standing.tool_name,
+        tool_kind=standing.tool_kind,
+        reason=_in_words(standing),
+        reasons=(standing.reason,),
+        arguments={"approval_id": standing.made_from, "session_id": standing.session_id},
+        comment=comment or standing.comment,
+    )

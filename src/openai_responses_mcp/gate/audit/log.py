@@ -1,0 +1,317 @@
+"""The audit log: one appended record per decision, approval and outcome, masked, and each chained to the one before.
+
+A record's hash covers its fields, its number and the hash before it, so that a change shows in every later record.
+Whoever can write to the store can also write a whole new chain; only a head that is kept outside the log shows that.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
+
+from openai_responses_mcp.gate.audit.records import (
+    LOSS_ACCEPTED,
+    AuditHead,
+    ExecutionLog,
+    ExecutionLogStore,
+    Finding,
+    Head,
+    LogVerification,
+    misfit_of_log,
+)
+from openai_responses_mcp.gate.audit.verifying import facts_to_accept, verification
+from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_text
+from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.secrets.masking import Masking
+
+AuditMode = Literal["best_effort", "required"]
+
+_T = TypeVar("_T")
+
+NO_HEAD = "No head is kept outside the log: a cut tail or an old copy put back would not show"
+
+_MOST_LOOKS = 5  # how often the log is read again while others write to it
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """What is worth recording about one call; secrets may still be in it."""
+
+    run_id: str
+    tool_call_id: str
+    event: str
+    decision: str
+    tool_name: str = ""
+    tool_kind: str = ""
+    risk_level: int | None = None
+    reason: str = ""
+    arguments: JsonObject | None = None
+    comment: str = ""
+    reasons: tuple[Reason, ...] = ()
+
+
+class AuditLog:
+    """Masks, timestamps and appends. With `best_effort` a store that fails is warned about and written to later.
+
+    A `mode` that may change, as in a policy file, is asked for with every record.
+    """
+
+    def __init__(
+        self,
+        store: ExecutionLogStore,
+        clock: Clock,
+        masking: Masking,
+        mode: AuditMode | Callable[[], AuditMode] = "best_effort",
+        head: AuditHead | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._masking = masking
+        self._mode = mode
+        self._head = head
+        self._noted: dict[str, list[ExecutionLog]] = {}
+        self._unwritten: list[ExecutionLog] = []
+        self._refused: list[ExecutionLog] = []
+        # Writes that carry earlier records than those they are made for, and the runs that these are of.
+        self._under_way: dict[asyncio.Future[None], set[str]] = {}
+
+    @property
+    def is_required(self) -> bool:
+        mode = self._mode() if callable(self._mode) else self._mode
+        return mode == "required"
+
+    @property
+    def unwritten(self) -> tuple[ExecutionLog, ...]:
+        """Records that no store has taken yet."""
+        return (*self._refused, *self._unwritten)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Writing
+
+    async def record(self, *entries: AuditEntry) -> None:
+        """Write these, and what was noted of their runs before them, in one step.
+
+        Raises `DuplicateRecord`, and `StoreUnavailable` only when the audit is `required`.
+        """
+        await self._record([self._masked(entry) for entry in entries], {entry.run_id for entry in entries})
+
+    def note(self, entry: AuditEntry) -> None:
+        """For records that can wait: they are written with the next record of their run, or when the run ends."""
+        self._noted.setdefault(entry.run_id, []).append(self._masked(entry))
+
+    async def settle(self, run_id: str) -> None:
+        """Write what was noted of the run and still waits for a record. Raises as `record` does."""
+        if run_id in self._noted:
+            await self._record([], {run_id})
+
+    def keep(self, problem: str, *entries: AuditEntry) -> None:
+        """For what has happened and could not be recorded: it is written before the next record, in both modes."""
+        self._unwritten += map(self._masked, entries)
+        self._warn_of_unwritten(problem, {entry.run_id for entry in entries})
+
+    async def prepared(self, entry: AuditEntry) -> ExecutionLog:
+        """The record, to be written by the caller together with what it is about. Everything before it is written.
+
+        Raises `StoreUnavailable` in both modes: what has to be kept together with its record cannot go on without it.
+        """
+        await self._after_earlier({entry.run_id})
+        await self._write_backlog()
+        return self._masked(entry)
+
+    async def record_for_sure(self, entry: AuditEntry) -> None:
+        """For what must not happen without its record: raises `StoreUnavailable` in both modes."""
+        await self._store.append(await self.prepared(entry))
+
+    async def write_with(self, write: Callable[[list[ExecutionLog]], Awaitable[_T]], run_ids: set[str]) -> _T:
+        """Hand what was noted of the runs to `write`, which stores it together with records of its own.
+
+        Raises in both modes: what `write` stores cannot do without its records.
+        """
+        await self._after_earlier(run_ids)
+        noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
+        with self._carrying(noted):
+            try:
+                await self._write_backlog()
+                return await write(noted)
+            except BaseException:
+                self._unwritten += noted
+                raise
+
+    def masked(self, entry: AuditEntry) -> ExecutionLog:
+        """The record as it is stored."""
+        return self._masked(entry)
+
+    async def flush(self) -> None:
+        """Try again to write what is left. A store that is still unreachable is not reported again."""
+        try:
+            await self._write_backlog()
+        except StoreUnavailable:
+            return
+
+    async def _record(self, logs: list[ExecutionLog], run_ids: set[str]) -> None:
+        await self._after_earlier(run_ids)
+        noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
+        with self._carrying(noted):
+            try:
+                await self._write_backlog()
+                await self._append([*noted, *logs])
+            except StoreUnavailable as exc:
+                self._unwritten += noted
+                if self.is_required:
+                    raise
+                self._unwritten += logs
+                self._warn_of_unwritten(exc.message, run_ids)
+            except BaseException:
+                # One of the others was there already, or nobody waits any more.
+                self._unwritten += noted
+                raise
+
+    def _warn_of_unwritten(self, problem: str, run_ids: set[str]) -> None:
+        facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
+        _logger.warning("AGENTS-E-LOG-STORE: %s; the record is kept in memory %s", problem, facts)
+
+    async def _after_earlier(self, run_ids: set[str]) -> None:
+        """The decisions of a turn are written with the start of one of its calls. The starts of the others come after."""
+        loop = asyncio.get_running_loop()
+        while earlier := [
+            write for write, runs in self._under_way.items() if runs & run_ids and write.get_loop() is loop
+        ]:
+            await asyncio.shield(earlier[0])
+
+    @contextmanager
+    def _carrying(self, logs: Sequence[ExecutionLog]) -> Iterator[None]:
+        if not logs:
+            yield
+            return
+        write = asyncio.get_running_loop().create_future()
+        self._under_way[write] = {log.run_id for log in logs}
+        try:
+            yield
+        finally:
+            del self._under_way[write]
+            write.set_result(None)
+
+    async def _append(self, logs: Sequence[ExecutionLog]) -> None:
+        if len(logs) == 1:
+            await self._store.append(logs[0])
+        else:
+            await self._store.append_all(logs)
+
+    async def _write_backlog(self) -> None:
+        """Oldest first. One that the store refuses is put aside, so that the others get through."""
+        if not self._unwritten:
+            return
+        waiting, self._unwritten = self._unwritten, []
+        with self._carrying(waiting):
+            try:
+                while waiting:
+                    await self._write_one(waiting[0])
+                    waiting.pop(0)
+            finally:
+                self._unwritten = waiting + self._unwritten
+
+    async def _write_one(self, log: ExecutionLog) -> None:
+        try:
+            await self._store.append(log)
+        except DuplicateRecord:
+            # It did arrive when the store seemed to fail. The first record of its kind stands.
+            _logger.warning("an audit record was there already: %s %s", log.run_id, log.event)
+        except RecordRefused as exc:
+            _logger.warning("AGENTS-E-LOG-STORE: %s; %s of %s is not written", exc.message, log.event, log.run_id)
+            self._refused.append(log)
+
+    def _masked(self, entry: AuditEntry) -> ExecutionLog:
+        mask = self._masking
+        return ExecutionLog(
+            run_id=entry.run_id,
+            tool_call_id=_shown_id(entry.tool_call_id, mask.text(entry.tool_call_id)),
+            event=entry.event,
+            decision=entry.decision,
+            timestamp=self._now(),
+            tool_name=mask.text(entry.tool_name),
+            tool_kind=entry.tool_kind,
+            risk_level=entry.risk_level,
+            reason=mask.text(entry.reason),
+            reasons=tuple(one.masked(mask.text) for one in entry.reasons),
+            arguments=mask.mapping(entry.arguments or {}),
+            comment=mask.text(entry.comment),
+        )
+
+    def _now(self) -> str:
+        return timestamp(self._clock.now())
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Reading
+
+    async def query(self, run_id: str | None = None, since: str | datetime | None = None) -> list[ExecutionLog]:
+        moment = _moment(since)
+        for noted in list(self._noted):
+            await self.settle(noted)
+        await self._write_backlog()
+        return await self._store.query(run_id, moment)
+
+    async def verify(self) -> LogVerification:
+        return (await self._look())[1]
+
+    async def accept_loss(self, reason: str, by: str = "") -> ExecutionLog:
+        """A person takes the log as it is now for the truth, by name. That is a record itself."""
+        if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_TEXT:
+            message = f"Say in 1 to {LONGEST_TEXT} characters why the loss is accepted"
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        logs, found = await self._look()
+        if found.is_intact:
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "The log is intact: there is no loss to accept")
+        return await self._store.append(
+            ExecutionLog(
+                run_id="log",
+                tool_call_id=f"loss_{uuid.uuid4().hex}",
+                event=LOSS_ACCEPTED,
+                decision="accepted",
+                timestamp=self._now(),
+                reason=found.problem,
+                arguments={**facts_to_accept(logs, found), "by": self._masking.text(by)},
+                comment=self._masking.text(reason),
+            )
+        )
+
+    async def _look(self) -> tuple[list[ExecutionLog], LogVerification]:
+        if self._head is None:
+            logs = await self.query()
+            return logs, verification(logs, None, NO_HEAD)
+        logs, finding, known = await self._read_with(self._head)
+        return logs, verification(logs, finding, "", known)
+
+    async def _read_with(self, head: AuditHead) -> tuple[list[ExecutionLog], Finding | None, Head | None]:
+        """The log and what its head says about it. While others write, the two are read again until they belong together."""
+        for _ in range(_MOST_LOOKS):
+            known, logs = head.read(), await self.query()
+            if head.read() == known:
+                return logs, misfit_of_log(known, logs, is_sole_writer=head.is_sole_writer), known
+        # The log has grown since the head was read. It must still contain what the head says.
+        return logs, misfit_of_log(known, logs, is_sole_writer=False), known
+
+
+def _shown_id(call_id: str, masked: str) -> str:
+    """Models choose ids. One that is masked, or too long for an index, is told from others by its hash."""
+    is_itself = masked == call_id and len(call_id) <= LONGEST_ID
+    return call_id if is_itself else f"{masked[:LONGEST_ID]}…{digest(call_id)}"
+
+
+def _moment(since: str | datetime | None) -> str | None:
+    if since is None:
+        return None
+    try:
+        moment = since if isinstance(since, datetime) else datetime.fromisoformat(since)
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, TypeError, OverflowError) as exc:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "since is a time such as 2026-11-16T09:00:00+09:00") from exc

@@ -1,0 +1,240 @@
+"""Records of the audit log, the chain that links them, the head that says where the log ends, and where both are kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.reasons import Reason, as_json
+from openai_responses_mcp.gate.secrets.hashing import digest
+
+LOSS_ACCEPTED = "loss_accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLog:
+    """One audit record. `sequence`, `previous_hash` and `hash` are set when it is appended; they link it to the record
+    before. `reasons` are the reasons of a decision as data. Records of earlier versions have none."""
+
+    run_id: str
+    tool_call_id: str
+    event: str
+    decision: str
+    timestamp: str
+    tool_name: str = ""
+    tool_kind: str = ""
+    risk_level: int | None = None
+    reason: str = ""
+    arguments: JsonObject = field(default_factory=dict)
+    comment: str = ""
+    sequence: int = 0
+    previous_hash: str = ""
+    hash: str = ""
+    reasons: tuple[Reason, ...] = ()
+
+
+class Place(NamedTuple):
+    """A place in the log: the number of the record there, and its hash."""
+
+    sequence: int
+    hash: str
+
+    @classmethod
+    def of(cls, log: ExecutionLog | None) -> "Place":
+        return BEGINNING if log is None else cls(log.sequence, log.hash)
+
+
+BEGINNING = Place(0, "")
+
+
+class Finding(NamedTuple):
+    """Something in the log that is not as it should be, and the number of the record where it shows."""
+
+    sequence: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogVerification:
+    """`first_bad` is the record where the log stops being what was written; `uncovered` says what was not checked.
+
+    `findings` names everything that was found, `problem` the first of it. What people have accepted is not a finding
+    any more; `accepted` lists each such loss, with the reason that was given.
+    """
+
+    is_intact: bool
+    records: int
+    first_bad: int | None = None
+    problem: str = ""
+    uncovered: str = ""
+    findings: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+
+
+def linked(log: ExecutionLog, previous: ExecutionLog | Place | None) -> ExecutionLog:
+    """The record with its number, the hash before it and its own."""
+    sequence, before = (previous.sequence + 1, previous.hash) if previous else (1, "")
+    return replace(log, sequence=sequence, previous_hash=before, hash=_hash(log, sequence, before))
+
+
+def hash_of(log: ExecutionLog) -> str:
+    return _hash(log, log.sequence, log.previous_hash)
+
+
+def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
+    return digest(
+        sequence,
+        previous_hash,
+        log.run_id,
+        log.tool_call_id,
+        log.event,
+        log.tool_name,
+        log.tool_kind,
+        log.decision,
+        log.risk_level,
+        log.reason,
+        log.arguments,
+        log.comment,
+        log.timestamp,
+        # A record without reasons has the hash that earlier versions gave it.
+        *([as_json(log.reasons)] if log.reasons else ()),
+    )
+
+
+def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None) -> Finding | None:
+    """The number of the first record that is not as it was written, and what happened to it.
+
+    With `after`, the records are those that follow one which is known to be good.
+    """
+    previous = after
+    for number, log in enumerate(logs, start=after.sequence + 1 if after else 1):
+        if log.sequence > number:
+            return Finding(number, f"record {number} was removed")
+        if log.sequence < number:
+            return Finding(number, f"a record was inserted after record {number - 1}")
+        if hash_of(log) != log.hash:
+            return Finding(number, f"record {number} was changed")
+        if log.previous_hash != (previous.hash if previous else ""):
+            problem = f"record {number} does not follow the one before it: reordered, replaced or inserted"
+            return Finding(number, problem)
+        previous = log
+    return None
+
+
+def fingerprint(logs: Sequence[ExecutionLog]) -> str:
+    """A hash of the records as they are now, even if they were changed."""
+    return digest([[log.sequence, log.hash, hash_of(log)] for log in logs])
+
+
+HashAt = Callable[[int], str | None]
+"""The hash of the record with this number, as the log has it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The log ends at `end`; while that is not confirmed, it may still end at `before`.
+
+    `accepted` is the last record that accepted a loss with this head. Heads of earlier versions did not keep it: there
+    every acceptance up to the record `accepted_to` counts.
+    """
+
+    end: Place
+    before: Place
+    is_confirmed: bool = False
+    finding: Finding | None = None
+    accepted: Place = BEGINNING
+    accepted_to: int = 0
+
+    @property
+    def ends(self) -> tuple[Place, ...]:
+        return (self.end,) if self.is_confirmed else (self.end, self.before)
+
+
+_NEW = Head(BEGINNING, BEGINNING)
+UNREADABLE = Head(BEGINNING, BEGINNING, finding=Finding(1, "the head of the log cannot be read"))
+
+
+def announced(known: Head | None, before: Place, end: Place, hash_at: HashAt, *, is_sole_writer: bool) -> Head:
+    """The head for records that are about to follow `before` and to end at `end`."""
+    finding = misfit(known, before, hash_at, is_sole_writer=is_sole_writer)
+    return replace(known or _NEW, end=end, before=before, is_confirmed=False, finding=finding)
+
+
+def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -> Head | None:
+    """The head once the record is in the log; None if it is further along already."""
+    end = Place.of(record)
+    head = known or _NEW
+    if is_accepting:
+        head = replace(head, finding=None, accepted=end)
+    if head.end.sequence > record.sequence:
+        return head if is_accepting else None
+    return replace(head, end=end, before=end, is_confirmed=True)
+
+
+def misfit(known: Head | None, last: Place, hash_at: HashAt, *, is_sole_writer: bool) -> Finding | None:
+    """Why a log with this last record does not fit this head.
+
+    On a store that other machines write to (`is_sole_writer` false) the log may have grown past the head; it must still
+    contain it.
+    """
+    if known is None:
+        return None if last == BEGINNING else Finding(1, "the head of the log is missing")
+    if known.finding is not None or last in known.ends:
+        return known.finding
+    number = known.end.sequence
+    if last.sequence < number:
+        cut = last.sequence + 1
+        return Finding(cut, f"the tail from record {cut} was cut, or an old copy was put back")
+    if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
+        return Finding(number, f"record {number} is not the one that was written: the chain was made anew")
+    if is_sole_writer:
+        return Finding(number + 1, f"record {number + 1} was inserted after the end of the log")
+    return None
+
+
+def misfit_of_log(known: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bool) -> Finding | None:
+    hashes = {log.sequence: log.hash for log in logs}
+    return misfit(known, Place.of(logs[-1] if logs else None), hashes.get, is_sole_writer=is_sole_writer)
+
+
+# Where they are kept
+
+
+class ExecutionLogStore(Protocol):
+    """Any text can be stored. A record that the store cannot take is `RecordRefused`, and harms no other."""
+
+    async def append(self, log: ExecutionLog) -> ExecutionLog:
+        """Link the record to the last one and keep it for good; on return it survives a crash.
+
+        A second record with the same run, call and event: `DuplicateRecord`.
+        """
+        ...
+
+    async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """In this order. When it fails, the first of them may be there; stores that can keep all or none do so."""
+        return [await self.append(log) for log in logs]
+
+    async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
+        """In the order they were appended; `since` is inclusive."""
+        ...
+
+
+class AuditHead(Protocol):
+    """Where the log ends, kept outside the log. Raises `StoreUnavailable`."""
+
+    @property
+    def is_sole_writer(self) -> bool:
+        """Whether all writers of the log announce their records here."""
+        ...
+
+    def read(self) -> Head | None:
+        """None when there is none yet; what cannot be read is `UNREADABLE`."""
+        ...
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        """Records are about to follow `before` and to end at `end`. A log that does not fit is kept as a finding."""
+        ...
+
+    def confirm(self, record: ExecutionLog) -> None:
+        """The record is in the log. One that accepts a loss takes the finding away."""
+        ...

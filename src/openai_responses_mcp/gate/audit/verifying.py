@@ -1,0 +1,149 @@
+"""Checking a whole log: its chain, its head, its story, and what people have accepted.
+
+An acceptance is a record like any other. It says how many records there were and what they looked like, so that it
+covers these and nothing that happens to them later. With a head, only those count that were made with this head: whoever
+can write to a shared store can also write an acceptance.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.gate.audit.records import (
+    LOSS_ACCEPTED,
+    ExecutionLog,
+    Finding,
+    Head,
+    LogVerification,
+    Place,
+    fingerprint,
+    first_break,
+    hash_of,
+)
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.reasons import in_old_words
+
+_Call = tuple[str, str]
+
+# Whoever writes by hand can write anything.
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
+    decisions: dict[_Call, str] = {}
+    asked: dict[_Call, int] = {}
+    approvals: dict[_Call, tuple[int, str]] = {}
+    started: set[_Call] = set()
+    made: set[str] = set()
+    for log in logs:
+        call = (log.run_id, log.tool_call_id)
+        # A request that was opened again has its number behind the name of the event, and so has the answer to it.
+        event, _, number = log.event.partition(":")
+        attempt = int(number) if _NUMBER.fullmatch(number) else 1
+        if event == "decision":
+            decisions[call] = log.decision
+        elif event == "approval_requested":
+            asked[call] = max(asked.get(call, 1), attempt)
+        elif event == "approval":
+            approvals[call] = (attempt, log.decision)
+        elif event == "started":
+            started.add(call)
+            answer = approvals.get(call)
+            approval = answer[1] if answer and answer[0] >= asked.get(call, 1) else None
+            if reason := _reason_against(decisions.get(call), approval):
+                yield _finding(log, f"started, and {reason}")
+        elif event == "standing_made":
+            made.add(log.tool_call_id)
+        elif event == "standing_used" and not _standing_ids(log) & made:
+            yield _finding(log, "used a standing approval, and nobody is recorded to have made it")
+        elif event == "outcome" and call not in started:
+            yield _finding(log, "has an outcome, and never started")
+
+
+def _standing_ids(log: ExecutionLog) -> set[object]:
+    return {
+        one.about.get("standing_id")
+        for one in log.reasons or in_old_words(log.reason, "allow")
+        if one.voice == "standing"
+    }
+
+
+def _reason_against(decision: str | None, approval: str | None) -> str | None:
+    if decision is None:
+        return "no decision was recorded"
+    if decision == "deny":
+        return "the gate had refused it"
+    if decision == "needs_human" and approval != "approved":
+        return "a human had denied it" if approval else "needed a human, and no approval was recorded"
+    return None
+
+
+def _finding(log: ExecutionLog, what: str) -> Finding:
+    tool = f"{log.tool_kind} {log.tool_name}".strip()
+    return Finding(log.sequence, f"call {log.tool_call_id} of {log.run_id} ({tool}) {what}")
+
+
+def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+    """Calls that started and of which no outcome is recorded: running at this moment, or cut off by a crash."""
+    over = {(log.run_id, log.tool_call_id) for log in logs if log.event == "outcome"}
+    return [log for log in logs if log.event == "started" and (log.run_id, log.tool_call_id) not in over]
+
+
+def verification(
+    logs: Sequence[ExecutionLog], head_finding: Finding | None, uncovered: str, head: Head | None = None
+) -> LogVerification:
+    written = [log for log in logs if log.event == LOSS_ACCEPTED and hash_of(log) == log.hash]
+    count = max((place for place, log in enumerate(written, start=1) if _is_known(log, head)), default=0)
+    acceptances = written[:count]
+    findings = [*_findings_after(acceptances[-1] if acceptances else None, logs)]
+    findings += [head_finding] if head_finding else []
+    findings += map(_accepted_elsewhere, written[count:])
+    findings += _contradictions(logs, acceptances)
+    return LogVerification(
+        is_intact=not findings,
+        records=len(logs),
+        first_bad=findings[0].sequence if findings else None,
+        problem=findings[0].problem if findings else "",
+        uncovered=uncovered,
+        findings=tuple(finding.problem for finding in findings),
+        accepted=tuple(f"{log.reason}; accepted in record {log.sequence}: {log.comment}" for log in acceptances),
+    )
+
+
+def _is_known(acceptance: ExecutionLog, head: Head | None) -> bool:
+    if head is None:
+        return True
+    return Place.of(acceptance) == head.accepted or acceptance.sequence <= head.accepted_to
+
+
+def _accepted_elsewhere(acceptance: ExecutionLog) -> Finding:
+    who = one_line(str(acceptance.arguments.get("by") or "somebody without a name"))
+    number = acceptance.sequence
+    return Finding(
+        number, f"record {number} accepts a loss in the name of {who}, and not with this head: accept it here too"
+    )
+
+
+def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:
+    return {"records": len(logs), "fingerprint": fingerprint(logs), "findings": list(found.findings)}
+
+
+def _findings_after(acceptance: ExecutionLog | None, logs: Sequence[ExecutionLog]) -> list[Finding]:
+    count = _accepted_count(acceptance)
+    before, after = logs[:count], logs[count:]
+    found = [first_break(after, after=before[-1] if before else None)]
+    if acceptance and fingerprint(before) != acceptance.arguments.get("fingerprint"):
+        changed = f"records were changed after record {acceptance.sequence} accepted them as they were"
+        found.insert(0, first_break(before) or Finding(acceptance.sequence, changed))
+    return [finding for finding in found if finding]
+
+
+def _accepted_count(acceptance: ExecutionLog | None) -> int:
+    count = acceptance.arguments.get("records") if acceptance else 0
+    return count if isinstance(count, int) else 0
+
+
+def _contradictions(logs: Sequence[ExecutionLog], acceptances: Sequence[ExecutionLog]) -> list[Finding]:
+    count = _accepted_count(acceptances[-1] if acceptances else None)
+    last = logs[count - 1].sequence if 0 < count <= len(logs) else 0
+    return [finding for finding in contradictions(logs) if finding.sequence > last]

@@ -1,0 +1,253 @@
+"""The calls of one run by their id, each in one state. `move` is the only place where a state changes.
+
+The table outlives a pause as JSON. When it is read back with an answer to exactly those calls that wait for a human, and
+all answers are plain approvals, the calls of the pause are let through together. With any other answer among them the
+turn has to be decided again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.gate.models import BudgetQuestion, CallToApprove, ChangedCall
+from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.schema.differences import differences
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.withholding import with_secrets
+
+
+class CallState(StrEnum):
+    UNKNOWN = "unknown"  # nobody has asked for it
+    PLANNED = "planned"  # its turn is being decided
+    HELD = "held"  # could run, and waits for others of its turn
+    ASKED = "asked"  # waits for a human
+    ALLOWED = "allowed"  # may start, once
+    RUNNING = "running"
+    SUSPENDED = "suspended"  # has started, and waits for a run inside it
+    TAKEN_UP = "taken_up"  # may go on where it was suspended, once
+    DONE = "done"
+    REFUSED = "refused"
+    TOLD = "told"  # a human refused it, and the model is told so
+
+
+class CallEvent(StrEnum):
+    PLAN = "plan"
+    ALLOW = "allow"
+    HOLD = "hold"
+    ASK = "ask"
+    REFUSE = "refuse"
+    RELEASE = "release"
+    REPLAN = "replan"
+    TELL = "tell"
+    START = "start"
+    MISFIT = "misfit"
+    SUSPEND = "suspend"
+    FINISH = "finish"
+
+
+MOVES: Final[Mapping[CallState, Mapping[CallEvent, CallState]]] = {
+    CallState.UNKNOWN: {CallEvent.PLAN: CallState.PLANNED},
+    CallState.PLANNED: {
+        CallEvent.ALLOW: CallState.ALLOWED,
+        CallEvent.HOLD: CallState.HELD,
+        CallEvent.ASK: CallState.ASKED,
+        CallEvent.REFUSE: CallState.REFUSED,
+    },
+    CallState.HELD: {CallEvent.RELEASE: CallState.ALLOWED, CallEvent.REPLAN: CallState.PLANNED},
+    CallState.ASKED: {
+        CallEvent.RELEASE: CallState.ALLOWED,
+        CallEvent.REPLAN: CallState.PLANNED,
+        CallEvent.TELL: CallState.TOLD,
+    },
+    CallState.ALLOWED: {CallEvent.START: CallState.RUNNING, CallEvent.MISFIT: CallState.REFUSED},
+    CallState.RUNNING: {CallEvent.FINISH: CallState.DONE, CallEvent.SUSPEND: CallState.SUSPENDED},
+    CallState.SUSPENDED: {
+        CallEvent.RELEASE: CallState.TAKEN_UP,
+        # Several runs inside one call may wait, and the engine reports the call as finished all the same.
+        CallEvent.SUSPEND: CallState.SUSPENDED,
+        CallEvent.FINISH: CallState.SUSPENDED,
+    },
+    CallState.TAKEN_UP: {CallEvent.START: CallState.RUNNING, CallEvent.MISFIT: CallState.REFUSED},
+    CallState.DONE: {},
+    CallState.REFUSED: {},
+    CallState.TOLD: {},
+}
+
+MAY_START: Final = frozenset({CallState.ALLOWED, CallState.TAKEN_UP})
+LET_THROUGH: Final = MAY_START | {CallState.RUNNING, CallState.SUSPENDED}
+
+
+class ForbiddenMove(Exception):
+    def __init__(self, state: CallState, event: CallEvent) -> None:
+        super().__init__(f"A call that is {state} cannot {event}")
+
+
+def next_state(state: CallState, event: CallEvent) -> CallState:
+    """Raises `ForbiddenMove`."""
+    try:
+        return MOVES[state][event]
+    except KeyError:
+        raise ForbiddenMove(state, event) from None
+
+
+_NO_TOOL = ToolDescription("", "function")
+_WAITS_FOR_A_PAUSE = (CallState.HELD, CallState.ASKED, CallState.SUSPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Exactly this call may run."""
+
+    call_id: str
+    arguments_hash: str
+    definition_hash: str
+
+    @classmethod
+    def of(cls, call: PlannedCall) -> "Permit":
+        return cls(call.call_id, arguments_hash(call.args), call.tool.definition_hash)
+
+    def fits(self, tool: ToolDescription, args: JsonObject) -> bool:
+        return self.arguments_hash == arguments_hash(args) and self.definition_hash == tool.definition_hash
+
+
+@dataclass(frozen=True, slots=True)
+class HumanAnswer:
+    """What a human said about a call: yes, yes with `changed` arguments, or no with what the model is `told`.
+
+    `asked` is why they were asked, `attempt` how often they have been, and `shown` the arguments as they saw them.
+    """
+
+    permit: Permit
+    asked: tuple[Reason, ...] = ()
+    attempt: int = 1
+    told: str | None = None
+    changed: JsonObject | None = None
+    shown: JsonObject = field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        return self.told is None and self.changed is None
+
+
+@dataclass(slots=True)
+class GuardedCall:
+    """`permit` is for the call as it was decided; `planned` is the call as this process last saw it.
+
+    `attempt` counts how often it was decided. `answer` is what a human said about it last, and `changed` the call as
+    they changed it. `questions` are the questions about budgets that were asked with it.
+    """
+
+    permit: Permit
+    state: CallState
+    planned: PlannedCall
+    asked: CallToApprove | None = None
+    result: ToolCallResult | None = None
+    attempt: int = 1
+    answer: HumanAnswer | None = None
+    changed: ChangedCall | None = None
+    questions: list[BudgetQuestion] = field(default_factory=list)
+
+    def fits(self, call: PlannedCall) -> bool:
+        return self.permit.fits(call.tool, call.args)
+
+
+class CallTable:
+    def __init__(self) -> None:
+        self._calls: dict[str, GuardedCall] = {}
+
+    def __getitem__(self, call_id: str) -> GuardedCall:
+        """A call that nobody has asked for is `UNKNOWN`, and its permit fits nothing."""
+        return self._calls.get(call_id) or _call(Permit(call_id, "", ""), CallState.UNKNOWN)
+
+    def __iter__(self) -> Iterator[GuardedCall]:
+        """In the order in which they were asked for."""
+        return iter(self._calls.values())
+
+    def move(self, call_id: str, event: CallEvent) -> GuardedCall:
+        """Raises `ForbiddenMove`, and changes nothing, when the call cannot move that way."""
+        call = self[call_id]
+        call.state = next_state(call.state, event)
+        self._calls[call_id] = call
+        return call
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Over a pause
+
+    def saved(self) -> list[dict[str, JsonValue]]:
+        return [
+            {
+                "permit": asdict(call.permit),
+                "state": call.state.value,
+                "result": asdict(call.result) if call.result else None,
+                "attempt": call.attempt,
+                "answer": asdict(call.answer) if call.answer else None,
+                "changed": asdict(call.changed) if call.changed else None,
+                "questions": [asdict(question) for question in call.questions],
+            }
+            for call in self
+        ]
+
+    def restore(self, saved: Sequence[OwnJson], answers: Sequence[HumanAnswer]) -> bool:
+        """Whether the turn has to be decided again."""
+        for fields in saved:
+            call = _call(Permit(**fields["permit"]), CallState(fields["state"]))
+            call.result = ToolCallResult(**fields["result"]) if fields["result"] else None
+            call.attempt = fields.get("attempt", 1)
+            call.answer = _answer(fields["answer"]) if fields.get("answer") else None
+            call.changed = ChangedCall(**fields["changed"]) if fields.get("changed") else None
+            call.questions = [_question(one) for one in fields.get("questions", ())]
+            self._calls[call.permit.call_id] = call
+        return self._answered({answer.permit.call_id: answer for answer in answers})
+
+    def _answered(self, answers: Mapping[str, HumanAnswer]) -> bool:
+        asked = {call.permit.call_id for call in self if call.state is CallState.ASKED}
+        if answers.keys() != asked:
+            return False
+        for call_id, answer in answers.items():
+            self._calls[call_id].permit = answer.permit
+            self._calls[call_id].answer = answer
+        if all(answer.is_plain for answer in answers.values()):
+            self.release(*_WAITS_FOR_A_PAUSE)
+            return False
+        return True
+
+    def release(self, *states: CallState) -> None:
+        """Let everything through that is in one of these states."""
+        for call in [call for call in self if call.state in states]:
+            self.move(call.permit.call_id, CallEvent.RELEASE)
+
+
+def _call(permit: Permit, state: CallState) -> GuardedCall:
+    return GuardedCall(permit, state, PlannedCall(permit.call_id, _NO_TOOL, {}))
+
+
+def _answer(saved: OwnJson) -> HumanAnswer:
+    # Earlier versions saved a sentence: no reason is known then, and a changed call is asked about again.
+    asked = () if isinstance(saved["asked"], str) else tuple(Reason(**one) for one in saved["asked"])
+    return HumanAnswer(**{**saved, "permit": Permit(**saved["permit"]), "asked": asked})
+
+
+def _question(saved: OwnJson) -> BudgetQuestion:
+    reason = saved["reason"]
+    kept = Reason("budget", "needs_human") if isinstance(reason, str) else Reason(**reason)
+    return BudgetQuestion(saved["window"], kept, saved["allowed_to"])
+
+
+async def changed_call(
+    call: PlannedCall, before: ChangedCall | None, answer: HumanAnswer, masking: Masking, schemas: SchemaChecker
+) -> ChangedCall:
+    """`call` is as the model made it, and `before` as humans had changed it when this one was asked.
+
+    Raises `AGENTS-E-APPROVAL-INVALID` where the arguments do not fit the tool.
+    """
+    args = with_secrets(answer.changed or {}, answer.shown, before.args if before else call.args)
+    problem = (await schemas.check(args, call.tool.parameters)).problem
+    if problem is not None:
+        raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"The changed arguments do not fit the tool: {problem}")
+    models, humans = (masking.shown(one, call.tool.parameters) for one in (call.args, args))
+    return ChangedCall(args, f"A human changed the arguments of this call:\n{differences(models, humans)}")

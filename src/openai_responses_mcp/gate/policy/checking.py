@@ -1,0 +1,244 @@
+"""What is odd about a policy that can be read: rules that never apply, rules in the wrong order, unknown names.
+
+Only what is certain is reported, and only where a simple comparison of two rules shows it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.policy.argument_names import names_at
+from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_fit, place_of, same_json
+from openai_responses_mcp.gate.policy.ports import Paths
+from openai_responses_mcp.gate.policy.rules import (
+    AtMost,
+    Choice,
+    Condition,
+    Matches,
+    Missing,
+    Not,
+    OneGlobOf,
+    OneOf,
+    PathGlob,
+    Policy,
+    Rule,
+    When,
+)
+
+# Programs that start servers. Until version 0.9 a guard without a name took theirs.
+LAUNCHERS = ("npx", "uvx", "uv", "bunx", "pnpm", "node", "python", "python3", "docker", "deno")
+
+_ANY_CALL = RuledCall((), {})
+_SETS = re.compile(r"\[!?\]?[^\]]*\]")
+
+_STRICTNESS: Mapping[Choice | None, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFindings:
+    """What a check of a file found, each with its place. What follows the problems is looked for only without any."""
+
+    rules: int
+    problems: tuple[str, ...] = ()
+    never_apply: tuple[str, ...] = ()
+    looser_first: tuple[str, ...] = ()
+    unknown_names: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return (*self.problems, *self.never_apply, *self.looser_first, *self.unknown_names)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rules that never apply
+
+
+def rules_that_never_apply(policy: Policy, paths: Paths) -> Iterator[tuple[Rule, str]]:
+    for place, rule in enumerate(policy.rules):
+        reason = _impossible(rule, paths) or _shadowed(rule, policy.rules[:place])
+        if reason:
+            yield rule, reason
+
+
+def _impossible(rule: Rule, paths: Paths) -> str:
+    for when in rule.when:
+        if _is_impossible(when, paths):
+            return f"no value of {place_of(when.steps)} can fit all that its when asks for"
+    return ""
+
+
+def _is_impossible(when: When, paths: Paths) -> bool:
+    lists = [condition for condition in when.conditions if isinstance(condition, OneOf)]
+    kinds = {type(condition) for condition in when.conditions}
+    if not lists:
+        is_missing_and_more = Missing in kinds and len(kinds) > 1
+        return is_missing_and_more or {AtMost, Matches} <= kinds  # a number and a text
+    return not any(
+        all(condition_fit(condition, value, _ANY_CALL, paths) >= Fit.DOUBT for condition in when.conditions)
+        for value in lists[0].values
+    )
+
+
+def _shadowed(rule: Rule, earlier: Sequence[Rule]) -> str:
+    first = next((one for one in earlier if _asks_no_more(one, rule) and _covers(one, rule)), None)
+    return f"rule {first.number} always comes first" if first else ""
+
+
+def _asks_no_more(one: Rule, rule: Rule) -> bool:
+    """Whether the first fits every call of its tools that the second fits."""
+    # As they are written: to Python, the values 1 and true are equal.
+    asked, known = {repr(when) for when in one.when}, {repr(when) for when in rule.when}
+    if not asked <= known or one.claims not in (None, rule.claims):
+        return False
+    # If it is not clear where a path leads, rules that allow do not fit.
+    return one.decide != "allow" or rule.decide == "allow" or not one.path_globs
+
+
+def _covers(one: Rule, rule: Rule) -> bool:
+    return all(any(glob_covers(wide, glob) for wide in one.tools) for glob in rule.tools)
+
+
+def glob_covers(wide: str, glob: str) -> bool:
+    """Whether each name that fits `glob` fits `wide`. Says no where that would take more than one comparison."""
+    # Read as a name, the narrower glob shows it, unless a wildcard for one letter would take a star for a letter.
+    return wide == glob or ("[" not in wide + glob and "?" not in wide and fnmatchcase(glob, wide))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A looser rule before a stricter one
+
+
+def looser_rules_first(policy: Policy, paths: Paths) -> Iterator[tuple[Rule, str]]:
+    """Each stricter rule behind a looser one that takes some of its calls away, unless the looser is the exception."""
+    idle = {rule.number for rule, _ in rules_that_never_apply(policy, paths)}
+    for place, rule in enumerate(policy.rules):
+        for one in policy.rules[:place]:
+            if idle.isdisjoint({one.number, rule.number}) and _takes_away(one, rule, paths):
+                yield rule, f"rule {one.number} ({one.decide}) stands before it and decides some of its calls"
+
+
+def _takes_away(one: Rule, rule: Rule, paths: Paths) -> bool:
+    if one.decide is None or rule.decide is None or _STRICTNESS[one.decide] >= _STRICTNESS[rule.decide]:
+        return False
+    is_the_rest = not rule.when and rule.claims is None and _covers(rule, one)
+    if is_the_rest or one.claims not in (None, rule.claims):
+        return False
+    has_common_tools = any(globs_overlap(glob, other) for glob in one.tools for other in rule.tools)
+    is_apart = any(_are_apart(when, other, paths) for when in one.when for other in rule.when)
+    return has_common_tools and not is_apart
+
+
+def globs_overlap(one: str, other: str) -> bool:
+    """Whether a name could fit both globs. A set of letters counts as any letter."""
+    first, second = _SETS.sub("?", one), _SETS.sub("?", other)
+    # Which beginnings of the second some text fits that also fits the beginning of the first.
+    reached = {0, *_over_stars(second, 0)}
+    for letter in first:
+        further = set(reached) if letter == "*" else set()
+        for place in reached:
+            if letter == "*":
+                further.update(range(place, len(second) + 1))
+            elif place < len(second) and second[place] == "*":
+                further.add(place)
+            elif place < len(second) and (letter == second[place] or "?" in (letter, second[place])):
+                further.add(place + 1)
+        reached = {after for place in further for after in (place, *_over_stars(second, place))}
+    return len(second) in reached
+
+
+def _over_stars(glob: str, place: int) -> Iterator[int]:
+    """A star may stand for nothing."""
+    while place < len(glob) and glob[place] == "*":
+        place += 1
+        yield place
+
+
+def _are_apart(one: When, other: When, paths: Paths) -> bool:
+    """Whether no value fits both, as far as a look at lists, folders and `not` shows."""
+    if one.steps != other.steps:
+        return False
+    return any(_exclude(a, b, paths) for a in one.conditions for b in other.conditions)
+
+
+def _exclude(one: Condition, other: Condition, paths: Paths) -> bool:
+    if isinstance(one, Missing) != isinstance(other, Missing):
+        return True
+    if isinstance(one, OneOf) and isinstance(other, OneOf):
+        return not any(same_json(a, b) for a in one.values for b in other.values)
+    for condition, opposite in ((one, other), (other, one)):
+        if isinstance(opposite, Not) and repr(opposite.conditions) == repr((condition,)):
+            return True
+    folders, others = _folders(one, paths), _folders(other, paths)
+    return bool(folders and others) and not any(a.startswith(b) or b.startswith(a) for a in folders for b in others)
+
+
+def _folders(condition: Condition, paths: Paths) -> list[str]:
+    globs = condition.globs if isinstance(condition, OneGlobOf) else (condition,)
+    if not all(isinstance(glob, PathGlob) for glob in globs):
+        return []
+    return [f"{paths.anchor(glob.folder, '')}/" for glob in globs if isinstance(glob, PathGlob)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Names that nothing has
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """What a store knows: the names of tools as rules write them, and the schemas of those with a pinned definition."""
+
+    names: frozenset[str]
+    schemas: Mapping[str, JsonObject]
+
+    @property
+    def servers(self) -> frozenset[str]:
+        return frozenset(name.partition("/")[0] for name in self.names)
+
+
+def unknown_names(policy: Policy, known: KnownTools) -> Iterator[tuple[Rule, str]]:
+    for rule in policy.rules:
+        for glob in rule.tools:
+            if problem := _problem_with(glob, known):
+                yield rule, problem
+        schemas = [
+            schema for name, schema in known.schemas.items() if any(fnmatchcase(name, one) for one in rule.tools)
+        ]
+        for when in rule.when:
+            problems = [_unknown_argument(when.steps, schema) for schema in schemas]
+            if problems and all(problems):
+                yield rule, problems[0]
+
+
+def _problem_with(glob: str, known: KnownTools) -> str:
+    server, _, tool = glob.partition("/")
+    if _is_glob(server) or server in ("function", "skill", "mcp"):
+        return ""
+    if server in known.servers:
+        tools = [name for name in known.names if name.startswith(f"{server}/")]
+        is_missing = not _is_glob(tool) and glob not in tools
+        return f"no tool of {server} is known as {tool}{did_you_mean(glob, tools)}" if is_missing else ""
+    if server in LAUNCHERS:
+        now = ", ".join(sorted(known.servers - set(LAUNCHERS))) or "none is known yet"
+        return f"{server} is how a server is started; guards now take the name of the server itself ({now})"
+    return f"no server is known as {server}{did_you_mean(server, known.servers)}"
+
+
+def _unknown_argument(steps: tuple[str, ...], schema: JsonObject) -> str:
+    for place, step in enumerate(steps):
+        names = names_at(steps[:place], schema)
+        if names and step not in names:
+            return f"no argument is called {place_of(steps[: place + 1])}{did_you_mean(step, names)}"
+    return ""
+
+
+def _is_glob(text: str) -> bool:
+    return any(letter in text for letter in "*?[")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    lowered = {one.lower(): one for one in sorted(known)}
+    near = get_close_matches(name.lower(), lowered, n=1)
+    return f" (did you mean {lowered[near[0]]}?)" if near else ""

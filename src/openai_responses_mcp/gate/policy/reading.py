@@ -1,0 +1,421 @@
+"""From the plain data of a policy file to a policy, strictly: every problem is reported with its key."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TypeGuard, TypeVar, get_args
+
+from openai_responses_mcp.gate.calls import is_risk_level
+from openai_responses_mcp.gate.checks import LONGEST_TEXT
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.fitting import glob_from, steps_of
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile, ProfileName
+from openai_responses_mcp.gate.policy.rules import (
+    AskedAt,
+    AtMost,
+    AuditNeed,
+    Budget,
+    BudgetPeriod,
+    Choice,
+    Claim,
+    Condition,
+    Elements,
+    Matches,
+    Missing,
+    Not,
+    OneGlobOf,
+    OneOf,
+    PathGlob,
+    Policy,
+    ResultLimits,
+    Rule,
+    SecretsInResults,
+    TextGlob,
+    Unstable,
+    When,
+    with_inner,
+)
+from openai_responses_mcp.gate.schema.patterns import Patterns
+
+KeyPath = tuple[str | int, ...]
+T = TypeVar("T")
+V = TypeVar("V")
+Name = TypeVar("Name", bound=str)
+
+VERSION = 1
+_AROUND_OTHERS = ("any", "every", "not")
+LONGEST_GLOB = 500
+LONGEST_WAIT_SECONDS = 24 * 60 * 60
+
+TOP_KEYS = (
+    "version",
+    "profile",
+    "rules",
+    "scopes",
+    "audit",
+    "ask",
+    "budget",
+    "wait",
+    "relative_to",
+    "hide_denied",
+    "results",
+    "notify",
+    "unstable",
+)
+RULE_KEYS = ("tools", "claims", "when", "decide", "risk", "reason")
+CONDITION_KEYS = ("equals", "in", "matches", "at_most", "any", "every", "not", "missing")
+BUDGET_KEYS = ("calls", "per")
+RESULTS_KEYS = ("secrets", "max_bytes")
+NOTIFY_KEYS = ("webhook_env",)
+UNSTABLE_KEYS = ("tools", "parts")
+
+# The parts of a definition that may be unstable: values of a schema at any depth below its properties.
+_UNSTABLE_PART = re.compile(
+    r"/inputSchema/properties/[^/]+"
+    r"(?:/properties/[^/]+|/(?:allOf|anyOf|oneOf|prefixItems)/[0-9]{1,4}|/(?:items|additionalProperties))*"
+    r"/(?:default|examples|enum)"
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`path` leads to the key in the file; the key is not repeated in `text`."""
+
+    path: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        return f"{shown(self.path)} {self.text}".strip()
+
+
+def shown(path: KeyPath) -> str:
+    """A key as people say it: `rule 2: when.path`. Rules count from 1."""
+    if path[:1] == ("rules",) and len(path) > 1:
+        rest = shown(path[2:])
+        return f"rule {int(path[1]) + 1}{':' if rest else ''} {rest}".rstrip()
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def policy_from(data: object, patterns: Patterns) -> tuple[Policy, list[Problem]]:
+    """The policy may be used only if there are no problems."""
+    checker = _Checker(patterns)
+    return checker.policy(data), checker.problems
+
+
+class _Checker:
+    """What is wrong is noted and left out, so that one check finds every problem."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self.problems: list[Problem] = []
+        self._patterns = patterns
+
+    def policy(self, data: object) -> Policy:
+        if data is None:
+            self._problem((), "the file is empty; it needs at least version: 1")
+            return Policy()
+        file = self._mapping((), data, TOP_KEYS)
+        if "version" not in file:
+            self._problem((), "version is missing; this is version: 1")
+        elif type(file["version"]) is not int or file["version"] != VERSION:
+            self._problem(("version",), f"is {VERSION}, the only version there is")
+        return Policy(
+            profile=self._choice(("profile",), file, get_args(ProfileName)),
+            rules=self._rules(file),
+            scopes=self._scopes(file),
+            audit=self._choice(("audit",), file, get_args(AuditNeed)),
+            ask=self._choice(("ask",), file, get_args(AskedAt)),
+            budget=self._budget(file),
+            wait_seconds=self._wait(file),
+            relative_to=dict(self._folders(file)),
+            hide_denied=self._flag(("hide_denied",), file),
+            results=self._results(file),
+            webhook_env=self._webhook(file),
+            unstable=tuple(self._unstable(file)),
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The top of the file
+
+    def _scopes(self, file: Mapping[str, object]) -> tuple[str, ...] | None:
+        if "scopes" not in file:
+            return None
+        if not isinstance(file["scopes"], list):
+            self._problem(("scopes",), 'is a list of scopes such as ["mcp:files/*"]')
+            return None
+        return tuple(self._items(("scopes",), file["scopes"], _scope))
+
+    def _budget(self, file: Mapping[str, object]) -> Budget | None:
+        if "budget" not in file:
+            return None
+        budget = self._mapping(("budget",), file["budget"], BUDGET_KEYS)
+        if missing := [key for key in BUDGET_KEYS if key not in budget]:
+            if isinstance(file["budget"], dict):
+                self._problem(("budget",), f"needs {' and '.join(missing)}")
+            return None
+        per, calls = self._choice(("budget", "per"), budget, get_args(BudgetPeriod)), budget["calls"]
+        if type(calls) is not int or calls < 1:
+            self._problem(("budget", "calls"), "is a whole number from 1 up")
+            return None
+        return Budget(calls, per) if per else None
+
+    def _wait(self, file: Mapping[str, object]) -> float | None:
+        if "wait" not in file:
+            return None
+        wait = file["wait"]
+        if not _is_number(wait) or not 0 < wait <= LONGEST_WAIT_SECONDS:
+            self._problem(("wait",), f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
+            return None
+        return float(wait)
+
+    def _folders(self, file: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+        written = file.get("relative_to", {})
+        if not isinstance(written, dict):
+            self._problem(("relative_to",), "names servers and the folders they start from, such as {files: ~/notes}")
+            return
+        for server, folder in written.items():
+            if isinstance(folder, str) and (folder == "~" or folder.startswith(("/", "~/"))):
+                yield server, folder
+            else:
+                self._problem(("relative_to", server), "is a whole path, such as ~/notes or /srv/data")
+
+    def _flag(self, path: KeyPath, mapping: Mapping[str, object]) -> bool:
+        value = mapping.get(str(path[-1]), False)
+        if not isinstance(value, bool):
+            self._problem(path, "is true or false")
+        return value is True
+
+    def _results(self, file: Mapping[str, object]) -> ResultLimits:
+        results = self._mapping(("results",), file.get("results", {}), RESULTS_KEYS)
+        most = results.get("max_bytes")
+        if "max_bytes" in results and (type(most) is not int or most < 1):
+            self._problem(("results", "max_bytes"), "is a whole number from 1 up")
+        secrets = self._choice(("results", "secrets"), results, get_args(SecretsInResults))
+        return ResultLimits(secrets or "pass", most if type(most) is int else None)
+
+    def _webhook(self, file: Mapping[str, object]) -> str | None:
+        if "notify" not in file:
+            return None
+        notify = self._mapping(("notify",), file["notify"], NOTIFY_KEYS)
+        variable = notify.get("webhook_env")
+        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+            if isinstance(file["notify"], dict):
+                self._problem(("notify", "webhook_env"), "is the name of the variable that holds the address")
+            return None
+        return variable
+
+    def _unstable(self, file: Mapping[str, object]) -> Iterator[Unstable]:
+        written = file.get("unstable", [])
+        if not isinstance(written, list):
+            self._problem(("unstable",), "is a list of mappings with tools, parts")
+            return
+        for place, entry in enumerate(written):
+            path: KeyPath = ("unstable", place)
+            known = self._mapping(path, entry, UNSTABLE_KEYS)
+            if not isinstance(entry, dict):
+                continue
+            parts = known.get("parts")
+            if not isinstance(parts, list) or not parts:
+                self._problem((*path, "parts"), "is a list of JSON pointers, and not empty")
+                parts = []
+            tools = self._tools((*path, "tools"), known.get("tools"))
+            yield Unstable(tools, tuple(self._items((*path, "parts"), parts, _unstable_part)))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Rules
+
+    def _rules(self, file: Mapping[str, object]) -> tuple[Rule, ...]:
+        written = file.get("rules", [])
+        if not isinstance(written, list):
+            self._problem(("rules",), "is a list")
+            return ()
+        return tuple(self._rule(number, rule) for number, rule in enumerate(written, start=1))
+
+    def _rule(self, number: int, written: object) -> Rule:
+        path: KeyPath = ("rules", number - 1)
+        if not isinstance(written, dict):
+            self._problem(path, f"is a mapping with {', '.join(RULE_KEYS)}")
+            return Rule(number, ())
+        rule = self._mapping(path, written, RULE_KEYS)
+        if ("decide" in rule) == ("risk" in rule):
+            self._problem(path, "needs decide or risk, one of the two")
+        risk = rule.get("risk")
+        if not is_risk_level(risk) and "risk" in rule:
+            self._problem((*path, "risk"), "is a whole number from 1 to 5")
+        reason = rule.get("reason", "")
+        if not isinstance(reason, str) or len(reason) > LONGEST_TEXT:
+            self._problem((*path, "reason"), f"is a text of at most {LONGEST_TEXT} characters")
+        return Rule(
+            number=number,
+            tools=self._tools((*path, "tools"), rule.get("tools")),
+            when=tuple(self._when((*path, "when"), rule)),
+            claims=self._choice((*path, "claims"), rule, get_args(Claim)),
+            decide=self._choice((*path, "decide"), rule, get_args(Choice)),
+            risk=risk if is_risk_level(risk) else None,
+            reason=reason if isinstance(reason, str) else "",
+        )
+
+    def _tools(self, path: KeyPath, written: object) -> tuple[str, ...]:
+        if not isinstance(written, list) or not written:
+            self._problem(path, 'is a list of names such as ["files/read_*"], and not empty')
+            return ()
+        return tuple(self._items(path, written, _tool_glob))
+
+    def _when(self, path: KeyPath, rule: Mapping[str, object]) -> Iterator[When]:
+        written = rule.get("when", {})
+        if not isinstance(written, dict) or ("when" in rule and not written):
+            self._problem(path, "names arguments and what they must be, such as {path: ~/notes/**}")
+            return
+        for place, wanted in written.items():
+            conditions = tuple(self._conditions((*path, place), wanted))
+            steps = self._made((*path, place), place, steps_of)
+            if steps is not None:
+                yield When(steps, conditions)
+
+    def _conditions(self, path: KeyPath, wanted: object) -> Iterator[Condition]:
+        if isinstance(wanted, list) and wanted:
+            globs = tuple(self._items(path, wanted, _glob))
+            if globs:
+                yield OneGlobOf(globs)
+            return
+        if not isinstance(wanted, dict):
+            condition = self._made(path, wanted, _glob)
+            if condition is not None:
+                yield condition
+            return
+        known = self._mapping(path, wanted, CONDITION_KEYS)
+        if not wanted:
+            self._problem(path, f"needs one of {', '.join(CONDITION_KEYS)}")
+        for key, value in known.items():
+            if key in _AROUND_OTHERS:
+                inner = tuple(self._conditions((*path, key), value))
+                if inner:
+                    yield self._made_around((*path, key), inner)
+                continue
+            made = self._made((*path, key), value, self._readers[key])
+            if made is not None:
+                yield made
+
+    def _made_around(self, path: KeyPath, inner: tuple[Condition, ...]) -> Condition:
+        if path[-1] == "not":
+            return Not(inner)
+        if any(isinstance(one, Missing) for one in with_inner(inner)):
+            self._problem(path, "is about elements of a list, and none of those is missing")
+        return Elements(inner, every=path[-1] == "every")
+
+    @property
+    def _readers(self) -> Mapping[str, Callable[[object], Condition]]:
+        return {
+            "equals": lambda value: OneOf((value,)),
+            "in": _one_of,
+            "matches": self._matches,
+            "at_most": _at_most,
+            "missing": _missing,
+        }
+
+    def _matches(self, value: object) -> Condition:
+        if not isinstance(value, str) or len(value) > LONGEST_GLOB:
+            raise ValueError(f"is a pattern of at most {LONGEST_GLOB} characters")
+        return Matches(value, self._patterns.compile(value))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Shapes
+
+    def _problem(self, path: KeyPath, text: str) -> None:
+        self.problems.append(Problem(path, text))
+
+    def _mapping(self, path: KeyPath, value: object, known: tuple[str, ...]) -> dict[str, object]:
+        if not isinstance(value, dict):
+            self._problem(path, f"{'' if path else 'the file '}is a mapping with {', '.join(known)}")
+            return {}
+        for key in value:
+            if key not in known:
+                self._problem((*path, key), f"is an unknown key{_nearest(key, known)}")
+        return {key: item for key, item in value.items() if key in known}
+
+    def _choice(self, path: KeyPath, mapping: Mapping[str, object], names: tuple[Name, ...]) -> Name | None:
+        key = path[-1]
+        if key not in mapping:
+            return None
+        value = mapping[str(key)]
+        for name in names:
+            if name == value:
+                return name
+        self._problem(path, f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
+        return None
+
+    def _items(self, path: KeyPath, values: list[object], read: Callable[[object], T]) -> Iterator[T]:
+        for place, value in enumerate(values):
+            made = self._made((*path, place), value, read)
+            if made is not None:
+                yield made
+
+    def _made(self, path: KeyPath, value: V, make: Callable[[V], T]) -> T | None:
+        try:
+            return make(value)
+        except ValueError as exc:
+            self._problem(path, str(exc))
+            return None
+
+
+def _nearest(name: object, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name.lower(), known, n=1) if isinstance(name, str) else []
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _tool_glob(value: object) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_GLOB:
+        raise ValueError(f"is a text of 1 to {LONGEST_GLOB} characters")
+    if "*" not in value and not fnmatchcase(value, "?*/?*"):
+        hint = "" if "/" in value else f"; write */{value} for the tool of any server"
+        raise ValueError(f"fits no tool: tools are called server/tool, function/name or skill/name{hint}")
+    return value
+
+
+def _unstable_part(value: object) -> tuple[str, ...]:
+    if not isinstance(value, str) or not _UNSTABLE_PART.fullmatch(value):
+        raise ValueError(
+            "is not a default, examples or enum below /inputSchema/properties; only those may change unseen"
+        )
+    return steps_of(value)
+
+
+def _scope(value: object) -> str:
+    try:
+        PolicyProfile("strict", 1, 5, (value,))  # type: ignore[arg-type]
+    except AgentsError as exc:
+        raise ValueError(f"is not a scope: {exc.message}") from exc
+    return str(value)
+
+
+def _glob(value: object) -> TextGlob | PathGlob:
+    if not isinstance(value, str):
+        raise ValueError("is a glob, a list of globs, or a mapping such as {equals: 5}")
+    if len(value) > LONGEST_GLOB:
+        raise ValueError(f"is longer than {LONGEST_GLOB} characters")
+    return glob_from(value)
+
+
+def _missing(value: object) -> Condition:
+    if value is not True:
+        raise ValueError("is true; for an argument that has to be there, write {not: {missing: true}}")
+    return Missing()
+
+
+def _one_of(value: object) -> Condition:
+    if not isinstance(value, list) or not value:
+        raise ValueError("is a list of values, and not empty")
+    return OneOf(tuple(value))
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return type(value) in (int, float)
+
+
+def _at_most(value: object) -> Condition:
+    if not _is_number(value) or not math.isfinite(value):
+        raise ValueError("is a number")
+    return AtMost(value)

@@ -1,0 +1,213 @@
+"""A policy as data: its rules, of which the first that fits decides, and what the file says besides.
+
+`reading` makes it from a file, `fitting` says how a rule fits a call.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PolicyProfile, ProfileName
+
+Choice = Literal["allow", "ask", "deny"]
+Claim = Literal["reads", "writes", "destroys"]
+AuditNeed = Literal["required", "best_effort"]
+AskedAt = Literal["auto", "client", "desk"]
+BudgetPeriod = Literal["session", "hour", "day"]
+SecretsInResults = Literal["hide", "pass"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conditions on one argument
+
+
+@dataclass(frozen=True, slots=True)
+class TextGlob:
+    """The whole text fits; `*` stands for anything."""
+
+    glob: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathGlob:
+    """A path below `folder`, whose remaining names fit `rest` one by one; `**` stands for any number of them."""
+
+    folder: str
+    rest: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The whole text matches the pattern."""
+
+    pattern: str
+    is_match: Callable[[str], bool] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    limit: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class OneGlobOf:
+    globs: tuple["TextGlob | PathGlob", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """All conditions hold for one element of a list, or for `every` one."""
+
+    conditions: tuple["Condition", ...]
+    every: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Not all of the conditions hold."""
+
+    conditions: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The argument is not there."""
+
+
+Condition = TextGlob | PathGlob | OneOf | Matches | AtMost | OneGlobOf | Elements | Not | Missing
+
+
+def with_inner(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions, and those inside them."""
+    for condition in conditions:
+        yield condition
+        if isinstance(condition, OneGlobOf):
+            yield from condition.globs
+        elif isinstance(condition, Elements | Not):
+            yield from with_inner(condition.conditions)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rules
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """What one argument must be; `steps` lead to it from the top of the arguments. All conditions must hold."""
+
+    steps: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Has `decide` or `risk`, not both. `number` counts from 1."""
+
+    number: int
+    tools: tuple[str, ...]
+    when: tuple[When, ...] = ()
+    decide: Choice | None = None
+    risk: int | None = None
+    reason: str = ""
+    claims: Claim | None = None
+
+    @property
+    def path_globs(self) -> list[PathGlob]:
+        return [one for when in self.when for one in with_inner(when.conditions) if isinstance(one, PathGlob)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The rest of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    calls: int
+    per: BudgetPeriod
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLimits:
+    """What happens to results before the client gets them."""
+
+    secrets: SecretsInResults = "pass"
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unstable:
+    """Parts of definitions that change at every start and do not count, as the steps of JSON pointers."""
+
+    tools: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """None means that the file does not say; the default is up to the caller.
+
+    `relative_to` has the folder of each server that reads relative paths from one. `webhook_env` names the variable
+    with the address that gets a notice of each question.
+    """
+
+    profile: ProfileName | None = None
+    rules: tuple[Rule, ...] = ()
+    scopes: tuple[str, ...] | None = None
+    audit: AuditNeed | None = None
+    ask: AskedAt | None = None
+    budget: Budget | None = None
+    wait_seconds: float | None = None
+    relative_to: Mapping[str, str] = field(default_factory=dict)
+    hide_denied: bool = False
+    results: ResultLimits = ResultLimits()
+    webhook_env: str | None = None
+    unstable: tuple[Unstable, ...] = ()
+
+    @property
+    def unmet_by_the_guard(self) -> list[str]:
+        """Keys of the file that are read, and that the guard does not act on yet."""
+        given = {
+            "hide_denied": self.hide_denied,
+            "results": self.results != ResultLimits(),
+            "notify": self.webhook_env is not None,
+        }
+        return [name for name, is_given in given.items() if is_given]
+
+    def profile_name(self, chosen: str | None = None) -> str:
+        return chosen or self.profile or DEFAULT_PROFILE
+
+    def scoped(self, profile: PolicyProfile) -> PolicyProfile:
+        """The profile with the scopes of the policy instead of its own."""
+        return profile if self.scopes is None else replace(profile, allowed_tool_scopes=self.scopes)
+
+    def stable_entry(self, tool: str, entry: Mapping[str, object]) -> Mapping[str, object]:
+        """The definition of a tool without the parts that do not count; `tool` is its name as rules write it."""
+        for unstable in self.unstable:
+            if any(fnmatchcase(tool, glob) for glob in unstable.tools):
+                for steps in unstable.parts:
+                    entry = _without(entry, steps)
+        return entry
+
+
+def _without(entry: Mapping[str, object], steps: tuple[str, ...]) -> Mapping[str, object]:
+    step, *further = steps
+    if step not in entry:
+        return entry
+    if not further:
+        return {name: value for name, value in entry.items() if name != step}
+    inner = entry[step]
+    if isinstance(inner, Mapping):
+        return {**entry, step: _without(inner, tuple(further))}
+    place = int(further[0]) if further[0].isdecimal() else -1
+    if len(further) == 1 or not isinstance(inner, list) or not 0 <= place < len(inner):
+        return entry
+    part = inner[place]
+    if not isinstance(part, Mapping):
+        return entry
+    return {**entry, step: [*inner[:place], _without(part, tuple(further[1:])), *inner[place + 1 :]]}

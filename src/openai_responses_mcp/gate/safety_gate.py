@@ -1,0 +1,279 @@
+"""The gate around the pure rule in `deciding`: reads the profile, asks the judge, and fails closed.
+
+The judge is shown what a human would be shown: the call as it will run, with a label for each real secret.
+"""
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.gate.calls import AMBIGUOUS, PlannedCall, ToolDescription
+from openai_responses_mcp.gate.deciding import decide, is_in_scope
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.guardrails import FAILURES, NO_GUARDRAILS, AgentGuardrails, is_cancellation
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.argument_names import unclear_name
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
+from openai_responses_mcp.gate.policy.rules import Budget, Policy
+from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
+from openai_responses_mcp.gate.ports import Judge, StandingVoice
+from openai_responses_mcp.gate.reasons import Reason, Voice
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.secrets.masking import Masking
+
+DEFAULT_TIMEOUT_SECONDS = 30.0
+
+
+class JudgeFailed(Exception):
+    """A judge raised its `__cause__`. Not everything that a thread raises can be raised again as it is."""
+
+
+class SafetyAgent(Judge):
+    """Wraps `(agent, request, policy) -> verdict`, sync or async. A verdict is a `GateDecision`, or a mapping with
+    `decision`, `risk_level` and `reason`. A sync callable runs on a thread, so that a slow one does not block the event loop."""
+
+    def __init__(self, evaluate: Callable[..., object], *, timeout_seconds: float | None = None) -> None:
+        if not callable(evaluate):
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "SafetyAgent takes a callable (agent, request, policy)")
+        self._evaluate = evaluate
+        self._timeout_seconds = DEFAULT_TIMEOUT_SECONDS if timeout_seconds is None else timeout_seconds
+
+    @classmethod
+    def allow_all(cls) -> "SafetyAgent":
+        """For tests: every call has risk 1. Profiles, scopes and `require_approval` still hold."""
+        return cls(_allow)
+
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        async with asyncio.timeout(self._timeout_seconds):
+            return verdict_from(await self._asked(agent, request, policy))
+
+    async def _asked(self, *question: object) -> object:
+        if inspect.iscoroutinefunction(self._evaluate):
+            return await self._evaluate(*question)
+        verdict = await _on_a_thread_of_its_own(self._evaluate, *question)
+        return await verdict if inspect.isawaitable(verdict) else verdict
+
+
+async def _on_a_thread_of_its_own(judge: Callable[..., object], *args: object) -> object:
+    """Not on the loop's own threads: a judge that never returns would keep one of those for good."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[object] = loop.create_future()
+
+    def give(result: object, failure: Exception | None) -> None:
+        if answer.done():
+            return
+        if failure is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(failure)
+
+    def work() -> None:
+        result, failure = None, None
+        try:
+            result = judge(*args)
+        except BaseException as exc:  # foreign code
+            failure = JudgeFailed()
+            failure.__cause__ = exc
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(give, result, failure)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name="agents-judge", daemon=True).start()
+    return await answer
+
+
+async def _allow(agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+    return GateDecision("allow", 1, "everything is allowed")
+
+
+def verdict_from(value: object) -> GateDecision:
+    """Raises `AGENTS-E-GATE-EVAL` for anything that is not a complete verdict."""
+    if isinstance(value, GateDecision):
+        return GateDecision(value.decision, value.risk_level, value.reason)
+    if not isinstance(value, Mapping):
+        raise AgentsError("AGENTS-E-GATE-EVAL", f"The judge returned {type(value).__name__}, not a verdict")
+    missing = [name for name in ("decision", "risk_level", "reason") if name not in value]
+    if missing:
+        raise AgentsError("AGENTS-E-GATE-EVAL", f"The verdict lacks {', '.join(missing)}")
+    return GateDecision(value["decision"], value["risk_level"], value["reason"])
+
+
+JUDGE_LIMIT_SECONDS = 120.0
+LONGEST_FAILURE = 500
+
+_NO_POLICY = Policy()
+_ANY_STANDING = Reason("standing", "allow")
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+
+@dataclass(frozen=True, slots=True)
+class GateContext:
+    """Under which rules a call is judged. If nobody chose a profile, it is the policy file's, else `balanced`.
+
+    `over_budget` names the budgets that are used up.
+    """
+
+    policy_profile: str | None = None
+    require_human_approval: bool = False
+    guardrails: AgentGuardrails = NO_GUARDRAILS
+    over_budget: tuple[Reason, ...] = ()
+
+
+def failed(risk_level: int, error: AgentsError) -> GateDecision:
+    """The decision where the gate raised this error."""
+    voice: Voice = "guardrail" if error.code == "AGENTS-E-GUARDRAIL-DENIED" else "failure"
+    reason = Reason(voice, "deny", {"code": error.code, "message": error.message})
+    return GateDecision.because("deny", risk_level, reason)
+
+
+class SafetyGate:
+    """`limit_seconds` bounds judges that set themselves no limit."""
+
+    def __init__(
+        self,
+        safety_agent: Judge,
+        policy_store: PolicyStore,
+        masking: Masking | None = None,
+        *,
+        rules: PolicyRules | None = None,
+        standing: StandingVoice | None = None,
+        schemas: SchemaChecker | None = None,
+        limit_seconds: float = JUDGE_LIMIT_SECONDS,
+    ) -> None:
+        self._judge = safety_agent
+        self._policies = policy_store
+        self._masking = masking or Masking()
+        self._rules = rules
+        self._standing = standing
+        self.schemas = schemas or SchemaChecker()
+        self._limit_seconds = limit_seconds
+
+    async def evaluate(self, agent: object, request: ToolCallRequest, context: GateContext) -> GateDecision:
+        """Raises `AGENTS-E-GATE-EVAL` without a usable verdict and `AGENTS-E-GUARDRAIL-DENIED` before asking for one."""
+        tool = request.target_tool
+        if tool is None:
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is not a tool of this agent")
+        if AMBIGUOUS in request.args:
+            raise AgentsError("AGENTS-E-GATE-DENIED", "The arguments of the call could be read in more than one way")
+        if unclear := self._unclear_name(tool, request.args):
+            raise AgentsError("AGENTS-E-GATE-DENIED", f"The name of an argument is not clear: {unclear}")
+        profile = await self.profile(context.policy_profile)
+        await context.guardrails.check_call(request)
+        ruling = self._ruling(tool, request.args)
+        tool = self._rules.with_doubts(tool, request.args) if self._rules else tool
+        if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
+            # The call is refused anyway, so the judge is not shown its arguments.
+            return decide(tool, None, profile, ruling=ruling)
+        verdict = await self._verdict(agent, self._shown(request, tool), profile)
+        decided = partial(
+            decide,
+            tool,
+            verdict,
+            profile,
+            ruling=ruling,
+            require_human_approval=context.require_human_approval,
+            over_budget=context.over_budget,
+        )
+        decision = decided()
+        if decision.decision != "needs_human" or decided(standing=_ANY_STANDING).decision != "allow":
+            return decision
+        # Every question is one that a standing approval may answer.
+        standing = await self._standing_answer(request, tool)
+        return decision if standing is None else decided(standing=standing)
+
+    async def _standing_answer(self, request: ToolCallRequest, tool: ToolDescription) -> Reason | None:
+        if self._standing is None:
+            return None
+        call = PlannedCall(request.tool_call_id, tool, request.args)
+        return await self._standing.answer(call, request.run_id, request.attempt)
+
+    async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
+        """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
+        profile = await self.profile(policy_profile)
+        if not is_in_scope(tool, profile):
+            return decide(tool, None, profile)
+        if ruling := self._ruling(tool, {}):
+            decision = decide(tool, None, profile, ruling=ruling)
+            if decision.decision != "allow":
+                refusing = (replace(reason, says="deny") for reason in decision.reasons)
+                unasked = Reason("provider", "deny", {"profile": profile.name})
+                return GateDecision.because("deny", decision.risk_level, *refusing, unasked)
+        return GateDecision.because("allow", tool.own_risk, Reason("provider", "allow", {"profile": profile.name}))
+
+    async def denial(self, tool: ToolDescription, args: JsonObject, policy_profile: str | None) -> GateDecision | None:
+        """For a call that a human approved: the refusal, if the policy in force by now denies it."""
+        profile = await self.profile(policy_profile)
+        decision = decide(tool, None, profile, ruling=self._ruling(tool, args))
+        return decision if decision.decision == "deny" else None
+
+    def profile_name(self, chosen: str | None) -> str:
+        return self._policy.profile_name(chosen)
+
+    async def profile(self, chosen: str | None) -> PolicyProfile:
+        """The profile in force, with the scopes of the policy file if that has any."""
+        policy = self._policy
+        return policy.scoped(await self._stored(policy.profile_name(chosen)))
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the policy file says about it now."""
+        return self._policy.budget
+
+    @property
+    def _policy(self) -> Policy:
+        return self._rules.policy if self._rules else _NO_POLICY
+
+    def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
+        return self._rules.ruling(tool, args) if self._rules else None
+
+    def _unclear_name(self, tool: ToolDescription, args: JsonObject) -> str | None:
+        return self._rules.unclear_name(tool, args) if self._rules else unclear_name(args, tool.parameters)
+
+    async def _stored(self, name: str) -> PolicyProfile:
+        try:
+            return await self._policies.get_profile(name)
+        except AgentsError as exc:
+            if exc.code == "AGENTS-E-POLICY-INVALID":
+                raise
+            raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
+
+    async def _verdict(self, agent: object, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
+        failure: str
+        try:
+            async with asyncio.timeout(self._limit_seconds):
+                return verdict_from(await self._judge.evaluate(agent, request, profile))
+        except TimeoutError:
+            failure = "The judge took too long"
+        except FAILURES as exc:
+            if is_cancellation(exc):
+                raise
+            failure = self._told(exc)
+        # Raised out here, so that what the judge raised does not travel along unmasked.
+        raise AgentsError("AGENTS-E-GATE-EVAL", failure)
+
+    def _shown(self, request: ToolCallRequest, tool: ToolDescription) -> ToolCallRequest:
+        mask = self._masking
+        return replace(
+            request, args=mask.shown(request.args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
+        )
+
+    def _told(self, failure: BaseException) -> str:
+        """How the judge failed: for the debug log all of it, for everybody else its type and its message."""
+        raised = failure.__cause__ if isinstance(failure, JudgeFailed) and failure.__cause__ else failure
+        _logger.debug("the judge failed: %s", self._masking.text("".join(traceback.format_exception(raised))))
+        if isinstance(raised, AgentsError) and raised.code == "AGENTS-E-GATE-EVAL":
+            return self._masking.text(raised.message)
+        said = one_line(self._masking.text(str(raised))).strip()
+        if len(said) > LONGEST_FAILURE:
+            said = f"{said[: LONGEST_FAILURE - 1]}…"
+        return f"The judge failed with {type(raised).__name__}{f': {said}' if said else ''}"

@@ -1,0 +1,146 @@
+"""The head of the audit log in a small file beside it.
+
+The file is written in place, in one piece that is smaller than a block of the disk, so that neither a kill nor a power
+cut leaves half of it. It is not forced to the disk: after a power cut it may be older than the log, which is a finding
+then. A file that is no head is left as it is until a person accepts the loss.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openai_responses_mcp.gate.audit.records import (
+    BEGINNING,
+    LOSS_ACCEPTED,
+    UNREADABLE,
+    AuditHead,
+    ExecutionLog,
+    Finding,
+    HashAt,
+    Head,
+    Place,
+    announced,
+    confirmed,
+)
+from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.json_values import OwnJson
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no fcntl; there the database's own lock must do
+    fcntl = None  # type: ignore[assignment]
+
+_SIZE = 512
+_OWNER_ONLY = 0o600
+
+
+class HeadFile(AuditHead):
+    def __init__(self, path: str | os.PathLike[str], *, is_sole_writer: bool = True) -> None:
+        """A path that no file can have: `AGENTS-E-RUNNER-CONFIG`."""
+        self._path = Path(path)
+        self._is_sole_writer = is_sole_writer
+        if b"\0" in _encoded(self._path):
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit_head is not a path that a file can have")
+
+    @property
+    def is_sole_writer(self) -> bool:
+        return self._is_sole_writer
+
+    def read(self) -> Head | None:
+        try:
+            with self._opened(os.O_RDONLY) as descriptor:
+                return _head_in(descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return UNREADABLE
+
+    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+        with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
+            known = _head_in(descriptor)
+            if known is not UNREADABLE:
+                _write(descriptor, announced(known, before, end, hash_at, is_sole_writer=self._is_sole_writer))
+
+    def confirm(self, record: ExecutionLog) -> None:
+        with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
+            known, is_accepting = _head_in(descriptor), record.event == LOSS_ACCEPTED
+            head = confirmed(known, record, is_accepting=is_accepting)
+            if head is not None and (is_accepting or known is not UNREADABLE):
+                _write(descriptor, head)
+
+    @contextmanager
+    def _opened(self, flags: int) -> Iterator[int]:
+        descriptor = os.open(self._path, flags, _OWNER_ONLY)
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_SH if flags == os.O_RDONLY else fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def _encoded(path: Path) -> bytes:
+    try:
+        return os.fsencode(path)
+    except UnicodeError:
+        return b"\0"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise StoreUnavailable(
+            f"The head of the audit log cannot be written: {exc.strerror or 'no reason given'}"
+        ) from exc
+
+
+def _write(descriptor: int, head: Head) -> None:
+    facts = {
+        "end": head.end,
+        "before": head.before,
+        "confirmed": head.is_confirmed,
+        "finding": head.finding,
+        "accepted": head.accepted,
+        "accepted_to": head.accepted_to,
+    }
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    if os.write(descriptor, json.dumps(facts).encode().ljust(_SIZE)) < _SIZE:
+        # Half a head would count as damage. Only the first one can find the disk full: later ones take its place.
+        os.truncate(descriptor, 0)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.truncate(descriptor, _SIZE)
+
+
+def _head_in(descriptor: int) -> Head | None:
+    """An empty file is one whose first head was never written."""
+    text = os.read(descriptor, _SIZE + 1)
+    if not text:
+        return None
+    try:
+        return _head_from(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        return UNREADABLE
+
+
+def _head_from(facts: OwnJson) -> Head:
+    finding, end = facts["finding"], _place(*facts["end"])
+    is_old = "accepted" not in facts
+    return Head(
+        end,
+        _place(*facts["before"]),
+        facts["confirmed"] is True,
+        finding and Finding(*finding),
+        BEGINNING if is_old else _place(*facts["accepted"]),
+        end.sequence if is_old else int(facts["accepted_to"]),
+    )
+
+
+def _place(sequence: object, hash: object) -> Place:
+    if type(sequence) is not int or not isinstance(hash, str):
+        raise ValueError("no place in a log")
+    return Place(sequence, hash)

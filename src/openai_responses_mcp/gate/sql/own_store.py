@@ -1,0 +1,50 @@
+"""The store of a user who has named none: a SQLite file in the folder where programs keep their state.
+
+The guard makes it. Whoever decides in a terminal finds it without naming it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+
+from openai_responses_mcp.domain.extras import needs_extra
+
+_FOLDER, _FILE = "openai-responses-mcp", "guard.db"
+
+
+def own_store(environ: Mapping[str, str]) -> str:
+    """Its URL. The folder is made where it is missing, for its owner alone."""
+    path = _path(environ)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    return f"sqlite:///{path}"
+
+
+def own_folder(environ: Mapping[str, str]) -> str:
+    """Where the guard keeps what is its own."""
+    return os.path.dirname(_path(environ))
+
+
+def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
+    """The store that was named, else the environment's, else the user's own where there is one."""
+    path = _path(environ)
+    return given or environ.get("AGENTS_STORE") or (f"sqlite:///{path}" if os.path.exists(path) else None)
+
+
+def why_no_store(is_installed: Callable[[str], object] = find_spec) -> str:
+    """What to do when `store_from` finds none. Without the extra there cannot be one."""
+    if not is_installed("sqlalchemy"):
+        return needs_extra("guard")
+    return (
+        "there is no store yet: the guard makes one when it first runs;"
+        " name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
+    )
+
+
+def _path(environ: Mapping[str, str]) -> str:
+    windows = environ.get("LOCALAPPDATA", "")
+    if os.name == "nt" and windows:
+        return os.path.join(windows, _FOLDER, _FILE)
+    state = environ.get("XDG_STATE_HOME", "")
+    # One that is not absolute is to be ignored, says the specification of these variables.
+    folder = state if os.path.isabs(state) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(folder, _FOLDER, _FILE)

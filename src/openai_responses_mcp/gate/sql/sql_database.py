@@ -1,0 +1,271 @@
+"""One database behind all stores: how it is opened, how work reaches it, and what its errors become.
+
+SQLAlchemy's calls block, so each piece of work is one transaction on a thread; a database in memory is quick enough
+without. SQLite writes begin with the write lock taken; a file belongs to its owner only. WAL is used from SQLite 3.51.3
+on: earlier versions can lose rows in it. They get a rollback journal that stays beside the file: a write that makes one
+and deletes it takes longer. Work that can wait is written in the same transaction as the next work that cannot.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, StaticPool, Table, create_engine, event, insert, inspect, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DataError, SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
+
+from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.sql import sql_tables as tables
+from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
+from openai_responses_mcp.gate.sql.sqlite_files import MARK, make_ours
+
+SAFE_WAL_VERSION = (3, 51, 3)
+IN_MEMORY = "sqlite://"
+BUSY_SECONDS = 15.0  # how long a SQLite file may be locked by others; `?timeout=` in the URL says otherwise
+
+_SETTING_UP = 0x0A6E7_5E7  # the advisory lock of PostgreSQL under which the tables are made
+_NOWHERE = "There is no store at this address: nothing was ever kept there"
+_T = TypeVar("_T")
+
+INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+"""Statements that know what to do on a conflict, by dialect."""
+
+Job = Callable[[Connection], _T]
+
+
+def journal_mode(version: tuple[int, ...]) -> str:
+    return "WAL" if version >= SAFE_WAL_VERSION else "PERSIST"
+
+
+class SqlDatabase:
+    def __init__(self, url: str = IN_MEMORY, *, must_exist: bool = False) -> None:
+        """Opens nothing yet. A URL of neither SQLite nor PostgreSQL: `AGENTS-E-RUNNER-CONFIG`.
+
+        With `must_exist` nothing is created, and work on a store that is not there is `StoreUnavailable`.
+        """
+        self._url = understood(url)
+        self._sqlite_file = sqlite_file(self._url)
+        self._must_exist = must_exist
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.is_in_memory = self.is_sqlite and self._sqlite_file is None
+        self._engine = self._make_engine()
+        self._writing = self._engine.execution_options(is_writing=True)
+        # A database in memory is one connection. Taking it from the pool each time takes longer than most of the work.
+        self._held: dict[bool, Connection] = {}
+        # Connections are closed in order, also when nobody calls close().
+        weakref.finalize(self, _close, self._engine, self._held)
+        # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="agents-store")
+        self._setting_up = threading.Lock()
+        # Threads take turns with a database in memory.
+        self._turn = threading.Lock() if self.is_in_memory else nullcontext()
+        self._waiting: list[Job[object]] = []
+        self._claiming = threading.Lock()
+        self._is_ready = False
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file, where there is one."""
+        return self._sqlite_file.path if self._sqlite_file else None
+
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    async def open(self) -> None:
+        """Look whether the database is there, once. Raises as `work` does."""
+        if not self._is_ready:
+            await self.work(lambda connection: None, is_writing=False)
+
+    async def work(self, job: Job[_T], *, is_writing: bool = True) -> _T:
+        """Run the job in one transaction. Raises `StoreUnavailable`; an error of the job's own rolls back."""
+        work = partial(self.work_now, job, is_writing=is_writing)
+        if self.is_in_memory:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def work_later(self, job: Job[object]) -> None:
+        """Run the job in the transaction of the next writing work. If none comes, it is lost with the process.
+
+        Others may write in between, and later work may overtake it.
+        """
+        with self._claiming:
+            self._waiting.append(job)
+
+    def work_now(self, job: Job[_T], *, is_writing: bool = True) -> _T:
+        with _translated(), self._turn:
+            self._make_ready()
+            taken_along = self._taken_along() if is_writing else []
+            try:
+                with self._transaction(is_writing) as connection:
+                    for earlier in taken_along:
+                        earlier(connection)
+                    return job(connection)
+            except BaseException:
+                self._waits_again(taken_along)
+                raise
+
+    def close(self) -> None:
+        """Write what waits, and close every connection; the next work opens a new one."""
+        if self._waiting:
+            self.work_now(lambda connection: None)
+        with self._turn:
+            _close(self._engine, self._held)
+
+    def _taken_along(self) -> list[Job[object]]:
+        """What has waited until now."""
+        with self._claiming:
+            taken, self._waiting = self._waiting, []
+        return taken
+
+    def _waits_again(self, taken: list[Job[object]]) -> None:
+        """The transaction that took them along has failed."""
+        with self._claiming:
+            self._waiting = taken + self._waiting
+
+    @contextmanager
+    def _transaction(self, is_writing: bool) -> Iterator[Connection]:
+        engine = self._writing if is_writing else self._engine
+        if self.is_in_memory:
+            if is_writing not in self._held:
+                self._held[is_writing] = engine.connect()
+            with self._held[is_writing].begin():
+                yield self._held[is_writing]
+        else:
+            with engine.connect() as connection, connection.begin():
+                yield connection
+
+    def _make_engine(self) -> Engine:
+        if not self.is_sqlite:
+            return create_engine(self._url, pool_pre_ping=True, hide_parameters=True)
+        if self.is_in_memory:
+            shared = {"check_same_thread": False}
+            return create_engine(self._url, poolclass=StaticPool, connect_args=shared, hide_parameters=True)
+        patient = {} if "timeout" in self._url.query else {"timeout": BUSY_SECONDS}
+        return _with_sqlite_settings(create_engine(self._url, connect_args=patient, hide_parameters=True))
+
+    def _make_ready(self) -> None:
+        if self._is_ready:
+            return
+        with self._setting_up:
+            if self._sqlite_file is not None:
+                if self._must_exist and not self._sqlite_file.path.exists():
+                    raise StoreUnavailable(f"{_NOWHERE} ({self._sqlite_file.path.name})")
+                make_ours(self._sqlite_file, float(self._url.query.get("timeout", BUSY_SECONDS)))  # type: ignore[arg-type]
+            self._make_tables()
+            self._is_ready = True
+
+    def _make_tables(self) -> None:
+        with self._transaction(is_writing=False) as connection:
+            has = partial(connection.dialect.has_table, connection)
+            if self._must_exist and not has(tables.log_turns.name):
+                raise StoreUnavailable(_NOWHERE)
+            if has(tables.NEWEST.name):
+                return
+        if self.is_sqlite:
+            # Committed before the first table, so that a kill while tables are made leaves a file that is known as ours.
+            with self._transaction(is_writing=True) as connection:
+                connection.exec_driver_sql(f"PRAGMA application_id = {MARK}")
+        with self._transaction(is_writing=True) as connection:
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SETTING_UP})
+            tables.metadata.create_all(connection)
+            _add_new_columns(connection)
+            if connection.execute(select(tables.log_turns.c.id)).first() is None:
+                connection.execute(insert(tables.log_turns).values(id=1, taken=0))
+            if connection.execute(select(tables.clock.c.id)).first() is None:
+                connection.execute(insert(tables.clock).values(id=1, latest=""))
+
+
+def _close(engine: Engine, held: dict[bool, Connection]) -> None:
+    while held:
+        held.popitem()[1].close()
+    engine.dispose()
+
+
+def _add_new_columns(connection: Connection) -> None:
+    """Tables of an earlier version get what has been added since. An earlier version goes on using them."""
+    looked_up = inspect(connection)
+    for table in tables.metadata.sorted_tables:
+        known = {column["name"] for column in looked_up.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                declared = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {declared}")
+
+
+def _with_sqlite_settings(engine: Engine) -> Engine:
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
+        # SQLAlchemy says when a transaction begins (below), not the driver.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        try:
+            cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute(f"PRAGMA journal_mode={journal_mode(sqlite3.sqlite_version_info)}")
+        except sqlite3.OperationalError:
+            # Read-only or locked at this moment; the first write will say so itself.
+            pass
+        finally:
+            cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        is_writing = connection.get_execution_options().get("is_writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (DataError, sqlite3.DataError, UnicodeError, OverflowError) as exc:
+        failure: StoreUnavailable = RecordRefused(f"The store does not take this record: {_kind_of(exc)}")
+    except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
+        failure = StoreUnavailable(f"The store cannot be used: {_kind_of(exc)}")
+    else:
+        return
+    raise failure
+
+
+def _kind_of(error: Exception) -> str:
+    """In words of our own: those of a driver may hold the address with its password, and values of the statement."""
+    cause = getattr(error, "orig", None) or error
+    if isinstance(cause, sqlite3.OperationalError):
+        # SQLite has no address and no password to tell.
+        return _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", ""), str(cause))
+    if isinstance(cause, OSError):
+        return cause.strerror or "the system does not say why"
+    return _WORDS.get(type(cause).__name__, "the database does not say why")
+
+
+_READ_ONLY = "the file or its folder is read-only"
+_NOT_UNDONE = f"a write was interrupted and has to be undone first, but {_READ_ONLY}"
+_SQLITE_WORDS = {
+    "SQLITE_IOERR_WRITE": "the disk did not take the write; is it full?",
+    "SQLITE_READONLY": _READ_ONLY,
+    "SQLITE_READONLY_DIRECTORY": _READ_ONLY,
+    "SQLITE_READONLY_ROLLBACK": _NOT_UNDONE,
+    "SQLITE_IOERR_DELETE": _NOT_UNDONE,
+}
+_WORDS = {
+    "OperationalError": "no connection to the database",
+    "ProgrammingError": "the database lacks the tables, or the right to use them",
+    "DataError": "a value does not fit",
+    "IntegrityError": "it is there already",
+    "OverflowError": "a number is too large",
+    "UnicodeEncodeError": "a letter cannot be stored",
+}

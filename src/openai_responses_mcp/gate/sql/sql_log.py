@@ -1,0 +1,124 @@
+"""The audit log in the database, with its head outside.
+
+Whoever appends holds a lock until the commit: on SQLite that of the database, on PostgreSQL that of one row. The head is
+told inside the transaction where the log will end, and after the commit that it does.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from openai_responses_mcp.gate import reasons
+from openai_responses_mcp.gate.audit.records import BEGINNING, AuditHead, ExecutionLog, ExecutionLogStore, Place, linked
+from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_tables import log_turns, logs
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
+
+# Made once: putting a statement together takes longer than running it.
+_TAKE_TURN = update(log_turns).where(log_turns.c.id == 1).values(taken=log_turns.c.taken + 1)
+_NEWEST = select(func.max(logs.c.sequence)).scalar_subquery()
+_LAST = select(logs.c.sequence, logs.c.hash).where(logs.c.sequence == _NEWEST)
+_HASH_AT = select(logs.c.hash).where(logs.c.sequence == bindparam("number"))
+_APPEND = insert(logs)
+_FIELDS = tuple(logs.c.keys())
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+class SqlExecutionLogStore(ExecutionLogStore):
+    def __init__(self, database: SqlDatabase, head: AuditHead | None = None) -> None:
+        self._database = database
+        self._head = head
+
+    async def append(self, log: ExecutionLog) -> ExecutionLog:
+        return (await self.append_all([log]))[0]
+
+    async def append_all(self, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """All or none."""
+        records = await self._database.work(partial(self.append_in, batch=batch))
+        self.appended(records)
+        return records
+
+    def take_turn(self, connection: Connection) -> None:
+        """Hold the lock until the transaction ends. SQLite has given it to every transaction that writes."""
+        if not self._database.is_sqlite:
+            connection.execute(_TAKE_TURN)
+
+    def append_in(self, connection: Connection, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+        """In a transaction of the caller's; `appended` is to be called when it is committed."""
+        if not batch:
+            return []
+        self.take_turn(connection)
+        before = _end(connection)
+        records: list[ExecutionLog] = []
+        for log in batch:
+            records.append(linked(log, records[-1] if records else before))
+        try:
+            connection.execute(_APPEND, [_values(record) for record in records])
+        except IntegrityError as exc:
+            raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
+        if self._head is not None:
+            self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
+        return records
+
+    def appended(self, records: Sequence[ExecutionLog]) -> None:
+        """The records are in the log for good, even if the head cannot be told so: it knows where they would end."""
+        if self._head is None or not records:
+            return
+        try:
+            self._head.confirm(records[-1])
+        except StoreUnavailable as exc:
+            _logger.warning("AGENTS-E-LOG-STORE: %s", exc.message)
+
+    async def query(self, run_id: str | None = None, since: str | None = None) -> list[ExecutionLog]:
+        query = select(logs).order_by(logs.c.sequence)
+        if run_id is not None:
+            query = query.where(logs.c.run_id == run_id)
+        if since is not None:
+            query = query.where(logs.c.timestamp >= since)
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        return [_log_from(row) for row in rows]
+
+
+def _end(connection: Connection) -> Place:
+    last = connection.execute(_LAST).first()
+    return BEGINNING if last is None else Place(*last)
+
+
+def _hash_at(connection: Connection, number: int) -> str | None:
+    found: str | None = connection.execute(_HASH_AT, {"number": number}).scalar()
+    return found
+
+
+def _values(record: ExecutionLog) -> dict[str, object]:
+    values = {name: getattr(record, name) for name in _FIELDS}
+    values["arguments"] = arguments_text(record.arguments)
+    values["reasons"] = reasons.as_text(record.reasons)
+    return values
+
+
+def _log_from(row: Row[Any]) -> ExecutionLog:
+    log = ExecutionLog(**row._mapping)
+    return replace(log, arguments=arguments_in(row.arguments), reasons=reasons.from_text(row.reasons))
+
+
+def arguments_text(arguments: JsonObject) -> str:
+    """Not in ASCII: two halves of a surrogate pair would come back as one character."""
+    return _ENCODER.encode(dict(arguments))
+
+
+def arguments_in(text: str) -> JsonObject:
+    """Text that is not JSON was not written by us. It is shown as it stands, and does not fit its hash."""
+    try:
+        arguments: JsonObject = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"<unreadable>": text}
+    return arguments

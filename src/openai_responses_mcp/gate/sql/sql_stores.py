@@ -1,0 +1,216 @@
+"""Policies, runs, pinned definitions, standing approvals, budgets and leases in the database."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+
+from sqlalchemy import Connection, Insert, Table, bindparam, case, delete, insert, select, update
+
+from openai_responses_mcp.gate.approvals.models import StandingApproval, StandingStore
+from openai_responses_mcp.gate.calls import ToolKind
+from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.definitions import DefinitionPins
+from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, ProfileName, profile_name
+from openai_responses_mcp.gate.ports import BudgetStore
+from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
+from openai_responses_mcp.gate.sql.sql_database import INSERTS, SqlDatabase
+from openai_responses_mcp.gate.sql.sql_tables import budgets, definitions, pins, policies, runs, standing
+from openai_responses_mcp.gate.sql.sql_tables import presence as leases
+from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus
+
+# Made once: putting a statement together takes longer than running it.
+_PROFILE = select(policies.c.allow_up_to, policies.c.refuse_from, policies.c.scopes).where(
+    policies.c.name == bindparam("name")
+)
+_RUN = select(runs).where(runs.c.run_id == bindparam("run_id"))
+_PINS = select(pins.c.tool, pins.c.pin)
+_STANDING = [standing.c[name] for name in StandingApproval.__slots__]
+_ALL_STANDING = select(*_STANDING).where(standing.c.ended_at.is_(None)).order_by(standing.c.number)
+_STANDING_OF_TOOL = _ALL_STANDING.where(
+    standing.c.tool_kind == bindparam("kind"), standing.c.tool_name == bindparam("name")
+)
+_PRESENCE = [leases.c[name] for name in Presence.__slots__]
+_LEASES_KEPT = timedelta(days=1)
+_PINS_OF_GUARD = select(definitions.c.tool, definitions.c.pin)
+
+
+@cache
+def _upsert(dialect: str, table: Table, *kept: str) -> Insert:
+    """Insert a row, or change all of it but its key and what is kept as it was."""
+    statement = INSERTS[dialect](table)
+    key = list(table.primary_key.columns)
+    fixed = {*kept, *(column.name for column in key)}
+    changed = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in fixed}
+    return statement.on_conflict_do_update(index_elements=key, set_=changed)
+
+
+@cache
+def _insert_new(dialect: str, table: Table) -> Insert:
+    return INSERTS[dialect](table).on_conflict_do_nothing()
+
+
+class SqlPolicyStore(PolicyStore):
+    """Asked before every call. A database in memory is read once, since no other process can change it."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+        self._read: dict[str, PolicyProfile] = {}
+
+    async def get_profile(self, name: str) -> PolicyProfile:
+        known = profile_name(name)
+        if known not in self._read or not self._database.is_in_memory:
+            self._read[known] = await self._profile(known)
+        return self._read[known]
+
+    async def _profile(self, known: ProfileName) -> PolicyProfile:
+        row = await self._database.work(lambda c: c.execute(_PROFILE, {"name": known}).first(), is_writing=False)
+        if row is None:
+            return PROFILES[known]
+        allow_up_to, refuse_from, scopes = row
+        return PolicyProfile(known, allow_up_to, refuse_from, tuple(json.loads(scopes)))
+
+    async def set_profile(self, profile: PolicyProfile) -> None:
+        values = {
+            "name": profile.name,
+            "allow_up_to": profile.allow_up_to,
+            "refuse_from": profile.refuse_from,
+            "scopes": json.dumps(profile.allowed_tool_scopes),
+        }
+        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, policies), values))
+        self._read.clear()
+
+
+class SqlRunStateStore(RunStateStore):
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def begin(self, record: RunRecord) -> None:
+        """Written together with the next work: until then the run has done nothing."""
+        await self._database.open()
+        self._database.work_later(lambda c: c.execute(_insert_new(c.dialect.name, runs), _run_values(record)))
+
+    async def save(self, record: RunRecord) -> None:
+        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, runs, "created_at"), _run_values(record)))
+
+    async def get(self, run_id: str) -> RunRecord | None:
+        # A run that has just begun is written first.
+        is_writing = self._database.has_waiting
+        row = await self._database.work(lambda c: c.execute(_RUN, {"run_id": run_id}).first(), is_writing=is_writing)
+        return None if row is None else RunRecord(**row._mapping)
+
+    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        query = select(runs).order_by(runs.c.created_at, runs.c.run_id)
+        if status is not None:
+            query = query.where(runs.c.status == status)
+        is_writing = self._database.has_waiting
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=is_writing)
+        return [RunRecord(**row._mapping) for row in rows]
+
+
+def _run_values(record: RunRecord) -> dict[str, object]:
+    return {name: getattr(record, name) for name in RunRecord.__slots__}
+
+
+class SqlPins(DefinitionPins):
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def known(self) -> Mapping[str, str]:
+        """Also those of the guard: for rules it is the same tool, whatever command its server has."""
+
+        def read(connection: Connection) -> dict[str, str]:
+            rows = [*connection.execute(_PINS_OF_GUARD), *connection.execute(_PINS)]
+            return {row.tool: row.pin for row in rows}
+
+        return await self._database.work(read, is_writing=False)
+
+    async def put(self, tool: str, pin: str) -> None:
+        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, pins), {"tool": tool, "pin": pin}))
+
+
+class SqlStandingStore(StandingStore):
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def create(self, made: StandingApproval) -> None:
+        values = {name: getattr(made, name) for name in StandingApproval.__slots__}
+        await self._database.work(lambda connection: connection.execute(insert(standing).values(values)))
+
+    async def get(self, standing_id: str) -> StandingApproval | None:
+        query = select(*_STANDING).where(standing.c.standing_id == standing_id)
+        row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
+        return None if row is None else StandingApproval(**row._mapping)
+
+    async def list_standing(
+        self, tool_kind: ToolKind | None = None, tool_name: str | None = None
+    ) -> list[StandingApproval]:
+        query = _ALL_STANDING if tool_name is None else _STANDING_OF_TOOL
+        tool = {} if tool_name is None else {"kind": tool_kind, "name": tool_name}
+        rows = await self._database.work(lambda connection: connection.execute(query, tool).all(), is_writing=False)
+        return [StandingApproval(**row._mapping) for row in rows]
+
+    async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
+        statement = (
+            update(standing)
+            .where(standing.c.standing_id == standing_id, standing.c.ended_at.is_(None))
+            .values(ended_at=ended_at, ended_because=because)
+        )
+        return await self._database.work(lambda connection: connection.execute(statement).rowcount == 1)
+
+
+class SqlBudgetStore(BudgetStore):
+    """Each change is one statement, so that none is lost."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def read(self, window: str) -> tuple[int, int]:
+        query = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == window)
+        row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
+        return (0, 0) if row is None else (int(row.used), int(row.allowed_to))
+
+    async def spend(self, window: str, amount: int) -> None:
+        await self._database.work(lambda connection: _put_budget(connection, window, used=amount))
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        await self._database.work(lambda connection: _put_budget(connection, window, allowed_to=amount))
+
+
+def _put_budget(connection: Connection, window: str, used: int = 0, allowed_to: int = 0) -> None:
+    insert = INSERTS[connection.dialect.name](budgets)
+    statement = insert.values(window=window, used=used, allowed_to=allowed_to).on_conflict_do_update(
+        index_elements=[budgets.c.window],
+        set_={
+            "used": budgets.c.used + used,
+            "allowed_to": case((budgets.c.allowed_to < allowed_to, allowed_to), else_=budgets.c.allowed_to),
+        },
+    )
+    connection.execute(statement)
+
+
+class SqlPresenceStore(PresenceStore):
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def renew(self, presence: Presence) -> None:
+        long_ago = timestamp(datetime.fromisoformat(presence.renewed_at) - _LEASES_KEPT)
+        values = {name: getattr(presence, name) for name in Presence.__slots__}
+
+        def put(connection: Connection) -> None:
+            gone = (leases.c.presence_id == presence.presence_id) | (leases.c.renewed_at < long_ago)
+            connection.execute(delete(leases).where(gone))
+            connection.execute(insert(leases).values(values))
+
+        await self._database.work(put)
+
+    async def leave(self, presence_id: str) -> None:
+        statement = delete(leases).where(leases.c.presence_id == presence_id)
+        await self._database.work(lambda connection: connection.execute(statement))
+
+    async def renewed_since(self, moment: str, kind: PresenceKind | None = None) -> list[Presence]:
+        query = select(*_PRESENCE).where(leases.c.renewed_at >= moment).order_by(leases.c.since, leases.c.presence_id)
+        if kind is not None:
+            query = query.where(leases.c.kind == kind)
+        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        return [Presence(**row._mapping) for row in rows]

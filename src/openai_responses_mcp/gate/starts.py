@@ -1,0 +1,73 @@
+"""The moment in which a guarded call starts: its definition is pinned, its budget spent and its records written, or none.
+
+Pins belong to the name and the command of a server together. A decision carries the definition that it was made with
+and the one that was pinned then. A call starts only if the pinned definition is still one of the two, or none is pinned;
+so a definition that nobody has let through cannot get in between, whatever other calls and other processes do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from openai_responses_mcp.gate.audit.records import ExecutionLog
+
+StartOutcome = Literal["started", "changed", "over_budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedServer:
+    """`command` is shown to people, with labels for secrets. `fingerprint` tells one command from another."""
+
+    name: str
+    fingerprint: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTool:
+    """What the store knows of a tool: its pin, and the commands that ran under the server's name if this one never did."""
+
+    pin: str | None
+    other_commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One call of a window that has room for `most`, or for as many as a human has allowed."""
+
+    window: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """`pin` is the definition that the call was decided with, `seen_pin` what was pinned then."""
+
+    server: GuardedServer
+    tool: str
+    pin: str
+    seen_pin: str | None
+    spends: tuple[Spending, ...]
+    records: tuple[ExecutionLog, ...]
+
+
+class StartBook(Protocol):
+    """Shared by every guard on the store. Raises `StoreUnavailable`."""
+
+    async def known(self, server: GuardedServer, tool: str) -> KnownTool: ...
+
+    async def start(self, before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
+        """Write the records `before`, then start each call or leave it as it is, all in one transaction.
+
+        Raises `DuplicateRecord` as the log does; then nothing has started.
+        """
+        ...
+
+
+def is_free_to_start(pinned: str | None, start: CallStart) -> bool:
+    allowed = {_hash(start.pin), _hash(start.seen_pin or "")}
+    return pinned is None or _hash(pinned) in allowed
+
+
+def _hash(pin: str) -> str:
+    return pin.partition(" ")[0]

@@ -1,0 +1,330 @@
+"""Asking a person whether a call may run: in the client if the client can ask, else at the desk.
+
+Every question is a request in the store, so the desk shows all of them and the log tells of each. The first decision
+counts. If nobody decides in time, the answer is unclear or the store fails, the call does not run.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, Undecided
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.rules import AskedAt, Policy
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.client_ways import ClientWays, Way, progress_token_of
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
+from openai_responses_mcp.guard.pending_questions import PendingQuestion, PendingQuestions
+from openai_responses_mcp.guard.ports import Notices
+from openai_responses_mcp.guard.questions import Answer, Choice, answer_in, form_for, short_id
+
+DEFAULT_WAIT_SECONDS = 300.0
+SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_BETWEEN_SIGNS = 5.0
+QUESTION_KEY = "guard-approval"
+READING_SECONDS = 0.5
+"""An answer that comes sooner is a program's. Some clients without a person declare that they can ask, and decline."""
+
+_TAKEN_BACK, _NOBODY = "the client took the call back", "nobody decided in time"
+_REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
+_UNASKED = (
+    "nobody was asked: the client answered by itself, faster than a person could read;"
+    " start the guard with --ask desk to decide with openai-responses-mcp approvals"
+)
+_BY_CLIENT = "given by the client, faster than a person could read"
+
+# The answers that allow more than this one call.
+_TERMS: Mapping[Choice, StandingTerms] = {
+    "allow_tool_for_session": StandingTerms(for_session=True),
+    "allow_tool_for_good": StandingTerms(always=True),
+    "allow_reads_for_good": StandingTerms(always=True),
+    "allow_call_for_good": StandingTerms(always=True, same_arguments=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a question. `changed` is there where the approver has changed the arguments."""
+
+    is_approved: bool
+    reason: str = ""
+    comment: str = ""
+    changed: HumanAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskingRules:
+    """`wait_seconds` and `ask` of the command line go before the policy file's."""
+
+    server_name: str
+    run_id: str
+    wait_seconds: float | None = None
+    ask: AskedAt | None = None
+
+
+class Asking:
+    def __init__(
+        self,
+        rules: AskingRules,
+        policy: Callable[[], Policy],
+        approvals: ApprovalController,
+        standing: StandingApprovals,
+        client: Peer,
+        ways: ClientWays,
+        notices: Notices,
+        is_desk_open: Callable[[], Awaitable[bool]],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rules = rules
+        self._policy = policy
+        self._approvals = approvals
+        self._standing = standing
+        self._client = client
+        self._ways = ways
+        self._notices = notices
+        self._is_desk_open = is_desk_open
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self.questions = PendingQuestions()
+        self._waiting: set[str] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._asked_since: dict[str, float] = {}
+        self._expiring: set[asyncio.Task[None]] = set()
+
+    async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
+        """The decision, or the result that asks the client to repeat the call with an answer. Raises `AgentsError`."""
+        way = self._way(question.params)
+        if way == "desk" and self._asked_at == "client":
+            return Verdict(False, "a person is to be asked in the client, and this client cannot ask")
+        request = await self._requested(question)
+        self._waiting.add(request.approval_id)
+        if way == "input_required":
+            return self._come_again(request, question)
+        return await self._wait_for(request, question, way)
+
+    async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
+        try:
+            async with asyncio.timeout(self._wait_seconds), self._signs_of_life(question.params, request):
+                return await self._decided(request, question.reading, way)
+        except TimeoutError:
+            return await self._expired(request.approval_id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._abandon(request.approval_id, "withdrawn", _TAKEN_BACK))
+            raise
+        finally:
+            self._waiting.discard(request.approval_id)
+
+    async def _requested(self, question: PendingQuestion) -> HumanApprovalRequest:
+        """A call that is taken back meanwhile leaves no request behind: the store may have it already."""
+        asking = self._approvals.create_approval_request(
+            self._rules.run_id,
+            question.judgement.decision,
+            call=question.intent.call,
+            attempt=question.intent.attempt,
+            wait_seconds=self._wait_seconds,
+        )
+        requested = asyncio.create_task(asking)
+        try:
+            return await asyncio.shield(requested)
+        except asyncio.CancelledError:
+            with suppress(AgentsError):
+                await self._abandon((await requested).approval_id, "withdrawn", _TAKEN_BACK)
+            raise
+
+    async def answered(self, question: PendingQuestion, responses: JsonObject) -> Verdict:
+        """The client has repeated the call with its answer."""
+        self._timers.pop(question.approval_id).cancel()
+        answer = answer_in(responses.get(QUESTION_KEY), reads=bool(question.reading))
+        is_quick = self._monotonic() - self._asked_since.pop(question.approval_id) < READING_SECONDS
+        if is_quick and not answer.is_yes and await self._is_desk_open():
+            request = (await self._approvals.get(question.approval_id)).request
+            return await self._wait_for(request, question, "desk")
+        self._waiting.discard(question.approval_id)
+        refusal = await self._submitted(question.approval_id, answer, question.reading, is_quick=is_quick)
+        return refusal or await self._used_up(question.approval_id)
+
+    async def end_session(self) -> None:
+        """Nobody has to answer any more, and what was allowed for the session ends."""
+        for timer in self._timers.values():
+            timer.cancel()
+        left, self._waiting = list(self._waiting), set()
+        for approval_id in left:
+            await self._abandon(approval_id, "withdrawn", "the session is over")
+        with suppress(AgentsError):
+            await self._standing.end_session(self._rules.run_id)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Ways to ask
+
+    @property
+    def _asked_at(self) -> AskedAt:
+        return self._rules.ask or self._policy().ask or "auto"
+
+    def _way(self, params: JsonObject) -> Way:
+        return "desk" if self._asked_at == "desk" else self._ways.way_for(params)
+
+    @property
+    def _wait_seconds(self) -> float:
+        given = self._rules.wait_seconds
+        return given if given is not None else self._policy().wait_seconds or DEFAULT_WAIT_SECONDS
+
+    async def _decided(self, request: HumanApprovalRequest, reading: Mapping[str, str], way: Way) -> Verdict:
+        asked: set[asyncio.Task[Verdict | None]] = {asyncio.create_task(self._at_desk(request.approval_id))}
+        if way == "elicitation":
+            asked.add(asyncio.create_task(self._in_client(request, reading)))
+        try:
+            done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            refusals = [refusal for task in done if (refusal := task.result()) is not None]
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.wait(asked)
+        return refusals[0] if refusals else await self._used_up(request.approval_id)
+
+    async def _in_client(self, request: HumanApprovalRequest, reading: Mapping[str, str]) -> Verdict | None:
+        """A refusal. None once the store has the decision."""
+        began, reads = self._monotonic(), bool(reading)
+        form = form_for(request, self._rules.server_name, reads=reads)
+        try:
+            answer = answer_in(await self._client.ask("elicitation/create", form), reads=reads)
+        except AnsweredWithError as exc:
+            self._notices.tell(f"the client cannot ask ({exc}); from now on the desk is asked")
+            self._ways.note_failure()
+            return await self._at_desk(request.approval_id)
+        except PeerGone:
+            return await self._submitted(request.approval_id, Answer("deny", "the client is gone"), {})
+        is_quick = self._monotonic() - began < READING_SECONDS
+        if is_quick and not answer.is_yes and await self._is_desk_open():
+            return await self._at_desk(request.approval_id)
+        return await self._submitted(request.approval_id, answer, reading, is_quick=is_quick)
+
+    async def _at_desk(self, approval_id: str) -> Verdict | None:
+        while (await self._approvals.get(approval_id)).request.status == "pending":
+            await self._sleep(SECONDS_BETWEEN_LOOKS)
+        return None
+
+    def _come_again(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:
+        state = self.questions.put(replace(question, approval_id=request.approval_id))
+        self._asked_since[request.approval_id] = self._monotonic()
+        loop = asyncio.get_running_loop()
+        self._timers[request.approval_id] = loop.call_later(
+            self._wait_seconds, self._too_late, state, request.approval_id
+        )
+        asked = {
+            "method": "elicitation/create",
+            "params": {"mode": "form", **form_for(request, self._rules.server_name, reads=bool(question.reading))},
+        }
+        return {"resultType": "input_required", "inputRequests": {QUESTION_KEY: asked}, "requestState": state}
+
+    def _too_late(self, state: str, approval_id: str) -> None:
+        self.questions.forget(state)
+        del self._timers[approval_id], self._asked_since[approval_id]
+        task = asyncio.create_task(self._expire(approval_id))
+        self._expiring.add(task)
+        task.add_done_callback(self._expiring.discard)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Decisions
+
+    async def _submitted(
+        self, approval_id: str, answer: Answer, reading: Mapping[str, str], *, is_quick: bool = False
+    ) -> Verdict | None:
+        """A refusal if the person in the client said no. A yes counts only once the store has it.
+
+        A quick answer is a program's: its yes counts for this one call, and its no is nobody's denial.
+        """
+        if is_quick and not answer.is_yes:
+            await self._abandon(approval_id, "unasked", _UNASKED)
+            return Verdict(False, _UNASKED)
+        with suppress(AgentsError):
+            await self._submit(approval_id, Answer("allow_once", _BY_CLIENT) if is_quick else answer, reading)
+        if answer.is_yes:
+            return None
+        await self._drop(approval_id)
+        return Verdict(False, "denied in the client", answer.comment)
+
+    async def _submit(self, approval_id: str, answer: Answer, reading: Mapping[str, str]) -> None:
+        terms = _TERMS.get(answer.choice)
+        if terms is None:
+            await self._approvals.submit_decision(approval_id, "approve" if answer.is_yes else "deny", answer.comment)
+        else:
+            also = reading if answer.choice == "allow_reads_for_good" else {}
+            *_, released = await approve_from_now_on(
+                self._approvals, self._standing, approval_id, terms=terms, comment=answer.comment, also=also
+            )
+            if released:
+                self._notices.tell(f"waiting calls that are allowed with it and run now: {released}")
+
+    async def _used_up(self, approval_id: str) -> Verdict:
+        """What the store says. This uses an approval up."""
+        record = await self._approvals.get(approval_id)
+        status, comment = record.request.status, record.request.comment or ""
+        if status == "approved":
+            await self._approvals.consume(None, record)
+            return Verdict(True, comment=comment, changed=_changes_in(record))
+        return Verdict(False, _REFUSALS.get(status, "the decision could not be recorded"), comment)
+
+    async def _expired(self, approval_id: str) -> Verdict:
+        """The time is over. Somebody may have decided in the last moment."""
+        await self._close(approval_id, "expired", _NOBODY)
+        found = await self._used_up(approval_id)
+        return found if found.is_approved else Verdict(False, f"nobody decided within {self._wait_seconds:g} s")
+
+    async def _expire(self, approval_id: str) -> None:
+        self._waiting.discard(approval_id)
+        await self._abandon(approval_id, "expired", _NOBODY)
+
+    async def _abandon(self, approval_id: str, status: Undecided, comment: str) -> None:
+        """Nobody waits for the decision any more."""
+        await self._close(approval_id, status, comment)
+        await self._drop(approval_id)
+
+    async def _drop(self, approval_id: str) -> None:
+        """A yes at the desk that came too late is used up. Left over, it would be asked for again when it expires."""
+        with suppress(AgentsError):
+            await self._used_up(approval_id)
+
+    async def _close(self, approval_id: str, status: Undecided, comment: str) -> None:
+        with suppress(AgentsError):
+            await self._approvals.close_undecided(approval_id, status, comment)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Signs of life
+
+    @asynccontextmanager
+    async def _signs_of_life(self, params: JsonObject, request: HumanApprovalRequest) -> AsyncIterator[None]:
+        """A client gives up on a call that is silent for too long."""
+        short = short_id(request.approval_id)
+        text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
+        self._notices.tell(f"{request.tool_name}: {text}")
+        token = progress_token_of(params)
+        signs = None if token is None else asyncio.create_task(self._progress(token, text))
+        try:
+            yield
+        finally:
+            if signs is not None:
+                signs.cancel()
+
+    async def _progress(self, token: JsonValue, text: str) -> None:
+        began, wait_seconds = time.monotonic(), self._wait_seconds
+        while True:
+            # At most one, so that the server may go on counting from there.
+            waited = min((time.monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
+            told = {"progressToken": token, "progress": round(waited, 6), "message": text}
+            self._client.send(messages.notification("notifications/progress", told))
+            await self._sleep(SECONDS_BETWEEN_SIGNS)
+
+
+def _changes_in(record: ApprovalRecord) -> HumanAnswer | None:
+    request = record.request
+    if request.changed_arguments is None:
+        return None
+    permit = Permit(request.tool_call_id, record.arguments_hash, record.definition_hash)
+    return HumanAnswer(permit, request.reasons, record.attempt, None, request.changed_arguments, request.arguments)

@@ -1,0 +1,352 @@
+"""The keeper of calls: every `tools/call` is decided here, and passed on, refused, or asked about.
+
+A call passes with its decision and its start in the log before it leaves. What was approved by a person is sent from the
+seal: the arguments as they were shown, in canonical form. Whatever goes wrong on the way is a refusal.
+"""
+
+import asyncio
+import itertools
+import json
+from dataclasses import replace
+
+from openai_responses_mcp.domain.jsonrpc import Reply
+from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.call_table import HumanAnswer, changed_call
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.checks import LONGEST_ID
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.reasons import is_new
+from openai_responses_mcp.gate.secrets.hashing import canonical
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.starts import StartOutcome
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.asking import Asking, Verdict
+from openai_responses_mcp.guard.continuing import ANSWERS, ContinuedCalls, Underway
+from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool
+from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
+from openai_responses_mcp.guard.messages import JsonObject, object_in
+from openai_responses_mcp.guard.peers import Opened, Peer
+from openai_responses_mcp.guard.pending_questions import Intent, NotThisCall, PendingQuestion
+from openai_responses_mcp.guard.recording import Records
+from openai_responses_mcp.guard.replying import Replying
+
+MOST_ATTEMPTS = 10
+
+_TAKEN_BACK = "taken back before it was sent"
+
+
+class _Unusable(Exception):
+    """The call itself makes no sense."""
+
+
+class CallKeeper:
+    def __init__(
+        self,
+        session: GuardSession,
+        client: Peer,
+        server: Peer,
+        definitions: Definitions,
+        gatekeeper: Gatekeeper,
+        records: Records,
+        asking: Asking,
+        masking: Masking,
+    ) -> None:
+        self._session = session
+        self._server = server
+        self._reply = Replying(client, server)
+        self._definitions = definitions
+        self._gatekeeper = gatekeeper
+        self._records = records
+        self._asking = asking
+        self._masking = masking
+        self._numbers = itertools.count(1)
+        self._underway: dict[Opened, Underway] = {}
+        self._continued = ContinuedCalls()
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Deciding
+
+    async def keep(self, opened: Opened) -> None:
+        params = opened.request.params
+        try:
+            name, args = _name_and_arguments(params)
+            if await self._is_answer(opened):
+                return
+            defined = await self._definitions.find(name, params)
+        except (_Unusable, UnknownTool, AgentsError) as exc:
+            await self._cannot_decide(opened, exc)
+        else:
+            await self._decide(opened, defined, args)
+
+    async def _cannot_decide(self, opened: Opened, failure: Exception) -> None:
+        if isinstance(failure, AgentsError):
+            tool = ToolDescription(self._full_name(opened), "mcp")
+            call = PlannedCall(self._next_id(), tool, object_in(opened.request.params.get("arguments")))
+            judgement = self._gatekeeper.refused(call, failure)
+            if self._session.is_observing:
+                await self._observe(opened, call, judgement)
+            else:
+                self._refuse(opened, call, judgement)
+        elif self._session.is_observing:
+            self._server.release(opened, opened.request.wire)
+        else:
+            self._reply.error(opened, f"Unknown tool: {failure}" if isinstance(failure, UnknownTool) else str(failure))
+
+    async def _decide(self, opened: Opened, defined: Defined, args: JsonObject) -> None:
+        tool = defined.tool
+        continued = self._continued.take(opened.request.params, tool)
+        call = continued.call if continued else PlannedCall(self._next_id(), tool, args)
+        judgement = await self._gatekeeper.judged(call)
+        if self._session.is_observing and continued is None:
+            await self._observe(opened, call, judgement)
+        elif judgement.says == "deny" and not self._session.is_observing:
+            self._refuse(opened, call, judgement)
+        elif continued is not None:
+            self._go_on(opened, continued)
+        elif judgement.says == "allow":
+            await self._start(opened, Intent(call, defined), judgement.entry)
+        else:
+            await self._look_and_ask(opened, Intent(call, defined), judgement)
+
+    async def _decide_again(self, opened: Opened, intent: Intent) -> None:
+        """The tool or its budget was changed while the call was decided on, by this guard or by another one."""
+        if intent.attempt >= MOST_ATTEMPTS:
+            self._reply.refusal(
+                opened, intent.call.tool.name, "its definition or its budget keeps changing; call again"
+            )
+            return
+        try:
+            defined = await self._definitions.find(intent.defined.name, opened.request.params)
+        except (AgentsError, UnknownTool) as exc:
+            self._reply.refusal(opened, intent.call.tool.name, f"it cannot be run any more: {exc}")
+            return
+        call = replace(intent.call, tool=defined.tool)
+        again = intent._replace(call=call, defined=defined, attempt=intent.attempt + 1)
+        judgement = await self._gatekeeper.judged(call, again.attempt)
+        if judgement.says == "deny":
+            self._refuse(opened, call, judgement)
+        elif judgement.says == "allow":
+            await self._start(opened, again, judgement.entry)
+        else:
+            await self._ask(opened, again, judgement)
+
+    def _refuse(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
+        self._records.write_behind(judgement.entry)
+        self._reply.refusal(opened, call.tool.name, self._masking.text(judgement.decision.reason))
+
+    async def _observe(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
+        """Everything passes, also what cannot be counted or recorded."""
+        passed = self._gatekeeper.let_pass(call, judgement.decision.risk_level)
+        started = self._gatekeeper.about(call, "started", "started")
+        self._records.write_behind(replace(judgement.entry, event="observed"), passed, started)
+        try:
+            await self._gatekeeper.spend()
+        except AgentsError as exc:
+            self._records.write_behind(self._gatekeeper.about(call, "uncounted", "unknown", str(exc)))
+        self._pass(opened, Underway(call), opened.request.wire)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Asking
+
+    async def _look_and_ask(self, opened: Opened, intent: Intent, judgement: Judgement) -> None:
+        """A person decides on the tool as it is now, not as it was when it was last listed."""
+        call = intent.call
+        try:
+            defined = await self._definitions.look_again(intent.defined, opened.request.params)
+        except (AgentsError, UnknownTool) as exc:
+            self._reply.refusal(opened, call.tool.name, f"nobody could be asked: {exc}")
+            return
+        if defined.tool != call.tool:
+            call = replace(call, tool=defined.tool)
+            judgement = await self._gatekeeper.judged(call, intent.attempt)
+        if judgement.says == "deny":
+            self._refuse(opened, call, judgement)
+        elif judgement.says == "allow":
+            # Allowed meanwhile, by a person or by a rule.
+            await self._start(opened, intent._replace(call=call, defined=defined), judgement.entry)
+        else:
+            await self._ask(opened, intent._replace(call=call, defined=defined), judgement)
+
+    async def _ask(self, opened: Opened, intent: Intent, judgement: Judgement) -> None:
+        params = opened.request.params if intent.params is None else intent.params
+        call, sealed = intent.call, intent._replace(params=json.loads(canonical(params)))
+        question = PendingQuestion(sealed, judgement, reading=self._definitions.reading(intent.defined))
+        try:
+            await self._records.write(judgement.entry)
+            opened.waits_for_human = True
+            verdict = await self._asking.ask(question)
+        except AgentsError as exc:
+            self._reply.refusal(opened, call.tool.name, f"nobody could be asked: {exc}")
+            return
+        finally:
+            opened.waits_for_human = False
+        if isinstance(verdict, Verdict):
+            await self._follow(opened, question, verdict, params)
+        else:
+            self._reply.result(opened, verdict)
+
+    async def _is_answer(self, opened: Opened) -> bool:
+        """Whether the call answers a question of the guard. If so, the answer has been acted on."""
+        try:
+            question = self._asking.questions.take(opened.request.params)
+        except NotThisCall:
+            reason = "the question was answered before, is too old, or was about another call"
+            self._reply.refusal(opened, self._full_name(opened), reason)
+            return True
+        if question is None:
+            return False
+        verdict = await self._asking.answered(question, object_in(opened.request.params.get("inputResponses")))
+        # What the server itself had asked for goes to it; the answer to the guard does not.
+        own = {key: value for key, value in opened.request.params.items() if key not in ANSWERS}
+        kept = {key: value for key, value in (question.intent.params or {}).items() if key in ANSWERS}
+        await self._follow(opened, question, verdict, {**own, **kept})
+        return True
+
+    async def _follow(self, opened: Opened, question: PendingQuestion, verdict: Verdict, params: JsonObject) -> None:
+        """Do what a person has decided."""
+        call = question.intent.call
+        if not verdict.is_approved:
+            self._reply.refusal(opened, call.tool.name, verdict.reason, verdict.comment)
+            return
+        try:
+            defined = await self._definitions.find(question.intent.defined.name, params)
+            if defined.tool.definition_hash != call.tool.definition_hash:
+                self._reply.refusal(
+                    opened, call.tool.name, "the server changed the tool while it was asked about; call again"
+                )
+                return
+            if verdict.changed is not None:
+                await self._follow_changed(opened, question, verdict.changed, params)
+            elif denial := await self._gatekeeper.denial(call, question.intent.attempt + 1):
+                self._refuse(opened, call, denial)
+            else:
+                await self._gatekeeper.go_on(question.judgement.questions)
+                await self._start(opened, question.intent._replace(params=params))
+        except (AgentsError, UnknownTool) as exc:
+            self._reply.refusal(opened, call.tool.name, f"it cannot be run any more: {exc}")
+
+    async def _follow_changed(
+        self, opened: Opened, question: PendingQuestion, answer: HumanAnswer, params: JsonObject
+    ) -> None:
+        """A changed call is a new call: the answer counts only for the reasons that were given with the question."""
+        await self._gatekeeper.go_on(question.judgement.questions)
+        asked = question.intent
+        changed = await changed_call(asked.call, None, answer, self._masking, self._gatekeeper.schemas)
+        call, attempt = replace(asked.call, args=changed.args), asked.attempt + 1
+        judgement = await self._gatekeeper.judged(call, attempt)
+        intent = asked._replace(call=call, params=params, attempt=attempt)
+        if judgement.says == "deny":
+            self._refuse(opened, call, judgement)
+        elif judgement.says == "needs_human" and is_new(
+            judgement.decision.reasons, question.judgement.decision.reasons
+        ):
+            await self._ask(opened, intent._replace(params={**params, "arguments": dict(call.args)}), judgement)
+        else:
+            opened.note = changed.note
+            await self._start(opened, intent, judgement.entry)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The call itself
+
+    async def _start(self, opened: Opened, intent: Intent, *before: AuditEntry) -> None:
+        """Pin, budget and records change in one step of the store. After it the call is sent, or decided on again."""
+        call, defined = intent.call, intent.defined
+        outcome: StartOutcome = "changed"
+        try:
+            if self._definitions.is_current(defined):
+                outcome = await self._written_as_started(intent, *before)
+        except AgentsError as exc:
+            self._reply.refusal(opened, call.tool.name, f"it cannot be recorded ({exc.message})")
+            return
+        if outcome != "started":
+            self._records.write_behind(*before)
+            await self._decide_again(opened, intent)
+        elif not self._definitions.is_current(defined):
+            reason = "the server changed the tool before it was sent; call again"
+            self._finished(call, "failed", reason)
+            self._reply.refusal(opened, call.tool.name, reason)
+        elif intent.params is None:
+            self._pass(opened, Underway(call), opened.request.wire)
+        else:
+            wire = _sealed_wire(opened, call, intent.params)
+            self._pass(opened, Underway(call, is_sealed=True, note=opened.note), wire)
+
+    async def _written_as_started(self, intent: Intent, *before: AuditEntry) -> StartOutcome:
+        started = self._gatekeeper.about(intent.call, "started", "started")
+        start = self._definitions.start_of(intent.defined, self._gatekeeper.spendings())
+        try:
+            return await self._records.start(start, *before, started)
+        except asyncio.CancelledError:
+            # The record of the start is written all the same, so it needs an outcome.
+            self._finished(intent.call, "failed", _TAKEN_BACK)
+            raise
+
+    def _go_on(self, opened: Opened, continued: Underway) -> None:
+        """The same call comes again, with the answer to the server's own question."""
+        opened.note = continued.note
+        is_sealed, params = continued.is_sealed, opened.request.params
+        wire = _sealed_wire(opened, continued.call, params) if is_sealed else opened.request.wire
+        self._pass(opened, continued, wire)
+
+    def _pass(self, opened: Opened, underway: Underway, wire: bytes) -> None:
+        if self._server.release(opened, wire):
+            self._underway[opened] = underway
+        else:
+            self._finished(underway.call, "failed", _TAKEN_BACK)
+
+    def answered(self, opened: Opened, reply: Reply) -> None:
+        underway = self._underway.pop(opened, None)
+        if underway is None:
+            return
+        result = object_in(reply.result)
+        if result.get("resultType") == "input_required":
+            self._continued.put(underway, opened.request.params, result.get("requestState"))
+        elif reply.error is not None:
+            self._finished(underway.call, "failed", str(object_in(reply.error).get("message", "")))
+        elif result.get("isError") is True:
+            self._finished(underway.call, "failed", _text_in(result))
+        else:
+            self._finished(underway.call, "completed")
+
+    def given_up(self, opened: Opened, reason: str) -> None:
+        underway = self._underway.pop(opened, None)
+        if underway is not None:
+            self._finished(underway.call, "failed", reason)
+
+    async def settle(self) -> None:
+        await self._asking.end_session()
+        for underway in self._continued.clear():
+            self._finished(underway.call, "failed", "the server's own question was never answered")
+        await self._records.settle()
+
+    def _finished(self, call: PlannedCall, decision: str, reason: str = "") -> None:
+        self._records.write_behind(self._gatekeeper.about(call, "outcome", decision, reason))
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _next_id(self) -> str:
+        return f"call_{next(self._numbers)}"
+
+    def _full_name(self, opened: Opened) -> str:
+        return f"{self._session.server_name}/{opened.request.params['name']}"
+
+
+def _name_and_arguments(params: JsonObject) -> tuple[str, JsonObject]:
+    name, args = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or not name.isprintable():
+        raise _Unusable(f"Invalid params: name must have 1 to {LONGEST_ID} printable characters")
+    if not isinstance(args, dict | None):
+        raise _Unusable("Invalid params: arguments must be an object")
+    return name, args or {}
+
+
+def _sealed_wire(opened: Opened, call: PlannedCall, params: JsonObject) -> bytes:
+    """The request with the arguments that a person has approved, whatever else the client has sent."""
+    arguments = json.loads(canonical(call.args))
+    return messages.encode({**opened.request.content, "params": {**params, "arguments": arguments}})
+
+
+def _text_in(result: JsonObject) -> str:
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else []
+    return " ".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))[:500]

@@ -1,0 +1,142 @@
+"""The guarded server as a child process in a group of its own, so that it and what it starts can be ended together.
+
+Closing its input, asking it to end and ending it take less than two seconds in all. Its exit is noticed without reaping
+it at once: until then no other process can get its id, so signals reach nobody else.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+
+from openai_responses_mcp.guard.ports import ServerProcess
+
+_SECONDS_TO_END_BY_ITSELF = 1.0
+_SECONDS_AFTER_SIGTERM = 0.6
+_SECONDS_AFTER_SIGKILL = 0.3
+_SECONDS_BETWEEN_LOOKS = 0.02
+_NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; elsewhere a session of its own
+
+
+class ChildProcess(ServerProcess):
+    """Made inside the running event loop. Raises `OSError` where the command cannot be started."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 -- running what the user names is what the guard is for
+            [*command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=dict(environ),
+            start_new_session=sys.platform != "win32",
+            creationflags=_NEW_GROUP,
+        )
+        self._loop = asyncio.get_running_loop()
+        self._has_exited = asyncio.Event()
+        threading.Thread(target=self._watch, name="server-exit", daemon=True).start()
+
+    @property
+    def wires(self) -> tuple[int, int, int]:
+        """Its output, its input, its stderr."""
+        pipes = (self._process.stdout, self._process.stdin, self._process.stderr)
+        output, input_, stderr = (pipe.fileno() for pipe in pipes if pipe is not None)
+        return output, input_, stderr
+
+    async def ended(self) -> int:
+        await self._has_exited.wait()
+        await self._end_group()
+        return self._code()
+
+    def close_input(self) -> None:
+        """Another thread may be about to write there, so the descriptor stays open and leads nowhere from now on."""
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, self.wires[1], inheritable=False)
+        os.close(null)
+
+    async def end(self) -> int:
+        self.close_input()
+        if not await self._exits_within(_SECONDS_TO_END_BY_ITSELF):
+            self._signal("SIGTERM")
+            if not await self._exits_within(_SECONDS_AFTER_SIGTERM):
+                self._signal("SIGKILL")
+                await self._exits_within(_SECONDS_AFTER_SIGKILL)
+        return await self.ended() if self._has_exited.is_set() else 128 + 9
+
+    def close(self) -> None:
+        """Close its pipes, for a process that lives on after it. Nothing may be read or written there any more."""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    async def _exits_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._has_exited.wait(), seconds)
+        return self._has_exited.is_set()
+
+    async def _end_group(self) -> None:
+        """What the server has started and left behind."""
+        if self._process.returncode is not None or not self._signal("SIGTERM"):
+            return
+        for _ in range(int(_SECONDS_AFTER_SIGKILL / _SECONDS_BETWEEN_LOOKS)):
+            if not self._has_others():
+                return
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+        self._signal("SIGKILL")
+
+    def _has_others(self) -> bool:
+        """Whether the group has members besides the server itself, where the system can tell."""
+        return _living_members(self._process.pid) > 0
+
+    def _signal(self, name: str) -> bool:
+        """False if no process is left to get it."""
+        try:
+            if sys.platform == "win32":
+                self._process.terminate()
+            else:
+                os.killpg(self._process.pid, getattr(signal, name))
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _code(self) -> int:
+        code = self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    def _watch(self) -> None:
+        if hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._process.wait()
+        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody waits any more.
+            self._loop.call_soon_threadsafe(self._has_exited.set)
+
+
+def _living_members(group: int) -> int:
+    """How many processes of the group still run. Without /proc it is not known, and nobody is waited for."""
+    count = 0
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit() and _is_living_member(name, group):
+                count += 1
+    return count
+
+
+def _is_living_member(pid: str, group: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as opened:
+            # State, parent and group stand behind the name in brackets, which may hold anything.
+            state, _, its_group = opened.read().rpartition(b")")[2].split()[:3]
+    except (OSError, ValueError):
+        return False
+    return int(its_group) == group and state not in (b"Z", b"X")
+
+
+def environment_for_server(environ: Mapping[str, str]) -> dict[str, str]:
+    """The guard's environment, less its own settings: the store's address may hold a password."""
+    return {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}

@@ -1,0 +1,135 @@
+"""`openai-responses-mcp guard … -- COMMAND` starts an MCP server with the guard in front of it.
+
+Parsed without argparse, which takes as long to import as everything else before the first message. Exit code: that of
+the server; 128 plus the number of the signal that ended the server or the guard; 127 if the server cannot be started; 2
+for wrong usage, or a policy or a store that cannot be used.
+"""
+
+import asyncio
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from openai_responses_mcp.adapters.signals import stopped_by_signal
+from openai_responses_mcp.adapters.stdio.transport import claim_wire
+from openai_responses_mcp.commands.usage import ASKED_AT, GUARDING, PROFILES, table
+from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.guard.composition import AskedAt, GuardOptions, guard
+from openai_responses_mcp.guard.lifetime import UNUSABLE
+from openai_responses_mcp.guard.servers import name_of
+from openai_responses_mcp.guard.stderr_lines import StderrLines
+
+PROGRAM = "openai-responses-mcp guard"
+
+HELP = f"""\
+Usage: {PROGRAM} [options] -- COMMAND [ARG...]
+       {PROGRAM} setup [options]   guard the servers of your clients (see {PROGRAM} setup --help)
+
+Stands in front of an MCP server on stdin and stdout: no tool of that server runs unchecked.
+
+Options:
+{table(GUARDING, 20)}
+"""
+
+_VALUES = [option.flag for option in GUARDING if option.value]
+_LONGEST_NAME = 64
+_LONGEST_WAIT = 7 * 24 * 3600
+
+
+class UsageError(Exception):
+    """The command line cannot be understood; the text says why, on one line."""
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+    if not argv or argv[0] in ("-h", "--help"):
+        sys.stdout.write(HELP)
+        return 0
+    if argv[0] == "setup":
+        from openai_responses_mcp.guard import setup
+
+        return setup.main(argv[1:], environ)
+    try:
+        options = parse(argv, environ)
+    except UsageError as exc:
+        sys.stderr.write(f"{PROGRAM}: {one_line(str(exc))} (see {PROGRAM} --help)\n")
+        return UNUSABLE
+    if importlib.util.find_spec("sqlalchemy") is None:
+        sys.stderr.write(f"{PROGRAM}: {needs_extra('guard')}\n")
+        return UNUSABLE
+    wire, lines = claim_wire(), StderrLines(PROGRAM)
+    # Not asyncio.run: it would wait for threads, and the process is about to end anyway.
+    loop = asyncio.new_event_loop()
+    code = loop.run_until_complete(_guard(options, wire, environ, lines))
+    lines.close()
+    return code
+
+
+async def _guard(options: GuardOptions, wire: tuple[int, int], environ: Mapping[str, str], lines: StderrLines) -> int:
+    return await guard(options, wire, environ, stopped_by_signal(), lines)
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
+    """Raises `UsageError`. Takes `--name value` and `--name=value`; the last one given counts.
+
+    The command begins behind `--`, or with the first word that is no option: some clients drop the `--`.
+    """
+    given: dict[str, str] = {}
+    is_observing, rest = False, list(argv)
+    while rest and rest[0] != "--" and rest[0].startswith("-"):
+        name, has_value, value = rest.pop(0).partition("=")
+        if name == "--observe" and not has_value:
+            is_observing = True
+        elif name not in _VALUES:
+            raise UsageError(f"unknown option {name}; the server's command goes behind --")
+        elif has_value:
+            given[name] = value
+        elif rest and rest[0] != "--":
+            given[name] = rest.pop(0)
+        else:
+            raise UsageError(f"{name} needs a value")
+    command = tuple(rest[1:] if rest[:1] == ["--"] else rest)
+    if not command:
+        raise UsageError("name the server behind --, such as: -- npx @modelcontextprotocol/server-filesystem ~/notes")
+    return GuardOptions(
+        command=command,
+        name=_name(given.get("--name") or name_of(command)[:_LONGEST_NAME]),
+        policy=given.get("--policy"),
+        profile=_profile(given.get("--profile")),
+        store=given.get("--store") or environ.get("AGENTS_STORE") or None,
+        wait_seconds=_seconds(given.get("--wait")),
+        observe=is_observing,
+        ask=_asked_at(given.get("--ask")),
+    )
+
+
+def _asked_at(place: str | None) -> AskedAt | None:
+    if place is not None and place not in ASKED_AT:
+        raise UsageError(f"--ask is one of {', '.join(ASKED_AT)}")
+    return cast(AskedAt | None, place)
+
+
+def _name(name: str) -> str:
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
+        raise UsageError(f"--name has 1 to {_LONGEST_NAME} printable characters without /")
+    return name
+
+
+def _profile(name: str | None) -> str | None:
+    if name is not None and name not in PROFILES:
+        raise UsageError(f"--profile is one of {', '.join(PROFILES)}")
+    return name
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text) if text.isascii() else -1.0
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_WAIT:
+        raise UsageError(f"--wait is a number of seconds above 0, up to {_LONGEST_WAIT}")
+    return seconds

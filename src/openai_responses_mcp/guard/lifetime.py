@@ -1,0 +1,108 @@
+"""How long the guard runs: until the client has gone, the server has ended, or somebody tells it to stop.
+
+Then the server's process is ended, what both sides still wait for is passed on or answered, and the exit code is known.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.guard.ports import Notices, ServerProcess
+from openai_responses_mcp.guard.relay import Relay
+
+UNUSABLE = 2
+SECONDS_TO_BE_ASKED = 10.0
+"""How long the first request of a client is awaited, to answer it with what went wrong. Most clients hide stderr."""
+
+# How long messages of a client that has gone are still passed on. Together with the end of the server's process this
+# takes less than three seconds.
+_PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
+_SECONDS_TO_WRITE = 1.0
+
+
+class Ends:
+    """What is told from outside: the client takes nothing more, or sends nothing more, or a signal came."""
+
+    def __init__(self, stopped: "asyncio.Future[int]") -> None:
+        self.hung_up = asyncio.Event()
+        self.left = asyncio.Event()
+        self.stopped = stopped
+
+
+class Lifetime:
+    """`failure` returns only if no call can ever be decided, and says why. `last_words` are those of the server."""
+
+    def __init__(
+        self,
+        relay: Relay,
+        process: ServerProcess,
+        notices: Notices,
+        ends: Ends,
+        failure: Callable[[], Awaitable[str]],
+        last_words: Callable[[], Awaitable[str]],
+    ) -> None:
+        self._relay = relay
+        self._process = process
+        self._notices = notices
+        self._ends = ends
+        self._failure = failure
+        self._last_words = last_words
+
+    async def run(self) -> int:
+        """Returns the exit code."""
+        reading = asyncio.create_task(self._relay.read_client())
+        answering = asyncio.create_task(self._relay.read_server())
+        exited = asyncio.create_task(self._process.ended())
+        hung_up = asyncio.create_task(self._ends.hung_up.wait())
+        left = asyncio.create_task(self._ends.left.wait())
+        failed = asyncio.create_task(self._tell_failure())
+        stopped = asyncio.create_task(_done(self._ends.stopped))
+        tasks = (reading, answering, exited, hung_up, left, failed, stopped)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if (reading.done() or left.done()) and not (exited.done() or hung_up.done() or self._ends.stopped.done()):
+            await self._pass_the_rest_on(reading)
+        others = (reading, hung_up, left, failed, stopped)
+        has_ended_alone = not any(task.done() for task in others)
+        code = await self._process.end()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
+        if has_ended_alone:
+            await self._be_asked(*others)
+        words = await self._last_words()
+        said = f"; the last line that it wrote to stderr: {words}" if words else ""
+        await self._relay.finish(f"The guarded server has ended (exit code {code}){said}")
+        with suppress(TimeoutError, TransportClosed):
+            await asyncio.wait_for(self._relay.client.transport.flush(), _SECONDS_TO_WRITE)
+        if failed.done():
+            code = UNUSABLE
+        if self._ends.stopped.done():
+            code = self._ends.stopped.result()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return code
+
+    async def _be_asked(self, *others: "asyncio.Task[Any]") -> None:
+        """A server that ends at once may have done so before the client has sent anything."""
+        asked = asyncio.create_task(self._relay.was_asked.wait())
+        await asyncio.wait({asked, *others}, timeout=SECONDS_TO_BE_ASKED, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+
+    async def _pass_the_rest_on(self, reading: "asyncio.Task[None]") -> None:
+        """The client sends nothing more, and may still wait for answers to what it has sent."""
+        if await self._relay.passed_on(reading, self._patience_seconds):
+            with suppress(TimeoutError, TransportClosed):
+                await asyncio.wait_for(self._relay.server.transport.flush(), _SECONDS_TO_WRITE)
+
+    def _patience_seconds(self) -> float:
+        """Asked again and again: that the client is gone may be noticed only after its last message was read."""
+        return _PATIENCE_SECONDS if self._ends.left.is_set() else _PATIENCE_WITH_A_FILE
+
+    async def _tell_failure(self) -> None:
+        self._notices.tell(await self._failure())
+
+
+async def _done(future: "asyncio.Future[int]") -> int:
+    return await future

@@ -1,0 +1,106 @@
+"""What passes between a client and a server, read strictly: whatever two programs could read differently is refused.
+
+`read` never raises. A body is a request, a notification or a reply, or it is bad and not passed on. `wire` is what may
+be sent to the other side: the body as it came, or the same message encoded anew if it holds a line end, because some
+readers stop there. Keys have to be written exactly. A key that some parsers take for a known one (`Method`, `paramſ`)
+makes the message bad, because the other side may be such a parser.
+"""
+
+import json
+import unicodedata
+
+from openai_responses_mcp.domain import jsonrpc
+from openai_responses_mcp.domain.jsonrpc import (
+    INVALID_REQUEST,
+    BadMessage,
+    Notification,
+    Reply,
+    Request,
+    RequestId,
+    is_id,
+)
+from openai_responses_mcp.gate.json_values import JsonValue as JsonValue
+
+JsonObject = dict[str, JsonValue]
+
+CALL, LIST = "tools/call", "tools/list"
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+_KEYS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+_CALL_KEYS = frozenset({"name", "arguments", "_meta", "inputResponses", "requestState", "task"})
+
+
+Message = Request | Notification | Reply
+
+
+def read(body: bytes) -> Message | BadMessage:
+    message = jsonrpc.read(body)
+    if isinstance(message, BadMessage):
+        return message
+    fault = _fault_in(message)
+    if fault:
+        request_id = None if isinstance(message, Notification) else message.id
+        is_reply = isinstance(message, Reply)
+        return BadMessage(INVALID_REQUEST, f"Invalid request: {fault}", request_id, is_reply)
+    return message._replace(wire=encode(message.content)) if b"\r" in body or b"\n" in body else message
+
+
+def encode(content: JsonObject) -> bytes:
+    """One line of ASCII. Raises ValueError for a number that JSON has no word for."""
+    return _ENCODER.encode(content).encode()
+
+
+def error_reply(request_id: RequestId | None, code: int, message: str) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
+
+
+def result_reply(request_id: RequestId, result: JsonObject) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def request(request_id: RequestId, method: str, params: JsonObject) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+
+
+def notification(method: str, params: JsonObject) -> bytes:
+    return encode({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def object_in(value: JsonValue) -> JsonObject:
+    """The value where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def cancelled_id(message: Notification) -> RequestId | None:
+    found = message.params.get("requestId")
+    return found if is_id(found) else None
+
+
+def _fault_in(message: Message) -> str:
+    unclear = look_alike(message.content, _KEYS)
+    if not unclear and isinstance(message, Request) and message.method == CALL:
+        unclear = look_alike(message.params, _CALL_KEYS)
+    if unclear:
+        return f"some programs take the key {unclear} for another one"
+    if isinstance(message, Reply):
+        return ""
+    if "result" in message.content or "error" in message.content:
+        return "a message is a request or a reply, not both"
+    if message.method != CALL:
+        return "method looks like tools/call and is not" if _squeezed(message.method) == CALL else ""
+    return "tools/call needs an id" if isinstance(message, Notification) else ""
+
+
+def look_alike(given: JsonObject, known: frozenset[str]) -> str:
+    """The first unknown key that a careless parser takes for a known one."""
+    strangers = [key for key in given if key not in known]
+    if not strangers:
+        return ""
+    squeezed = {_squeezed(name) for name in known}
+    return next((json.dumps(key) for key in strangers if _squeezed(key) in squeezed), "")
+
+
+def _squeezed(text: str) -> str:
+    """Without case, look-alike letters and invisible characters: some parsers stop at a NUL, some ignore case."""
+    plain = unicodedata.normalize("NFKC", text.partition("\0")[0]).casefold()
+    return "".join(letter for letter in plain if letter.isprintable() and letter != " ")

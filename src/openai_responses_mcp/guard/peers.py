@@ -1,0 +1,126 @@
+"""One side of the relay: what is sent to it, and which requests it has still to answer.
+
+A reply counts only when it answers an open request, once. The guard also sends requests of its own to both sides. Their
+ids are random, and their replies never reach the other side.
+"""
+
+import asyncio
+import uuid
+
+from openai_responses_mcp.domain.jsonrpc import Reply, Request, RequestId
+from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+
+
+class PeerGone(Exception):
+    """This side has ended and answers nothing any more."""
+
+
+class AnsweredWithError(Exception):
+    """The side answered the guard's own request with an error."""
+
+
+class Opened:
+    """A request of the other side that this side has to answer. One that is held has not been sent yet."""
+
+    def __init__(self, request: Request, *, is_held: bool = False) -> None:
+        self.request = request
+        self.is_held = is_held
+        self.waits_for_human = False
+        # What the model is told in front of the reply.
+        self.note = ""
+
+
+class Peer:
+    def __init__(self, transport: Transport, most_open: int) -> None:
+        self.transport = transport
+        self._most_open = most_open
+        self._open: dict[RequestId, Opened] = {}
+        self._asked: dict[RequestId, asyncio.Future[Reply]] = {}
+        self._is_gone = False
+
+    def send(self, wire: bytes) -> None:
+        self.transport.send(wire)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Requests of the other side
+
+    def problem_with(self, request: Request) -> str:
+        if request.id in self._open or request.id in self._asked:
+            return "Invalid request: the id belongs to a request in flight"
+        return "Too many requests are in flight" if len(self._open) >= self._most_open else ""
+
+    def pass_on(self, request: Request) -> None:
+        self._open[request.id] = Opened(request)
+        self.send(request.wire)
+
+    def hold(self, request: Request) -> Opened:
+        """Keep the id for a request that may be sent later."""
+        held = self._open[request.id] = Opened(request, is_held=True)
+        return held
+
+    def release(self, held: Opened, wire: bytes) -> bool:
+        """Send what was held. False when it was taken back meanwhile."""
+        if self._open.get(held.request.id) is not held:
+            return False
+        held.is_held = False
+        self.send(wire)
+        return True
+
+    def get(self, request_id: RequestId | None) -> Opened | None:
+        return None if request_id is None else self._open.get(request_id)
+
+    def close(self, request_id: RequestId) -> Opened | None:
+        """The request that is closed by this, if it was open."""
+        return self._open.pop(request_id, None)
+
+    def answered(self, request_id: RequestId) -> Opened | None:
+        """The sent request that this answers. None for a reply that nobody waits for."""
+        opened = self._open.get(request_id)
+        return None if opened is None or opened.is_held else self._open.pop(request_id)
+
+    @property
+    def owes_the_guard(self) -> bool:
+        """Whether it has not yet answered something that the guard itself has asked."""
+        return bool(self._asked)
+
+    def close_all(self) -> list[Opened]:
+        """Everything that is still open. From now on nothing is asked here."""
+        self._is_gone = True
+        for asked in self._asked.values():
+            if not asked.done():
+                asked.set_exception(PeerGone())
+        left, self._open = list(self._open.values()), {}
+        return left
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Requests of the guard's own
+
+    async def ask(self, method: str, params: JsonObject) -> JsonValue:
+        """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request."""
+        if self._is_gone:
+            raise PeerGone
+        request_id = str(uuid.uuid4())
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._asked[request_id] = answer
+        try:
+            self.send(messages.request(request_id, method, params))
+            reply = await answer
+        except asyncio.CancelledError:
+            self.send(messages.notification("notifications/cancelled", {"requestId": request_id}))
+            raise
+        finally:
+            del self._asked[request_id]
+        if reply.error is not None:
+            raise AnsweredWithError(str(messages.object_in(reply.error).get("message", "")))
+        return reply.result
+
+    def is_answer_to_guard(self, reply: Reply) -> bool:
+        """Whether this answers a request of the guard itself. If so, the guard has taken it."""
+        answer = self._asked.get(reply.id)
+        if answer is None:
+            return False
+        if not answer.done():
+            answer.set_result(reply)
+        return True

@@ -1,0 +1,119 @@
+"""What a person is asked in the client, and what counts as an answer. Anything but a clear yes is a no.
+
+Some clients show only the first lines of a question, and only the beginning of each. So the question is short where it can be,
+and says where all of it can be seen.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from openai_responses_mcp.domain.columns import columns
+from openai_responses_mcp.domain.texts import revealed, revealed_json
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.checks import LONGEST_TEXT
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+
+Choice = Literal[
+    "allow_once", "allow_tool_for_session", "allow_tool_for_good", "allow_reads_for_good", "allow_call_for_good", "deny"
+]
+
+_CHARACTERS_OF_AN_ID = 4
+_SHORT_COLUMNS = 74  # in a terminal of 80, with a margin
+
+_TITLES: Mapping[Choice, str] = {
+    "allow_once": "Allow once",
+    "allow_tool_for_session": "Allow this tool for this session",
+    "allow_tool_for_good": "Allow this tool for good",
+    "allow_reads_for_good": "Allow every tool of this server that claims to read only, for good",
+    "allow_call_for_good": "Allow exactly this call for good",
+    "deny": "Deny",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    choice: Choice
+    comment: str = ""
+
+    @property
+    def is_yes(self) -> bool:
+        return self.choice != "deny"
+
+
+def form_for(request: HumanApprovalRequest, server_name: str, *, reads: bool = False) -> JsonObject:
+    """The params of `elicitation/create`. `reads`: the tool claims to read only."""
+    choices = _offered(reads)
+    return {
+        "message": _message(request, server_name, reads),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "decision": {
+                    "type": "string",
+                    "title": "Decision",
+                    "enum": choices,
+                    "enumNames": [_TITLES[choice] for choice in choices],
+                },
+                "comment": {
+                    "type": "string",
+                    "title": "Comment",
+                    "description": "Told to the model when you deny",
+                    "maxLength": LONGEST_TEXT,
+                },
+            },
+            "required": ["decision"],
+        },
+    }
+
+
+def short_id(approval_id: str) -> str:
+    """As much of it as a person types."""
+    return approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
+
+
+def _offered(reads: bool) -> list[Choice]:
+    return [choice for choice in get_args(Choice) if reads or choice != "allow_reads_for_good"]
+
+
+def answer_in(result: JsonValue, *, reads: bool = False) -> Answer:
+    """Declined, cancelled, incomplete, not offered, not understood: denied."""
+    content = result.get("content") if isinstance(result, dict) and result.get("action") == "accept" else None
+    if not isinstance(content, dict):
+        said = result.get("action") if isinstance(result, dict) else None
+        return Answer("deny", "" if said in ("decline", "cancel") else "the client gave no answer")
+    comment = content.get("comment")
+    told = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
+    decision = content.get("decision")
+    is_known = isinstance(decision, str) and decision in _offered(reads)
+    return Answer(cast(Choice, decision) if is_known else "deny", told)
+
+
+def _message(request: HumanApprovalRequest, server_name: str, reads: bool) -> str:
+    """Nothing in it is invisible, and nothing that the model or the server wrote can look like a line of ours."""
+    tool = request.tool_name.removeprefix(f"{server_name}/")
+    lines = [
+        f"The server {_quoted(server_name)} is asked to run {_quoted(tool)}{', which claims to read only' if reads else ''}.",
+        f"Why you are asked: {_on_one_line(request.reason)}",
+    ]
+    if request.definition_change:
+        lines += ["What changed:", *(f"  {_on_one_line(line)}" for line in request.definition_change.split("\n"))]
+    where = f"openai-responses-mcp approvals show {short_id(request.approval_id)}"
+    return "\n".join([*lines, f"Arguments, as they will be sent (to see all: {where}):", _written(request.arguments)])
+
+
+def _written(arguments: Mapping[str, JsonValue]) -> str:
+    """On one line where that is short."""
+    line = revealed_json(json.dumps(dict(arguments), ensure_ascii=False))
+    if columns(line) <= _SHORT_COLUMNS:
+        return line
+    return revealed_json(json.dumps(dict(arguments), ensure_ascii=False, indent=2))
+
+
+def _quoted(name: str) -> str:
+    return revealed_json(json.dumps(name, ensure_ascii=False))
+
+
+def _on_one_line(text: str) -> str:
+    return revealed(text).replace("\n", "\\n")

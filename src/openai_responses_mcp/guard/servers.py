@@ -1,0 +1,121 @@
+"""Which server a command starts: its name without `--name`, and what tells it from another command of the same name.
+
+Most servers are started by a launcher (npx, uvx, docker). The name comes from what is launched.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from openai_responses_mcp.gate.starts import GuardedServer
+
+
+class _Launcher(NamedTuple):
+    """`verbs` come before what is launched, `values` are options with a value of their own."""
+
+    verbs: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+
+
+def _launcher(verbs: str = "", values: str = "") -> _Launcher:
+    return _Launcher(frozenset(verbs.split()), frozenset(values.split()))
+
+
+_NODE_PACKAGES = "-p --package -w --workspace --registry --cache --prefix --dir -C"
+_PYTHON_PACKAGES = (
+    "--from --with --with-editable --with-requirements --python -p --index --index-url --extra-index-url --env-file"
+    " --directory --project --spec --pip-args --cache-dir"
+)
+_CONTAINERS = (
+    "-e --env --env-file -v --volume --mount -p --publish --name --network --net -w --workdir -u --user --entrypoint -l"
+    " --label --platform --pull -m --memory --cpus --add-host --hostname -h --tmpfs --cap-drop --cap-add --security-opt"
+    " --gpus --runtime --dns --ulimit --shm-size --restart --log-driver"
+)
+_LAUNCHERS: Mapping[str, _Launcher] = {
+    "npx": _launcher(values=_NODE_PACKAGES),
+    "bunx": _launcher(values=_NODE_PACKAGES),
+    "npm": _launcher("exec x", _NODE_PACKAGES),
+    "pnpm": _launcher("dlx exec", _NODE_PACKAGES),
+    "yarn": _launcher("dlx exec", _NODE_PACKAGES),
+    "bun": _launcher("x run", _NODE_PACKAGES),
+    "uvx": _launcher(values=_PYTHON_PACKAGES),
+    "uv": _launcher("tool run", _PYTHON_PACKAGES),
+    "pipx": _launcher("run", _PYTHON_PACKAGES),
+    "docker": _launcher("container run", _CONTAINERS),
+    "podman": _launcher("container run", _CONTAINERS),
+    "python": _launcher(values="-W -X"),
+    "node": _launcher(values="-r --require --import --loader --env-file -C --conditions"),
+    "tsx": _launcher(),
+    "deno": _launcher("run", "--config -c --import-map --lock --cert"),
+    "ruby": _launcher(values="-I -r"),
+    "php": _launcher(values="-d -c"),
+    "java": _launcher(values="-cp -classpath --class-path --module-path --add-modules"),
+    "dotnet": _launcher("run exec"),
+    "env": _launcher(values="-u --unset -C --chdir"),
+    "sudo": _launcher(values="-u --user -g --group"),
+    "cmd": _launcher("/c /C"),
+}
+_NUMBERED = re.compile(r"(python|node|ruby|php|java)w?[0-9.]*")
+_ASSIGNMENT = re.compile(r"\w+=.*", re.ASCII | re.DOTALL)
+_PROGRAM_ENDING = re.compile(r"\.(exe|cmd|bat)", re.IGNORECASE)
+_ENDING = re.compile(r"\.(pyz?|[mc]?[jt]s|jar|rb|php|sh|dll|exe|cmd|bat)", re.IGNORECASE)
+
+
+def name_of(command: Sequence[str]) -> str:
+    """The name of a server without `--name`: `npx -y @scope/server-files@1 ~/notes` is `server-files`."""
+    launcher = _LAUNCHERS.get(_launcher_name(command[0]))
+    launched = _launched(launcher, command[1:]) if launcher else command
+    if not launched:
+        return _last_part(command[0], _PROGRAM_ENDING)
+    if launcher and len(launched) > 1 and _launcher_name(launched[0]) in _LAUNCHERS:
+        return name_of(launched)
+    # Without version and tag, such as @1.2, :latest or [extra]==1.2.
+    name = re.split(r"(?<=.)[@:\[=<>~!]", _last_part(launched[0]))[0]
+    return _last_part(name, _ENDING)
+
+
+def guarded_server(name: str, command: Sequence[str], shown: Callable[[str], str]) -> GuardedServer:
+    """`shown` puts labels in the place of secrets: the command is stored and shown to people."""
+    resolved = [_resolved(part) for part in command]
+    fingerprint = sha256("\0".join(resolved).encode("utf-8", "surrogatepass")).hexdigest()
+    return GuardedServer(name, fingerprint, shown(" ".join(resolved)))
+
+
+def _launched(launcher: _Launcher, words: Sequence[str]) -> Sequence[str]:
+    """What is launched, with what follows it. Empty if the command line does not say."""
+    rest, can_be_verb = list(words), True
+    while rest:
+        word = rest.pop(0)
+        if word in ("-m", "-jar"):
+            return rest
+        if word == "-c" and word not in launcher.values:
+            return ()
+        if can_be_verb and word in launcher.verbs:
+            continue
+        if word in launcher.values:
+            rest[:1] = []
+        elif not word.startswith("-") and not _ASSIGNMENT.fullmatch(word):
+            return [word, *rest]
+        can_be_verb = word.startswith("-")
+    return ()
+
+
+def _launcher_name(program: str) -> str:
+    base = _last_part(program, _PROGRAM_ENDING)
+    numbered = _NUMBERED.fullmatch(base)
+    return numbered[1] if numbered else base
+
+
+def _last_part(path: str, ending: re.Pattern[str] | None = None) -> str:
+    base = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+    stem, dot, last = base.rpartition(".")
+    return stem if ending and stem and ending.fullmatch(dot + last) else base
+
+
+def _resolved(part: str) -> str:
+    """A relative path means another file in another folder. What is no file here (a package, a word) stays as it is."""
+    is_path = part in (".", "..") or part.startswith(("./", "../", ".\\", "..\\"))
+    is_file = not part.startswith("-") and not os.path.isabs(part) and os.path.exists(part)
+    return os.path.abspath(part) if is_path or is_file else part

@@ -1,0 +1,404 @@
+"""`guard setup`: puts the guard in front of every server that the clients on this machine start, and takes it out again.
+
+    guard setup [CLIENT…] [--server NAME…] [--policy FILE] [--project] [--dry-run] [--yes] [--undo]
+
+A diff is shown first, with secrets as labels. What was written is noted in the guard's own folder, with a backup of each
+file, so that `--undo` finds it. Exit 0: done, or nothing to do; 1: some files could not be written; 2: wrong usage, or
+nobody can be asked.
+"""
+
+import argparse
+import difflib
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openai_responses_mcp.commands.doctor.client_setups import (
+    CLIENTS,
+    Client,
+    Entry,
+    files_of,
+    maybe_guard,
+    starts_this_program,
+)
+from openai_responses_mcp.domain.extras import REPOSITORY
+from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.gate.json_values import OwnJson
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.guard.client_files import CannotRewrite, Place, ServerEntry, entries_in, rewritten
+
+PROGRAM = "openai-responses-mcp guard setup"
+KEYS: Mapping[str, str] = {
+    "claude-code": "Claude Code",
+    "claude-desktop": "Claude Desktop",
+    "cursor": "Cursor",
+    "vscode": "VS Code",
+    "codex": "Codex",
+    "gemini": "Gemini CLI",
+}
+_NOTES = "setup.json"
+_BACKUPS = "backups"
+_LARGEST_FILE = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One entry that `setup` rewrote: the words that it had, and those that it has now."""
+
+    file: str
+    keys: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a file would become. `skipped` names entries that stay as they are, and why."""
+
+    file: str
+    before: bytes
+    after: bytes
+    guarded: tuple[Guarded, ...]
+    skipped: tuple[str, ...]
+
+
+def main(
+    argv: Sequence[str],
+    environ: Mapping[str, str] = os.environ,
+    ask: Callable[[str], str] | None = input,
+    folder: str | None = None,
+) -> int:
+    """`ask` puts a question to the person; None where there is nobody to ask."""
+    arguments = _parser().parse_args(list(argv))
+    here = folder or os.getcwd()
+    clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
+    notes = Notes(Path(own_folder(environ)))
+    if arguments.undo:
+        plans = _undoing(notes, clients, environ, here, arguments)
+    else:
+        plans = _guarding(notes, clients, environ, here, arguments)
+    changing = [plan for plan in plans if plan.before != plan.after]
+    _show(plans, changing)
+    if not changing:
+        _say("Nothing to change.")
+        return 0
+    if arguments.dry_run:
+        return 0
+    if not arguments.yes:
+        if ask is None or not sys.stdin.isatty():
+            sys.stderr.write(f"{PROGRAM}: nobody can be asked here, so nothing was written; add --yes to write it\n")
+            return 2
+        if ask(f"Write {len(changing)} file{'' if len(changing) == 1 else 's'}? [y/N] ").strip().lower() not in (
+            "y",
+            "yes",
+        ):
+            _say("Nothing was written.")
+            return 0
+    return _write(changing, notes, is_undo=arguments.undo)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        PROGRAM, description="Put the guard in front of the servers of your MCP clients.", allow_abbrev=False
+    )
+    parser.add_argument("clients", metavar="CLIENT", nargs="*", type=_client, help=f"one of {', '.join(KEYS)}")
+    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this server; repeatable")
+    parser.add_argument("--policy", metavar="FILE", help="a policy file for every guard")
+    parser.add_argument("--project", action="store_true", help="the files of this folder instead of the user's own")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written, and write nothing")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--undo", action="store_true", help="take the guard out again")
+    return parser
+
+
+def _client(key: str) -> str:
+    if key not in KEYS:
+        raise argparse.ArgumentTypeError(f"{key!r} is none of {', '.join(KEYS)}")
+    return KEYS[key]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What would change
+
+
+def _guarding(
+    notes: "Notes", clients: Iterable[Client], environ: Mapping[str, str], folder: str, arguments: argparse.Namespace
+) -> list[Plan]:
+    own = own_command(environ)
+    policy = None if arguments.policy is None else os.path.abspath(os.path.expanduser(arguments.policy))
+    plans = []
+    for client, file, project in _places(clients, environ, folder, arguments.project):
+        try:
+            before = _read(file)
+            entries = entries_in(client, before.decode("utf-8-sig"), project)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as exc:
+            plans.append(Plan(file, b"", b"", (), (f"{file}: it cannot be read ({type(exc).__name__})",)))
+            continue
+        changes: dict[Place, tuple[str, ...]] = {}
+        guarded, skipped = [], []
+        for entry in entries:
+            if arguments.server and entry.place.name not in arguments.server:
+                continue
+            why_not = _why_not(entry)
+            if why_not is not None:
+                skipped.append(f"{entry.place.name} in {file}: {why_not}")
+                continue
+            name = entry.place.name.replace("/", "-")[:64]
+            rule = () if policy is None else ("--policy", policy)
+            words = (*own, "guard", "--name", name, *rule, "--", *entry.words)
+            changes[entry.place] = words
+            guarded.append(Guarded(file, entry.place.keys, entry.words, words))
+        plans.append(_plan(client, file, before, changes, guarded, skipped))
+    return plans
+
+
+def _why_not(entry: ServerEntry) -> str | None:
+    """Why this entry stays as it is; None where the guard goes in front of it."""
+    if entry.problem:
+        return entry.problem
+    if entry.url is not None:
+        return "it is reached by a URL, and stays as it is"
+    words = tuple(word for argument in entry.args for word in argument.split())
+    known = Entry(entry.place.name, entry.command or "", words, {}, ())
+    if maybe_guard(known) is not None:
+        return "it is guarded already"
+    if entry.is_disabled:
+        return "it is disabled"
+    return "it is this product's own server" if starts_this_program(known) else None
+
+
+def _undoing(
+    notes: "Notes", clients: Sequence[Client], environ: Mapping[str, str], folder: str, arguments: argparse.Namespace
+) -> list[Plan]:
+    by_file: dict[str, list[Guarded]] = {}
+    for one in notes.read():
+        if not arguments.server or one.keys[-1] in arguments.server:
+            by_file.setdefault(one.file, []).append(one)
+    plans = []
+    files = [(one, file) for one in clients for file in files_of(one, environ, folder) if file in by_file]
+    for client, file in files:
+        noted = by_file[file]
+        try:
+            before = _read(file)
+        except OSError as exc:
+            plans.append(Plan(file, b"", b"", (), (f"{file}: it cannot be read ({type(exc).__name__})",)))
+            continue
+        original = notes.original_of(before) if not arguments.server else None
+        if original is not None:
+            plans.append(Plan(file, before, original, tuple(noted), ()))
+            continue
+        changes: dict[Place, tuple[str, ...]] = {}
+        undone, skipped = [], []
+        for one in noted:
+            place = Place(one.keys)
+            now = {entry.place: entry for entry in _entries_at(client, before, place)}.get(place)
+            if now is None or now.words != one.after:
+                skipped.append(f"{place.name} in {file}: it has changed since, so it stays as it is")
+                continue
+            changes[place] = one.before
+            undone.append(one)
+        plans.append(_plan(client, file, before, changes, undone, skipped))
+    return plans
+
+
+def _entries_at(client: Client, before: bytes, place: Place) -> list[ServerEntry]:
+    project = place.keys[1] if place.keys[0] == "projects" else None
+    try:
+        return entries_in(client, before.decode("utf-8-sig"), project)
+    except ValueError:
+        return []
+
+
+def _plan(
+    client: Client,
+    file: str,
+    before: bytes,
+    changes: Mapping[Place, Sequence[str]],
+    guarded: Sequence[Guarded],
+    skipped: list[str],
+) -> Plan:
+    """Each entry by itself, so that one that cannot be rewritten does not hold up the others."""
+    text, done = before.decode("utf-8-sig"), []
+    for one in guarded:
+        place = Place(one.keys)
+        try:
+            text = rewritten(client, text, {place: changes[place]})
+        except CannotRewrite as exc:
+            skipped.append(f"{place.name} in {file}: {exc}")
+        else:
+            done.append(one)
+    mark = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
+    return Plan(file, before, mark + text.encode(), tuple(done), tuple(skipped))
+
+
+def _places(
+    clients: Iterable[Client], environ: Mapping[str, str], folder: str, is_project: bool
+) -> list[tuple[Client, str, str | None]]:
+    """The user's own files, or those of the folder. Claude Code keeps servers of a folder in the user's file, too."""
+    found: list[tuple[Client, str, str | None]] = []
+    for client in clients:
+        for file in files_of(client, environ, folder):
+            if file.startswith(os.path.join(folder, "")) == is_project:
+                found.append((client, file, None))
+            elif is_project and os.path.basename(file) == ".claude.json":
+                found.append((client, file, folder))
+    return found
+
+
+def own_command(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """How a client starts this program: the installed command, or the same way that this process was started."""
+    found = shutil.which("openai-responses-mcp", path=environ.get("PATH"))
+    if found is not None and not _is_passing(found):
+        return (os.path.abspath(found),)
+    if _is_passing(sys.executable):
+        return ("uvx", "--from", f"openai-responses-mcp[guard] @ {REPOSITORY}", "openai-responses-mcp")
+    return (sys.executable, "-m", "openai_responses_mcp")
+
+
+def _is_passing(path: str) -> bool:
+    """uvx runs programs from its cache, where they are not kept."""
+    parts = Path(path).parts
+    return "archive-v0" in parts or "environments-v2" in parts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Showing and writing
+
+
+def _show(plans: Sequence[Plan], changing: Sequence[Plan]) -> None:
+    masking = Masking()
+    for plan in changing:
+        old, new = (side.decode("utf-8", "replace").splitlines() for side in (plan.before, plan.after))
+        for line in difflib.unified_diff(old, new, plan.file, plan.file, lineterm="", n=0):
+            if not line.startswith("@@"):
+                _say(masking.text(line))
+        _say("")
+    for plan in plans:
+        for skipped in plan.skipped:
+            _say(f"Left alone: {skipped}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{visible(text)}\n")
+
+
+def _write(plans: Sequence[Plan], notes: "Notes", *, is_undo: bool) -> int:
+    failed = 0
+    for plan in plans:
+        try:
+            if _read(plan.file) != plan.before:
+                raise CannotRewrite("it has changed since it was read")
+            if not is_undo:
+                notes.keep(plan)
+            _replace(plan.file, plan.after)
+        except (OSError, CannotRewrite) as exc:
+            failed += 1
+            sys.stderr.write(f"{PROGRAM}: {plan.file} was not written: {visible(str(exc))}\n")
+            continue
+        if is_undo:
+            notes.forget(plan.guarded)
+        count = len(plan.guarded)
+        what = "No longer guarded" if is_undo else "Guarded"
+        names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
+        _say(f"{what}: {names} ({count} in {plan.file})")
+    if not is_undo and failed < len(plans):
+        _say(
+            "Restart your clients. Decide with `openai-responses-mcp approvals watch`; undo with `guard setup --undo`."
+        )
+    return 1 if failed else 0
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        content = opened.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise OSError("it is too large")
+    return content
+
+
+def _replace(file: str, content: bytes) -> None:
+    """At once, with the mode that the file has; a link stays a link."""
+    target = os.path.realpath(file)
+    mode = os.stat(target).st_mode & 0o777
+    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".setup-")
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+        os.chmod(name, mode)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+class Notes:
+    """What `setup` has written, and the files as they were before, in the guard's own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / _NOTES
+
+    def read(self) -> list[Guarded]:
+        return [
+            Guarded(one["file"], *(tuple(one[name]) for name in ("keys", "before", "after")))
+            for one in self._content()["guarded"]
+        ]
+
+    def original_of(self, written: bytes) -> bytes | None:
+        """The file as it was, where it is still exactly what was written."""
+        name = self._content()["originals"].get(_digest(written))
+        try:
+            return None if name is None else (self._folder / _BACKUPS / name).read_bytes()
+        except OSError:
+            return None
+
+    def keep(self, plan: Plan) -> None:
+        backups = self._folder / _BACKUPS
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{_digest(plan.before)[:8]}-{os.path.basename(plan.file)}"
+        _write_private(backups / name, plan.before)
+        noted = [one for one in self.read() if (one.file, one.keys) not in {(g.file, g.keys) for g in plan.guarded}]
+        originals = dict(self._content()["originals"])
+        # What was guarded in several steps is taken out entry by entry.
+        if all(one.file != plan.file for one in noted):
+            originals[_digest(plan.after)] = name
+        self._save([*noted, *plan.guarded], originals)
+
+    def forget(self, undone: Iterable[Guarded]) -> None:
+        gone = {(one.file, one.keys) for one in undone}
+        self._save([one for one in self.read() if (one.file, one.keys) not in gone], self._content()["originals"])
+
+    def _save(self, guarded: Sequence[Guarded], originals: Mapping[str, str]) -> None:
+        content = {"guarded": [asdict(one) for one in guarded], "originals": originals}
+        _write_private(self._file, json.dumps(content, indent=1).encode())
+
+    def _content(self) -> OwnJson:
+        try:
+            content: OwnJson = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {"guarded": [], "originals": {}}
+        return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".setup-")
+    with os.fdopen(descriptor, "wb") as written:
+        written.write(content)
+    os.replace(name, path)

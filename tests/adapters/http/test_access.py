@@ -1,0 +1,173 @@
+"""Hosts, tokens, and access tokens of an issuer that is made up here."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from openai_responses_mcp.adapters.http.access import (
+    AllowedHosts,
+    Callers,
+    Issuer,
+    IssuerKeys,
+    Unauthorized,
+    is_loopback,
+)
+
+ISSUER = Issuer("https://login.example/team", "https://answers.example/mcp")
+KEY, OTHER_KEY = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+
+
+def published(key: rsa.RSAPrivateKey, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
+    return {**found, "kid": name, "use": "sig", "alg": "RS256"}
+
+
+class FakeIssuer:
+    """What the issuer answers, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.keys = [published(KEY, "one")]
+        self.issuer = ISSUER.url
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(str(request.url))
+        if request.url.path == "/team/.well-known/openid-configuration":
+            metadata = {"issuer": self.issuer, "jwks_uri": "https://login.example/team/keys"}
+            return httpx2.Response(200, json=metadata)
+        return (
+            httpx2.Response(200, json={"keys": self.keys}) if request.url.path == "/team/keys" else httpx2.Response(404)
+        )
+
+    def callers(self, tokens: dict[str, str] | None = None) -> Callers:
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(self))
+        return Callers(tokens or {}, IssuerKeys(ISSUER, http))
+
+
+def token(key: Any = KEY, kid: str | None = "one", algorithm: str = "RS256", **changes: Any) -> str:
+    claims = {"iss": ISSUER.url, "aud": ISSUER.audience, "sub": "ann", "exp": time.time() + 60, **changes}
+    claims = {name: value for name, value in claims.items() if value is not None}
+    return jwt.encode(claims, key, algorithm, headers={"kid": kid} if kid else {})
+
+
+async def caller(callers: Callers, given: str) -> str:
+    return await callers.caller([f"Bearer {given}"])
+
+
+async def test_the_subject_of_a_token_is_who_asks_and_the_keys_are_read_once() -> None:
+    issuer = FakeIssuer()
+    callers = issuer.callers()
+    assert [await caller(callers, token()) for _ in range(3)] == ["ann"] * 3
+    assert issuer.asked == [
+        "https://login.example/.well-known/oauth-authorization-server/team",
+        "https://login.example/team/.well-known/openid-configuration",
+        "https://login.example/team/keys",
+    ]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: token(OTHER_KEY),
+        lambda: token(OTHER_KEY, "two"),
+        lambda: token(exp=time.time() - 60),
+        lambda: token(exp=None),
+        lambda: token(aud="https://other.example"),
+        lambda: token(aud=None),
+        lambda: token(iss="https://other.example"),
+        lambda: token(sub=None),
+        lambda: token(sub=" "),
+        lambda: token(nbf=time.time() + 600),
+        lambda: token("", algorithm="none"),
+        lambda: token("a secret that is long enough to be used here", algorithm="HS256"),
+        lambda: token()[:-4],
+        lambda: "a.b.c",
+        lambda: "é",
+        lambda: "x" * 100_000,
+    ],
+)
+async def test_a_token_that_does_not_count_is_refused(made: Callable[[], str]) -> None:
+    with pytest.raises(Unauthorized):
+        await caller(FakeIssuer().callers(), made())
+
+
+async def test_a_key_that_came_later_is_found_but_made_up_ones_do_not_make_us_ask_on() -> None:
+    issuer = FakeIssuer()
+    callers = issuer.callers()
+    for _ in range(20):
+        with pytest.raises(Unauthorized):
+            await caller(callers, token(OTHER_KEY, "two"))
+    assert len(issuer.asked) == 3
+
+
+async def test_metadata_of_another_issuer_does_not_count() -> None:
+    issuer = FakeIssuer()
+    issuer.issuer = "https://evil.example"
+    with pytest.raises(Unauthorized):
+        await caller(issuer.callers(), token())
+
+
+async def test_an_issuer_that_cannot_be_reached_lets_nobody_in_but_those_with_tokens() -> None:
+    def fail(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("no")
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(fail))
+    callers = Callers({"bob": "token-of-bob"}, IssuerKeys(ISSUER, http))
+    assert await caller(callers, "token-of-bob") == "bob"
+    with pytest.raises(Unauthorized):
+        await caller(callers, token())
+
+
+async def test_without_tokens_and_issuer_everybody_is_anonymous() -> None:
+    assert await Callers({}, None).caller([]) == ""
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["Bearer"], ["Bearer "], ["bob"], ["Basic Ym9i"], ["Bearer b", "Bearer b"]], ids=str
+)
+async def test_a_header_that_names_no_token_is_refused(given: list[str]) -> None:
+    with pytest.raises(Unauthorized):
+        await Callers({"bob": "b"}, None).caller(given)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "origins", "is_open"),
+    [
+        (["127.0.0.1:80"], [], True),
+        (["LOCALHOST:80"], ["http://localhost:80"], True),
+        (["[::1]:80"], [], True),
+        (["answers.example"], ["https://answers.example"], True),
+        (["answers.example:443"], [], True),
+        ([], [], False),
+        (["127.0.0.1:81"], [], False),
+        (["answers.example.evil.example"], [], False),
+        (["answers.example", "answers.example"], [], False),
+        (["answers.example"], ["https://answers.example", "https://evil.example"], False),
+        (["answers.example"], ["http://answers.example"], False),
+        (["answers.example"], ["null"], False),
+        (["answers.example@evil.example"], [], False),
+    ],
+    ids=str,
+)
+def test_hosts_and_origins_are_compared_whole(hosts: list[str], origins: list[str], is_open: bool) -> None:
+    assert AllowedHosts(80, "https://answers.example/mcp").is_open_to(hosts, origins) is is_open
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a", False)],
+)
+def test_what_belongs_to_this_machine_alone(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+def test_the_metadata_is_where_the_public_address_is() -> None:
+    assert AllowedHosts(80, "https://answers.example/mcp").metadata_url == (
+        "https://answers.example/.well-known/oauth-protected-resource/mcp"
+    )

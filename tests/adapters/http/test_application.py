@@ -1,0 +1,137 @@
+"""What the application itself decides: limits, the metadata for clients, and the end. Nothing is answered behind it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+
+from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys
+from openai_responses_mcp.adapters.http.application import HttpLimits, McpOverHttp
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.ports import Received, Transport
+from tests.e2e.http_process import BOTH, INITIALIZE, call, enveloped, request, routed
+from tests.fakes import WAIT_SECONDS, FakeLogger
+
+URL = "http://127.0.0.1:8080/mcp"
+ISSUER = Issuer("https://login.example", "https://answers.example/mcp")
+
+
+class Served:
+    """Everything that arrives is kept, and answered only when the test does so."""
+
+    def __init__(self, limits: HttpLimits = HttpLimits(), issuer: Issuer | None = None) -> None:  # noqa: B008
+        self.received: asyncio.Queue[Received] = asyncio.Queue()
+        self.closed = 0
+        public_url = None if issuer is None else issuer.audience
+        self.mcp = McpOverHttp(
+            self._serve,
+            AllowedHosts(8080, public_url),
+            Callers({}, IssuerKeys(issuer) if issuer else None),
+            FakeLogger(),
+            issuer=issuer,
+            limits=limits,
+        )
+        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self.mcp.app), timeout=WAIT_SECONDS)
+
+    async def _serve(self, transport: Transport) -> None:
+        seen: list[Received] = []
+        try:
+            while (received := await transport.receive()) is not None:
+                seen.append(received)
+                self.received.put_nowait(received)
+        except TransportClosed:
+            self.closed += 1
+            for received in seen:
+                received.channel.withdraw()
+
+    def post(self, message: Any, headers: dict[str, str] | None = None) -> "asyncio.Task[httpx2.Response]":
+        return asyncio.ensure_future(self.http.post(URL, json=message, headers=headers or routed(message)))
+
+    async def next(self) -> Received:
+        return await asyncio.wait_for(self.received.get(), WAIT_SECONDS)
+
+
+async def test_over_the_calls_in_flight_a_client_is_told_to_come_back() -> None:
+    served = Served(HttpLimits(most_in_flight=1))
+    first = served.post(call(1, "Why?"))
+    held = await served.next()
+    refused = await served.post(call(2, "Why?"))
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+    held.channel.reply(b"{}")
+    assert (await first).status_code == 200
+    second = served.post(call(3, "Why?"))
+    (await served.next()).channel.reply(b"{}")
+    assert (await second).status_code == 200
+
+
+async def test_over_the_sessions_a_client_is_told_to_come_back() -> None:
+    served = Served(HttpLimits(most_sessions=1))
+    first = served.post(request(0, "initialize", INITIALIZE), BOTH)
+    (await served.next()).channel.reply(b"{}")
+    assert (await first).headers["mcp-session-id"]
+    refused = await served.post(request(0, "initialize", INITIALIZE), BOTH)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+
+
+async def test_an_initialize_that_fails_opens_no_session() -> None:
+    served = Served(HttpLimits(most_sessions=1))
+    for _ in range(3):
+        reply = served.post(request(0, "initialize", INITIALIZE), BOTH)
+        (await served.next()).channel.reply(b"{}", -32602)
+        assert (await reply).status_code == 200
+
+
+async def test_a_body_that_does_not_come_to_its_end_is_given_up() -> None:
+    served = Served(HttpLimits(body_seconds=0.05))
+
+    async def never_ending() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(WAIT_SECONDS)
+
+    reply = await served.http.post(URL, content=never_ending(), headers=BOTH)
+    assert reply.status_code == 408
+
+
+async def test_a_message_before_the_reply_makes_it_a_stream() -> None:
+    served = Served()
+    asked = served.post(call(1, "Why?"))
+    channel = (await served.next()).channel
+    channel.send(b'{"method":"notifications/x"}')
+    channel.reply(b'{"id":1}')
+    reply = await asked
+    assert reply.headers["content-type"] == "text/event-stream"
+    assert reply.text == 'event: message\ndata: {"method":"notifications/x"}\n\nevent: message\ndata: {"id":1}\n\n'
+
+
+async def test_an_issuer_is_found_by_the_metadata_and_named_in_the_refusal() -> None:
+    served = Served(issuer=ISSUER)
+    message = enveloped(1, "tools/list")
+    headers = {**routed(message), "host": "answers.example"}
+    refused = await served.http.post(URL, json=message, headers=headers)
+    where = "https://answers.example/.well-known/oauth-protected-resource/mcp"
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, f'Bearer resource_metadata="{where}"')
+    for path in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
+        found = await served.http.get(f"http://127.0.0.1:8080{path}", headers={"host": "answers.example"})
+        assert found.json() == {
+            "resource": "https://answers.example/mcp",
+            "authorization_servers": ["https://login.example"],
+            "bearer_methods_supported": ["header"],
+        }
+        assert (await served.http.get(f"http://127.0.0.1:8080{path}", headers={"host": "x"})).status_code == 403
+
+
+async def test_without_an_issuer_there_is_no_metadata() -> None:
+    path = "/.well-known/oauth-protected-resource/mcp"
+    assert (await Served().http.get(f"http://127.0.0.1:8080{path}")).status_code == 404
+
+
+async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
+    served, order = Served(), list[str]()
+    asked = served.post(call(1, "Why?"))
+    await served.next()
+    async with asyncio.timeout(WAIT_SECONDS):
+        await served.mcp.drain(0.01, lambda: order.append("over"))
+        reply = await asked
+    assert (order, served.closed, reply.json()["error"]["code"]) == (["over"], 1, -32800)
+    assert (await served.post(call(2, "Why?"))).status_code == 503

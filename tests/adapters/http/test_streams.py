@@ -1,0 +1,87 @@
+import pytest
+
+from openai_responses_mcp.adapters.http.sessions import Sessions, SessionsFull
+from openai_responses_mcp.adapters.http.streams import (
+    MOST_KEPT_MESSAGES,
+    HttpChannel,
+    Outbox,
+    OutMessage,
+    Waited,
+    event,
+)
+
+
+def numbers(outbox: Outbox, after: int = 0) -> list[int]:
+    found = []
+    while isinstance(message := outbox.next_after(after), OutMessage):
+        after = message.number
+        found.append(after)
+    return found
+
+
+def test_messages_are_numbered_and_a_reply_is_the_last() -> None:
+    outbox = Outbox()
+    channel = HttpChannel(outbox, 1)
+    channel.send(b"1")
+    channel.reply(b"2", -32601)
+    channel.send(b"3")
+    channel.reply(b"4")
+    assert (numbers(outbox), outbox.next_after(2), outbox.error_code) == ([1, 2], Waited.THE_END, -32601)
+
+
+async def test_what_was_sent_is_forgotten_unless_a_client_may_come_back() -> None:
+    for keeps, left in ((False, [2]), (True, [1, 2])):
+        outbox = Outbox("1", keeps_sent=keeps)
+        outbox.put(b"1")
+        outbox.put(b"2")
+        outbox.sent(1)
+        assert numbers(outbox) == left
+
+
+async def test_a_client_that_does_not_come_back_costs_a_bounded_buffer_and_keeps_its_reply() -> None:
+    outbox = Outbox("1", keeps_sent=True)
+    for _ in range(10 * MOST_KEPT_MESSAGES):
+        outbox.put(b"x")
+    outbox.put_reply(b"y" * 10_000_000)
+    assert len(numbers(outbox)) <= MOST_KEPT_MESSAGES
+    last = outbox.next_after(10 * MOST_KEPT_MESSAGES)
+    assert isinstance(last, OutMessage)
+    assert len(last.body) == 10_000_000
+
+
+async def test_nothing_is_lost_for_a_reader_that_is_there() -> None:
+    outbox = Outbox("1", keeps_sent=True)
+    outbox.reader = object()
+    for _ in range(10 * MOST_KEPT_MESSAGES):
+        outbox.put(b"x")
+    assert len(numbers(outbox)) == 10 * MOST_KEPT_MESSAGES
+
+
+def test_an_event_has_its_id_and_one_line_of_data() -> None:
+    assert event(b"{}", "3-4") == b"id: 3-4\nevent: message\ndata: {}\n\n"
+    assert event(b"{}") == b"event: message\ndata: {}\n\n"
+
+
+async def test_of_too_many_sessions_the_one_that_was_idle_for_long_makes_room() -> None:
+    now = 1e9
+    sessions = Sessions(2, least_idle_seconds=600, monotonic=lambda: now)
+    first, second = sessions.open("a"), sessions.open("a")
+    first.used_at, second.used_at = now - 601, now - 599
+    busy = first.take(b"{}", 1, "a", is_answered=True)
+    with pytest.raises(SessionsFull):
+        sessions.open("a")
+    busy.end()
+    third = sessions.open("a")
+    assert sessions.find(first.id, "a") is None
+    assert sessions.find(second.id, "a") is second
+    assert sessions.find(third.id, "a") is third
+    third.used_at = now
+    with pytest.raises(SessionsFull):
+        sessions.open("a")
+
+
+async def test_an_event_id_leads_to_its_response() -> None:
+    session = Sessions(1).open("a")
+    outbox = session.take(b"{}", 1, "a", is_answered=True)
+    assert session.find(f"{outbox.name}-7") == (outbox, 7)
+    assert [session.find(text) for text in ("", "9-1", f"{outbox.name}-x", "0", "-1", f"{outbox.name}-²")] == [None] * 6

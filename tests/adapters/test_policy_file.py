@@ -1,0 +1,195 @@
+"""The policy in a file: what is told about its mistakes, and what happens when it changes."""
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import MAX_FILE_BYTES, PolicyFile, parse_policy, read_policy
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.reading import TOP_KEYS
+from openai_responses_mcp.gate.policy.rules import Condition, with_inner
+
+ROOT = Path(__file__).parents[2]
+LONG_AGO = 1_000_000_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "policy.yaml"
+
+
+def told(text: str) -> tuple[str, ...]:
+    return parse_policy("policy.yaml", text, LinearPatterns()).problems
+
+
+def opened(file: Path, text: str | None = None) -> PolicyFile:
+    if text is not None:
+        file.write_text(text)
+    return PolicyFile(file, LinearPatterns())
+
+
+def test_every_problem_is_told_with_file_line_and_key() -> None:
+    text = """\
+version: 1
+profile: balancd
+rules:
+  - tools: [files/read_*]
+    decide: allow
+  - tools: [delete_file]
+    decde: deny
+    when:
+      path: {match: x}
+"""
+    assert told(text) == (
+        "policy.yaml:2: profile is strict, balanced or fast (did you mean balanced?)",
+        "policy.yaml:6: rule 2 needs decide or risk, one of the two",
+        "policy.yaml:6: rule 2: tools[0] fits no tool: tools are called server/tool, function/name or skill/name; "
+        "write */delete_file for the tool of any server",
+        "policy.yaml:7: rule 2: decde is an unknown key (did you mean decide?)",
+        "policy.yaml:9: rule 2: when.path.match is an unknown key (did you mean matches?)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "policy.yaml:1: the file is empty; it needs at least version: 1"),
+        ("# nothing\n", "policy.yaml:1: the file is empty; it needs at least version: 1"),
+        ("version: 1\nversion: 1\n", "policy.yaml:2: version is there twice, first on line 1"),
+        ("version: 1\nrules: [", "policy.yaml:2: not valid YAML: "),
+        ("version: 1\n---\nversion: 1\n", "policy.yaml:2: a second document (---) in one file"),
+        ("version: !!python/none\n", "policy.yaml:1: the tag !!python/none does not belong here"),
+        ("version: yes\n", "policy.yaml:1: version is 1, the only version there is"),
+        ("version: 1\n? [a]\n: b\n", "policy.yaml:2: a key that is not plain text"),
+        ('version: 1\n"a\\eb": 1\n', "policy.yaml:2: a b is an unknown key"),
+    ],
+)
+def test_what_is_no_policy_is_told_with_its_line(text: str, problem: str) -> None:
+    (found,) = told(text)
+    assert found.startswith(problem)
+
+
+def test_yaml_of_today_is_read() -> None:
+    text = "version: 1\nrules: [{tools: ['*/x'], when: {a: no, b: {equals: yes}}, decide: deny, reason: 日本}]"
+    reading = parse_policy("p", text, LinearPatterns())
+    assert reading.problems == ()
+    assert "glob='no'" in repr(reading.policy)
+    assert "values=('yes',)" in repr(reading.policy)
+    assert reading.rule_places == ("p:2",)
+
+
+def test_the_example_has_every_key_and_no_problem() -> None:
+    reading = read_policy(str(ROOT / "config" / "policy.yaml.example"), LinearPatterns())
+    assert reading.problems == ()
+    policy = reading.policy
+    assert None not in (policy.profile, policy.scopes, policy.audit, policy.ask, policy.budget, policy.wait_seconds)
+    conditions = [one for rule in policy.rules for when in rule.when for one in when.conditions]
+    assert {type(one) for one in with_inner(conditions)} == set(get_args(Condition))
+    example = (ROOT / "config" / "policy.yaml.example").read_text()
+    assert [key for key in TOP_KEYS if not re.search(rf"^(# )?{key}:", example, re.MULTILINE)] == []
+    assert {rule.decide for rule in policy.rules} == {"allow", "ask", "deny", None}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b"#" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(file: Path, content: bytes | None, words: str) -> None:
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID") as caught:
+        opened(file)
+    assert f"{file}: {words}" in caught.value.message
+
+
+@pytest.mark.parametrize("impossible", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_refused(impossible: str) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
+        PolicyFile(impossible, LinearPatterns())
+
+
+def test_a_file_with_problems_is_refused_at_the_start_with_all_of_them(file: Path) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID") as caught:
+        opened(file, "version: 2\nwait: -1\n")
+    assert f"{file}:1: version" in caught.value.message
+    assert f"{file}:2: wait" in caught.value.message
+
+
+def test_a_folder_or_a_pipe_is_no_policy(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path, "is a directory"), (tmp_path / "pipe", "is not a regular file")):
+        with pytest.raises(AgentsError, match=words):
+            PolicyFile(path, LinearPatterns())
+
+
+GOOD = "version: 1\nprofile: strict\n"
+
+
+@pytest.mark.parametrize("spoiled", ["", "version: 1\nprofile: lenient\n", "version: [", None])
+def test_a_file_that_breaks_later_leaves_the_last_good_one_and_warns_once(
+    file: Path, spoiled: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = opened(file, GOOD)
+    if spoiled is None:
+        file.unlink()
+    else:
+        file.write_text(spoiled)
+    for _ in range(3):
+        assert source.current().profile == "strict"
+    (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert "AGENTS-E-POLICY-INVALID" in warning.message
+    assert str(file) in warning.message
+    assert "the last good policy stays in force" in warning.message
+
+
+def test_a_file_that_breaks_again_is_warned_about_again(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source = opened(file, GOOD)
+    for text in ("version: [", GOOD, "version: ["):
+        file.write_text(text)
+        source.current()
+    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2
+
+
+def test_a_change_within_one_tick_of_the_clock_is_seen(file: Path) -> None:
+    source = opened(file, "version: 1\nprofile: fast  #\n")
+    before = file.stat()
+    with file.open("r+") as same:
+        same.write("version: 1\nprofile: strict\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    assert source.current().profile == "strict"
+
+
+def test_a_file_that_was_put_in_place_with_an_old_date_is_seen(file: Path, tmp_path: Path) -> None:
+    source = opened(file, "version: 1\nprofile: fast  #\n")
+    other = tmp_path / "other.yaml"
+    other.write_text(GOOD)
+    os.utime(other, (LONG_AGO, LONG_AGO))
+    other.replace(file)
+    assert source.current().profile == "strict"
+
+
+def test_a_file_nobody_touches_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = opened(file, GOOD)
+    # Well after the last change, as far as the source can tell.
+    monkeypatch.setattr("time.time_ns", lambda: file.stat().st_ctime_ns + 10_000_000_000)
+    before = source.current()
+    opened_files: list[object] = []
+    really_open = os.open
+
+    def noting_open(path: str, flags: int) -> int:
+        opened_files.append(path)
+        return really_open(path, flags)
+
+    monkeypatch.setattr("os.open", noting_open)
+    assert source.current() is before
+    assert opened_files == []

@@ -1,0 +1,81 @@
+"""What only a real file system does."""
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses_mcp.adapters.system_paths import SystemPaths
+
+
+def test_a_tilde_and_a_name_may_be_a_home_or_a_file(tmp_path: Path) -> None:
+    somebody = pwd.getpwuid(os.getuid())
+    assert SystemPaths().resolved(f"~{somebody.pw_name}/a", str(tmp_path)) is None
+
+
+def test_a_path_below_a_file_is_resolved_as_far_as_it_goes(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    assert SystemPaths().resolved("link/a", str(tmp_path)) == os.path.realpath(f"{tmp_path}/file/a")
+
+
+@pytest.mark.parametrize("path", ["a/" * 3000, "x" * 5000, "/" + "y" * 300, "~\ud800", "~a\0", "\ud800"])
+def test_what_no_file_can_be_called_is_in_doubt(path: str) -> None:
+    assert SystemPaths().resolved(path, "/") is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        " /etc/a",
+        "/etc/a ",
+        '"/etc/a"',
+        "'~/a'",
+        "\t/etc/a",
+        "/etc\n/a",
+        "$HOME/a",
+        "%HOME%/a",
+        "..\\a",
+        "/a\\b",
+        " file:/a",
+    ],
+)
+def test_what_some_servers_tidy_up_first_is_in_doubt(path: str) -> None:
+    assert SystemPaths().resolved(path, "/srv") is None
+
+
+@given(st.lists(st.sampled_from(["a", "b", "..", ".", "", "link", "file", "up", "gone"]), max_size=8))
+def test_a_path_that_is_clear_leads_where_the_system_says(folder: Path, names: list[str]) -> None:
+    path = "/".join([str(folder), *names])
+    found = SystemPaths().resolved(path, None)
+    assert found in (None, os.path.realpath(path))
+    if ".." not in names:
+        assert found is not None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "file").touch()
+    (folder / "link").symlink_to("a/b")
+    (folder / "a" / "up").symlink_to("..")
+    (folder / "gone").symlink_to("missing")
+    return folder
+
+
+def test_in_a_directory_that_is_gone_no_glob_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert SystemPaths().anchor("a", "") is None
+
+
+@pytest.mark.parametrize(("platform", "ignores"), [("linux", False), ("darwin", True), ("win32", True)])
+def test_some_systems_ignore_case(platform: str, ignores: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    assert SystemPaths().ignores_case is ignores

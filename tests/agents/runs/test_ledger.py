@@ -1,0 +1,560 @@
+"""The guard of one run at the tool itself, and what it keeps over a pause."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
+from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.gate.guardrails import create_guardrails_template
+from openai_responses_mcp.gate.models import (
+    AgentCapabilitySnapshot,
+    CallToApprove,
+    GateDecision,
+    McpCapabilitySummary,
+    ToolCallRequest,
+)
+from openai_responses_mcp.gate.run_records import RunRecords
+from openai_responses_mcp.gate.safety_gate import GateContext
+from tests.agents.fake_stores import FakeExecutionLogStore
+from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of
+from tests.agents.runs.guards import MASKING, guard_on
+
+TOOL = ToolDescription("pay", "function", definition_hash="d1")
+CALL = PlannedCall("c1", TOOL, {"amount": 5})
+LOOK = ToolDescription("look", "function", definition_hash="d3")
+OTHER = PlannedCall("c2", LOOK, {"what": "here"})
+
+
+def yes(call: PlannedCall) -> HumanAnswer:
+    return HumanAnswer(Permit.of(call))
+
+
+class Agent:
+    name = "Clerk"
+
+    def __init__(self, **rules: Any) -> None:
+        self.guardrails = create_guardrails_template(**rules)
+        self.extensions = Extensions()
+
+
+@pytest.fixture
+def store() -> BreakableLogStore:
+    return BreakableLogStore(FakeExecutionLogStore())
+
+
+@pytest.fixture
+def judge() -> FakeJudge:
+    return FakeJudge()
+
+
+@pytest.fixture
+def guard(store: BreakableLogStore, judge: FakeJudge) -> RunLedger:
+    return guard_on(store, judge)
+
+
+async def events(store: BreakableLogStore) -> list[str]:
+    return [f"{log.tool_call_id} {log.event} {log.decision}" for log in await store.query()]
+
+
+async def last(store: BreakableLogStore) -> ExecutionLog:
+    return (await store.query())[-1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# At the tool
+
+
+async def test_a_call_that_nobody_judged_does_not_start(guard: RunLedger) -> None:
+    assert guard.is_waiting("c1")
+    assert not guard.is_answered(CALL)
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert guard.refusal is not None
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [(TOOL, {"amount": 6}), (ToolDescription("pay", "function", definition_hash="d2"), {"amount": 5})],
+)
+async def test_a_call_starts_only_as_it_was_judged(guard: RunLedger, tool: ToolDescription, args: Any) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    assert not guard.is_waiting("c1")
+    assert guard.may_start(CALL)
+    assert not guard.may_start(PlannedCall("c1", tool, args))
+    assert await code_of(guard.starting("c1", tool, args)) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_call_that_came_as_another_does_not_start_as_itself_afterwards(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await code_of(guard.starting("c1", TOOL, {"amount": 6}))
+    assert guard.is_waiting("c1")
+    assert not guard.may_start(CALL)
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert await events(store) == ["c1 decision allow", "c1 refused deny"]
+
+
+async def test_a_call_starts_once(guard: RunLedger) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    assert not guard.is_waiting("c1")
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_second_start_takes_nothing_from_the_first(guard: RunLedger, store: BreakableLogStore) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await code_of(guard.starting("c1", TOOL, {"amount": 5}))
+    await guard.finished("c1", "paid")
+    assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
+
+
+async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    with pytest.raises(AgentsError) as caught:
+        await guard.starting("c1", TOOL, {"amount": 5})
+    assert caught.value is guard.refusal
+    assert caught.value.message == "function:pay was about to run without having been let through"
+    assert caught.value.details == {"tool_call_id": "c1"}
+    log = await last(store)
+    assert (log.run_id, log.tool_call_id, log.event, log.decision) == ("r1", "c1", "refused", "deny")
+    assert (log.tool_name, log.tool_kind, log.arguments) == ("pay", "function", {"amount": 5})
+    assert log.reason == caught.value.message
+
+
+async def test_a_call_that_is_refused_twice_is_recorded_once(guard: RunLedger, store: BreakableLogStore) -> None:
+    for _ in range(2):
+        with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
+            await guard.starting("c1", TOOL, {"amount": 5})
+    assert isinstance(caught.value.__cause__, DuplicateRecord)
+    assert await events(store) == ["c1 refused deny"]
+
+
+async def test_a_refusal_that_cannot_be_recorded_is_one_all_the_same(store: BreakableLogStore) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    store.is_broken = True
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED") as caught:
+        await guard.starting("c1", TOOL, {"amount": 5})
+    assert isinstance(caught.value.__cause__, StoreUnavailable)
+
+
+@pytest.mark.parametrize("reported", ["finished", "suspended"])
+async def test_what_does_not_run_cannot_end(guard: RunLedger, store: BreakableLogStore, reported: str) -> None:
+    work = guard.finished("c1", "paid") if reported == "finished" else guard.suspend("c1")
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: A call that is unknown cannot"):
+        await work
+    assert guard.result_of("c1") is None
+    assert await events(store) == ["c1 refused deny"]
+    log = await last(store)
+    assert (log.tool_name, log.tool_kind, log.arguments) == ("", "function", {})
+
+
+async def test_a_call_ends_once(guard: RunLedger, store: BreakableLogStore) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "paid")
+    assert guard.is_waiting("c1")
+    assert await code_of(guard.finished("c1", "paid again")) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(guard.suspend("c1")) == "AGENTS-E-GATE-DENIED"
+    assert guard.result_of("c1") == ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")
+    log = (await store.query())[-1]
+    assert (log.event, log.tool_name) == ("refused", "pay")
+
+
+async def test_what_came_of_a_call_is_recorded_and_shown_without_secrets(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    args = {"note": "with hunter2hunter2"}
+    await guard.judge(None, [PlannedCall("c1", TOOL, args)], [TOOL])
+    await guard.starting("c1", TOOL, args)
+    await guard.finished("c1", None, error="no hunter2hunter2")
+    [result] = guard.results
+    assert (result.tool_call_id, result.tool_name, result.tool_kind) == ("c1", "pay", "function")
+    assert "hunter2" not in str(result)
+    assert str(result.output).startswith("no ")
+    log = await last(store)
+    assert (log.event, log.decision, log.tool_name, log.tool_kind) == ("outcome", "failed", "pay", "function")
+    assert log.reason.startswith("no ")
+    assert "hunter2" not in str(log)
+
+
+async def test_a_failure_that_became_an_answer_for_the_model_is_shown_as_that_answer(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "try later", error="the bank is closed")
+    assert [result.output for result in guard.results] == ["try later"]
+    log = await last(store)
+    assert (log.decision, log.reason) == ("failed", "the bank is closed")
+
+
+async def test_a_secret_of_a_call_is_not_shown_in_the_output_of_another(guard: RunLedger) -> None:
+    login = ToolDescription("login", "function", parameters={"properties": {"password": {"type": "string"}}})
+    await guard.judge(None, [PlannedCall("c0", login, {"password": "open sesame"}), CALL], [login, TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "paid with open sesame")
+    [result] = guard.results
+    assert str(result.output).startswith("paid with ")
+    assert "sesame" not in str(result)
+
+
+async def test_a_call_that_went_well_has_no_reason(guard: RunLedger, store: BreakableLogStore) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "")
+    log = await last(store)
+    assert (log.decision, log.reason, log.arguments) == ("completed", "", {"amount": 5})
+    assert [result.output for result in guard.results] == [""]
+
+
+async def test_results_come_in_the_order_in_which_the_calls_were_asked_for(guard: RunLedger) -> None:
+    await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.starting("c2", LOOK, {"what": "here"})
+    await guard.finished("c2", "saw")
+    assert [result.output for result in guard.results] == ["saw"]
+    await guard.finished("c1", "paid")
+    assert [result.output for result in guard.results] == ["paid", "saw"]
+
+
+@pytest.mark.parametrize("event", ["decision", "started"])
+async def test_with_a_required_log_nothing_starts_unrecorded(store: BreakableLogStore, event: str) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    store.breaks_at = lambda log: log.event == event
+
+    async def both() -> None:
+        await guard.judge(None, [CALL], [TOOL])
+        await guard.starting("c1", TOOL, {"amount": 5})
+
+    assert await code_of(both()) == "AGENTS-E-LOG-STORE"
+    assert guard.refusal is not None
+    assert guard.refusal.code == "AGENTS-E-LOG-STORE"
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_with_a_required_log_no_call_starts_beside_one_whose_records_were_not_taken(
+    store: BreakableLogStore,
+) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    store.refuses = lambda log: log.tool_call_id == "c2" and log.event == "decision"
+    await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-LOG-STORE"
+    assert await code_of(guard.starting("c2", LOOK, OTHER.args)) == "AGENTS-E-LOG-STORE"
+    assert await events(store) == []
+
+
+async def test_with_a_required_log_an_outcome_that_could_not_be_written_is_written_later(
+    store: BreakableLogStore,
+) -> None:
+    guard = guard_on(store, FakeJudge(), mode="required")
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    store.is_broken = True
+    assert await code_of(guard.finished("c1", "paid")) == "AGENTS-E-LOG-STORE"
+    store.is_broken = False
+    assert await code_of(guard.starting("c9", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert (await events(store))[-2:] == ["c1 outcome completed", "c9 refused deny"]
+
+
+@pytest.mark.parametrize(("of_the_run", "of_the_agent"), [(True, False), (False, True), (False, False)])
+async def test_a_human_is_asked_where_the_run_or_the_agent_demands_it(
+    store: BreakableLogStore, of_the_run: bool, of_the_agent: bool
+) -> None:
+    guard = guard_on(store, FakeJudge(), GateContext("fast", require_human_approval=of_the_run))
+    agent = Agent()
+    agent.extensions = Extensions(require_human_approval=of_the_agent)
+    await guard.judge(agent, [OTHER], [LOOK])
+    assert bool(guard.to_approve) == (of_the_run or of_the_agent)
+
+
+def test_a_record_without_a_reason_has_none() -> None:
+    assert RunRecords("r1", MASKING).about(CALL, "started", "started").reason == ""
+
+
+async def test_the_first_refusal_is_the_one_that_counts(guard: RunLedger) -> None:
+    first = guard.refuse(AgentsError("AGENTS-E-GATE-EVAL", "first"))
+    second = AgentsError("AGENTS-E-GATE-DENIED", "second")
+    assert guard.refuse(second) is second
+    assert guard.refusal is first
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Turns
+
+
+async def test_a_turn_that_was_let_through_is_not_judged_again(guard: RunLedger, judge: FakeJudge) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.judge(None, [CALL], [TOOL])
+    assert not guard.is_waiting("c1")
+    assert len(judge.requests) == 1
+
+
+@pytest.mark.parametrize("calls", [[CALL, CALL], [CALL]])
+async def test_an_id_that_is_used_twice_is_refused(
+    guard: RunLedger, store: BreakableLogStore, calls: list[PlannedCall]
+) -> None:
+    if len(calls) == 1:
+        await guard.judge(None, calls, [TOOL])
+        await guard.starting("c1", TOOL, {"amount": 5})
+    with pytest.raises(AgentsError, match=r"^AGENTS-E-RUNNER: The model used the id of a tool call twice$"):
+        await guard.judge(None, calls, [TOOL])
+    assert (await last(store)).event == "refused"
+
+
+async def test_a_turn_with_a_refused_call_does_not_run_at_all(
+    guard: RunLedger, judge: FakeJudge, store: BreakableLogStore
+) -> None:
+    judge.on("look", DENY)
+    with pytest.raises(AgentsError, match="function look was refused: not today") as caught:
+        await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
+    assert caught.value is guard.refusal
+    assert caught.value.code == "AGENTS-E-GATE-DENIED"
+    assert caught.value.details == {"tool_name": "look", "tool_call_id": "c2", "risk_level": 1}
+    assert guard.is_waiting("c1")
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    assert await events(store) == ["c1 decision allow", "c2 decision deny", "c1 refused deny"]
+
+
+async def test_a_call_that_could_not_be_judged_is_recorded_as_refused(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    work = guard.judge(Agent(tool_rules=["here"]), [CALL, OTHER], [TOOL, LOOK])
+    assert await code_of(work) == "AGENTS-E-GUARDRAIL-DENIED"
+    log = await last(store)
+    assert (log.tool_call_id, log.decision, log.risk_level) == ("c2", "deny", 1)
+    assert log.reason.startswith("AGENTS-E-GUARDRAIL-DENIED: tool: ")
+
+
+async def test_the_risk_of_a_call_that_could_not_be_judged_is_the_tools_own(store: BreakableLogStore) -> None:
+    guard = guard_on(store, FakeJudge())
+    risky = ToolDescription("pay", "function", risk_level=4)
+    await code_of(guard.judge(Agent(tool_rules=["pay"]), [PlannedCall("c1", risky, {})], [risky]))
+    assert (await last(store)).risk_level == 4
+
+
+async def test_the_rules_of_the_first_agent_hold_next_to_those_of_another(store: BreakableLogStore) -> None:
+    first = create_guardrails_template(tool_rules=["pay"])
+    for agent, call in ((Agent(), CALL), (Agent(tool_rules=["here"]), OTHER)):
+        guard = guard_on(FakeExecutionLogStore(), FakeJudge(), GateContext("fast", guardrails=first))
+        assert await code_of(guard.judge(agent, [call], [TOOL])) == "AGENTS-E-GUARDRAIL-DENIED"
+
+
+async def test_a_rule_of_the_first_agent_is_asked_once(store: BreakableLogStore) -> None:
+    asked: list[ToolCallRequest] = []
+    agent = Agent(tool_rules=[asked.append])
+    guard = guard_on(store, FakeJudge(), GateContext("fast", guardrails=agent.guardrails))
+    await guard.judge(agent, [CALL], [TOOL])
+    assert len(asked) == 1
+
+
+async def test_the_judge_sees_the_call_the_user_and_all_that_the_agent_can_do(
+    guard: RunLedger, judge: FakeJudge
+) -> None:
+    mcp = ToolDescription("files/read", "mcp", "Reads.", risk_level=2)
+    skill = ToolDescription("writer", "skill")
+    agent = Agent()
+    await guard.judge(agent, [CALL], [TOOL, mcp, skill])
+    [request] = judge.requests
+    assert judge.agents == [agent]
+    assert request == ToolCallRequest(
+        tool_name="pay",
+        tool_kind="function",
+        args={"amount": 5},
+        user_intent="what the user typed",
+        capability_snapshot=AgentCapabilitySnapshot(
+            "Clerk", ("pay", "files/read", "writer"), ("writer",), (McpCapabilitySummary("files/read", "Reads.", 2),)
+        ),
+        tool_catalog=(TOOL, mcp, skill),
+        target_tool=TOOL,
+        run_id="r1",
+        tool_call_id="c1",
+    )
+
+
+def test_an_agent_without_a_name_has_none() -> None:
+    assert AgentCapabilitySnapshot.of(None, []).agent_name == ""
+
+
+async def test_a_decision_is_recorded_with_all_that_led_to_it(guard: RunLedger, store: BreakableLogStore) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    log = (await store.query())[0]
+    assert (log.run_id, log.tool_call_id, log.event, log.decision) == ("r1", "c1", "decision", "allow")
+    assert (log.tool_name, log.tool_kind, log.risk_level, log.reason) == ("pay", "function", 1, "fine")
+    assert log.arguments == {"amount": 5}
+
+
+async def test_a_call_does_not_start_while_its_turn_is_being_decided(store: BreakableLogStore) -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    class Slow(FakeJudge):
+        async def evaluate(self, agent: Any, request: ToolCallRequest, policy: Any) -> GateDecision:
+            if request.tool_name == "look":
+                asked.set()
+                await answer.wait()
+            return GateDecision("allow", 1, "fine")
+
+    guard = guard_on(store, Slow())
+    turn = asyncio.ensure_future(guard.judge(None, [CALL, OTHER], [TOOL, LOOK]))
+    await asyncio.wait_for(asked.wait(), 5)
+    assert guard.is_waiting("c1")
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    answer.set()
+    await asyncio.wait_for(turn, 5)
+    assert not guard.is_waiting("c1")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tools that the provider runs
+
+
+async def test_a_tool_of_the_providers_is_judged_by_its_scope_once(guard: RunLedger, store: BreakableLogStore) -> None:
+    hosted = ToolDescription("web_search", "function", risk_level=2)
+    await guard.offer_hosted(None, hosted)
+    await guard.offer_hosted(None, hosted)
+    [log] = await store.query()
+    assert (log.run_id, log.tool_call_id, log.event, log.decision) == (
+        "r1",
+        "hosted:function:web_search",
+        "decision",
+        "allow",
+    )
+    assert (log.tool_name, log.tool_kind, log.risk_level) == ("web_search", "function", 2)
+    assert log.reason == "in scope of the profile fast, run by the provider"
+    assert guard.saved()["offered"] == ["function:web_search"]
+
+
+class Strict:
+    """An agent that asks for a stricter profile than its run has."""
+
+    extensions = Extensions(policy_profile="strict")
+
+
+async def test_a_tool_of_the_providers_is_judged_again_for_an_agent_with_a_stricter_profile(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    hosted, strict = ToolDescription("web_search", "function"), Strict()
+    for agent in (None, strict, strict):
+        await guard.offer_hosted(agent, hosted)
+    assert [log.tool_call_id for log in await store.query()] == [
+        "hosted:function:web_search",
+        "hosted:function:web_search under strict",
+    ]
+
+
+async def test_a_tool_of_the_providers_outside_the_scopes_is_refused(store: BreakableLogStore) -> None:
+    guard = guard_on(store, FakeJudge(), GateContext("strict"))
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: mcp files/\\* was refused") as caught:
+        await guard.offer_hosted(None, ToolDescription("files/*", "mcp"))
+    assert caught.value is guard.refusal
+    log = await last(store)
+    assert (log.decision, log.risk_level) == ("deny", 3)
+    assert log.reason == "mcp:files/* is outside the scopes of the profile strict"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Over a pause
+
+
+async def paused(guard: RunLedger, judge: FakeJudge) -> dict[str, Any]:
+    judge.on("pay", ASK)
+    await guard.judge(None, [OTHER, CALL], [TOOL, LOOK])
+    saved: dict[str, Any] = json.loads(json.dumps(guard.saved()))
+    return saved
+
+
+async def test_one_call_that_needs_a_human_holds_its_turn(guard: RunLedger, judge: FakeJudge) -> None:
+    await paused(guard, judge)
+    assert guard.to_approve == [CallToApprove(CALL, ASK)]
+    assert guard.is_waiting("c1")
+    assert guard.is_waiting("c2")
+    assert await code_of(guard.starting("c2", LOOK, {"what": "here"})) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(guard, judge)
+    resumed = guard_on(FakeExecutionLogStore(), judge)
+    resumed.restore(saved, [yes(CALL)])
+    assert resumed.may_start(CALL)
+    assert resumed.may_start(OTHER)
+    assert resumed.to_approve == []
+    await resumed.judge(None, [OTHER, CALL], [TOOL, LOOK])
+    await resumed.starting("c1", TOOL, {"amount": 5})
+    await resumed.starting("c2", LOOK, {"what": "here"})
+
+
+@pytest.mark.parametrize("approved", [[], [yes(OTHER)], [yes(CALL), yes(OTHER)]])
+async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
+    guard: RunLedger, judge: FakeJudge, approved: list[HumanAnswer]
+) -> None:
+    saved = await paused(guard, judge)
+    resumed = guard_on(FakeExecutionLogStore(), judge)
+    resumed.restore(saved, approved)
+    assert not resumed.is_answered(CALL)
+    assert not resumed.is_answered(OTHER)
+    assert resumed.is_waiting("c1")
+    assert resumed.is_waiting("c2")
+    assert not resumed.may_start(CALL)
+    assert not resumed.may_start(OTHER)
+
+
+async def test_what_was_approved_is_what_may_start(guard: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(guard, judge)
+    resumed = guard_on(FakeExecutionLogStore(), judge)
+    other = PlannedCall("c1", TOOL, {"amount": 4})
+    resumed.restore(saved, [yes(other)])
+    assert resumed.may_start(other)
+    assert not resumed.may_start(CALL)
+
+
+async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
+    guard: RunLedger, store: BreakableLogStore
+) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.suspend("c1")
+    await guard.suspend("c1")
+    assert not guard.is_waiting("c1")
+    await guard.finished("c1", "the engine says so when it pauses")
+    assert guard.results == []
+    resumed = guard_on(store, FakeJudge())
+    resumed.restore(guard.saved(), [])
+    assert resumed.may_start(CALL)
+    await resumed.starting("c1", TOOL, {"amount": 5})
+    assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+    await resumed.finished("c1", "paid")
+    assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
+
+
+async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard: RunLedger) -> None:
+    await guard.judge(None, [CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "paid")
+    await guard.offer_hosted(None, ToolDescription("web_search", "function"))
+    saved = json.loads(json.dumps(guard.saved()))
+    store = FakeExecutionLogStore()
+    resumed = guard_on(store, FakeJudge())
+    resumed.restore(saved, [])
+    await resumed.offer_hosted(None, ToolDescription("web_search", "function"))
+    assert await store.query() == []
+    assert resumed.results == [ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")]
+    assert resumed.saved() == saved
+    assert await code_of(resumed.judge(None, [CALL], [TOOL])) == "AGENTS-E-RUNNER"
+    assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_paused_run_is_saved_in_words_that_later_versions_know(guard: RunLedger, judge: FakeJudge) -> None:
+    saved = await paused(guard, judge)
+    assert [call["state"] for call in saved["calls"]] == ["held", "asked"]
+    assert [call["permit"]["call_id"] for call in saved["calls"]] == ["c2", "c1"]
+    assert [call["result"] for call in saved["calls"]] == [None, None]

@@ -1,0 +1,49 @@
+"""The private names of the SDK: each exists in the installed version, and all of them are in one file."""
+
+import ast
+import dataclasses
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import openai_responses_mcp.agents as adapters
+from openai_responses_mcp.agents.sdk import internals
+from openai_responses_mcp.agents.sdk.internals import PRIVATE_NAMES
+
+FOLDER = Path(str(adapters.__file__)).parent
+INTERNALS = Path(internals.__file__)
+# What we put onto objects of the SDK ourselves.
+OURS = {"_guarded_original"}
+
+
+@pytest.mark.parametrize(("owner", "name"), PRIVATE_NAMES, ids=lambda value: getattr(value, "__name__", value))
+def test_a_private_name_exists_in_the_installed_sdk(owner: type, name: str) -> None:
+    fields = {field.name for field in dataclasses.fields(owner)} if dataclasses.is_dataclass(owner) else set()
+    fields |= set(vars(owner)["__init__"].__code__.co_names) if "__init__" in vars(owner) else set()
+    assert name in fields or hasattr(owner, name), (
+        f"openai-agents {version('openai-agents')} has no {owner.__name__}.{name}: {PRIVATE_NAMES[owner, name]}"
+    )
+
+
+def test_the_table_holds_every_private_name_that_is_used() -> None:
+    assert {name for _, name in private_names_in(INTERNALS)} == {name for _, name in PRIVATE_NAMES}
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FOLDER.rglob("*.py") if file != INTERNALS], ids=lambda file: file.stem
+)
+def test_no_other_file_touches_a_private_name(file: Path) -> None:
+    assert [name for name in private_names_in(file) if name[1] not in OURS] == []
+
+
+def private_names_in(file: Path) -> Iterator[tuple[int, str]]:
+    """Attributes with an underscore of anything but `self`, `cls` and rows of the database, and such keywords."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            if ast.unparse(node.value) not in ("self", "cls", "super()", "row"):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.keyword) and re.match(r"_[a-z]", node.arg or ""):
+            yield node.value.lineno, str(node.arg)

@@ -1,0 +1,75 @@
+"""Mistakes that people make with the SDK's own objects, told in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import agents as sdk
+import pytest
+
+from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner
+from openai_responses_mcp.agents.configured import configure
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.errors import AgentsError
+from tests.agents.fakes import ASK, FakeJudge, within
+
+
+def look() -> str:
+    """Look around."""
+    return "seen"
+
+
+class Looker:
+    def __call__(self) -> str:
+        return "seen"
+
+
+@pytest.mark.parametrize("tool", [look, lambda: "seen", Looker(), "look"])
+@pytest.mark.parametrize("agent_class", [Agent, sdk.Agent])
+async def test_a_plain_function_among_the_tools_says_what_to_do(agent_class: Any, tool: Any) -> None:
+    model = ScriptedModel("never said")
+    agent = agent_class(name="A", model=model, tools=[tool])
+    with pytest.raises(AgentsError) as caught:
+        await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
+    assert caught.value.code == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert "@tool" in caught.value.message
+    assert model.calls == []
+
+
+@pytest.fixture
+def judge() -> Iterator[FakeJudge]:
+    judge = FakeJudge()
+    configure(create_runner(safety_agent=judge))
+    yield judge
+    configure(None)
+
+
+@pytest.mark.parametrize(
+    "given", [{"extensions": {"require_human_approval": True}}, {"guardrails": {"input_rules": ()}}]
+)
+def test_an_agent_takes_its_rules_as_they_are_made(given: dict[str, Any]) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        Agent(name="A", **given)
+
+
+async def test_an_option_that_the_sdk_does_not_know_is_named() -> None:
+    agent = Agent(name="A", model=ScriptedModel("never said"))
+    runner = create_runner(safety_agent=FakeJudge())
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+        await within(runner.run(agent, "go", RunOptions(sdk={"contxt": 1})))
+    assert "contxt" in caught.value.message
+    assert "context" in caught.value.message
+
+
+async def test_a_callback_that_is_none_is_refused() -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        create_runner(safety_agent=FakeJudge(), on_approval_requested="me")  # type: ignore[arg-type]
+
+
+async def test_requests_are_told_on_the_sdks_engine_too() -> None:
+    told: list[Any] = []
+    judge = FakeJudge()
+    judge.on("look", ASK)
+    agent = Agent(name="A", model=ScriptedModel(ScriptedCall("look")), tools=[sdk.function_tool(look)])
+    runner = create_runner(safety_agent=judge, on_approval_requested=told.append)
+    paused = await within(runner.run(agent, "go", RunOptions(extensions=Extensions(policy_profile="fast"))))
+    assert told == paused.interruptions

@@ -1,0 +1,158 @@
+"""Agents that are taken over: handoffs, runs inside runs, settings of the SDK, and replies that are said once more."""
+
+import asyncio
+import copy
+from typing import Any
+
+import agents as sdk
+import pytest
+from pydantic import BaseModel
+
+from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
+from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
+from openai_responses_mcp.agents.runs.models import RunResult
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from tests.agents.fakes import ASK, FakeJudge, code_of, within
+
+
+async def test_a_handoff_made_by_hand_leads_to_a_guarded_agent() -> None:
+    target = Agent(name="Target", model=ScriptedModel("target here"))
+
+    async def choose(context: Any, arguments: str) -> Any:
+        return target
+
+    by_hand = sdk.Handoff[Any, Any](
+        tool_name="go_there",
+        tool_description="Go.",
+        input_json_schema={},
+        on_invoke_handoff=choose,
+        agent_name="Somewhere",
+    )
+    agent = Agent(name="First", model=ScriptedModel(ScriptedCall("go_there")), handoffs=[by_hand])
+    judge = FakeJudge()
+    result = await within(create_runner(safety_agent=judge).run(agent, "go"))
+    assert (result.output_text, result.last_agent) == ("target here", target)
+    assert [request.tool_name for request in judge.requests] == ["Somewhere"]
+
+
+async def test_a_reply_that_was_said_once_more_steps_aside_for_the_model() -> None:
+    rest = ScriptedModel("from the model", "streamed")
+    repeated = RepeatedModel(sdk.ModelResponse(output=[], usage=sdk.Usage(), response_id="before"), lambda: rest)
+    assert (await repeated.get_response(None, "go", None, [])).response_id == "before"
+    assert "from the model" in str((await repeated.get_response(None, "go", None, [])).output)
+    assert len([event async for event in repeated.stream_response(None, "go", None, [])]) == 2
+
+
+async def test_a_sync_tool_that_starts_a_run_itself_is_guarded_too() -> None:
+    judge = FakeJudge()
+    inner = sdk.Agent[Any](name="Inner", model=ScriptedModel("inner done"))
+
+    @sdk.function_tool
+    def sneak() -> str:
+        """Start a run on the side."""
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            return str(sdk.Runner.run_sync(inner, "do it").final_output)
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+    agent = Agent(name="Outer", model=ScriptedModel(ScriptedCall("sneak"), "done"), tools=[sneak])
+    result = await within(create_runner(safety_agent=judge).run(agent, "go"))
+    assert result.tool_calls[0].output == "inner done"
+
+
+@pytest.mark.parametrize("config", [{"tracing_disabled": True}, sdk.RunConfig(tracing_disabled=True)])
+async def test_settings_of_the_sdk_are_handed_on(config: Any) -> None:
+    agent = Agent(name="A", model=ScriptedModel("done"))
+    result = await within(
+        create_runner(safety_agent=FakeJudge()).run(agent, "go", RunOptions(sdk={"run_config": config}))
+    )
+    assert result.output_text == "done"
+
+
+async def test_a_model_for_all_agents_still_speaks_after_a_handoff_was_approved() -> None:
+    model = ScriptedModel(ScriptedCall("transfer_to_second"), "second here")
+    second = sdk.Agent[Any](name="Second", model=ScriptedModel())
+    agent = Agent(name="First", model=ScriptedModel(), handoffs=[second])
+    judge = FakeJudge()
+    runner = create_runner(safety_agent=judge)
+
+    judge.on("Second", ASK)
+    options = RunOptions(sdk={"run_config": sdk.RunConfig(model=model, tracing_disabled=True)})
+    paused = await within(runner.run(agent, "go", options))
+    result = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert result.output_text == "second here"
+
+
+async def test_an_agent_that_is_not_the_one_of_the_run_cannot_resume_its_handoff(sqlite_url: str) -> None:
+
+    judge = FakeJudge()
+    judge.on("Second", ASK)
+    second = sdk.Agent[Any](name="Second", model=ScriptedModel())
+    agent = Agent(name="First", model=ScriptedModel(ScriptedCall("transfer_to_second")), handoffs=[second])
+    runner = create_runner(safety_agent=judge, store=sqlite_url)
+    paused = await within(runner.run(agent, "go"))
+    stranger = Agent(name="Stranger", model=ScriptedModel())
+    work = runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, agent=stranger)
+    assert await code_of(work) == "AGENTS-E-RUNNER"
+
+
+async def test_a_human_can_say_something_to_the_agent_that_takes_over() -> None:
+
+    judge = FakeJudge()
+    judge.on("Second", ASK)
+    heard = ScriptedModel("fine")
+    second = sdk.Agent[Any](name="Second", model=heard)
+    agent = Agent(name="First", model=ScriptedModel(ScriptedCall("transfer_to_second")), handoffs=[second])
+    runner = create_runner(safety_agent=judge)
+    paused = await within(runner.run(agent, "go"))
+    token = await runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token, "be kind")))
+    assert (await within(runner.run(agent, "go", options))).output_text == "fine"
+    assert "be kind" in str(heard.calls[0].input)
+
+
+def test_a_result_without_the_sdks_has_only_its_own_fields() -> None:
+    result = RunResult(run_id="r1")
+    assert (result.output_text, result.tool_calls, result.interruptions) == ("", [], [])
+    with pytest.raises(AttributeError):
+        _ = result.new_items
+
+
+class Why(BaseModel):
+    reason: str
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_second_handoff_of_a_turn_is_left_aside_for_good(stream: bool) -> None:
+    """The SDK makes the first of them. The other one must not be taken for one that comes later."""
+
+    def asked(number: int) -> ScriptedCall:
+        return ScriptedCall("transfer_to_second", {"reason": str(number)}, f"h-{number}")
+
+    second = Agent(name="Second", model=ScriptedModel(ScriptedCall("transfer_to_first", {}, "back"), "all done"))
+    there = sdk.handoff(second, input_type=Why, on_handoff=lambda context, why: None)
+    first = Agent(name="First", model=ScriptedModel([asked(1), asked(2)], asked(3)), handoffs=[there])
+    second.handoffs = [first]
+    runner = create_runner(safety_agent=FakeJudge())
+    result = await within(runner.run(first, "go", RunOptions(stream=stream)))
+    assert result.output_text == "all done"
+    started = [log.tool_call_id for log in await runner.get_execution_logs() if log.event == "started"]
+    assert started == ["h-1", "back", "h-3"]
+
+
+async def test_items_can_be_copied_in_a_handoff_filter() -> None:
+    seen: list[Any] = []
+
+    def copied(data: sdk.HandoffInputData) -> sdk.HandoffInputData:
+        seen.extend(item.agent for item in copy.deepcopy(data.new_items))
+        return data
+
+    second = Agent(name="Second", model=ScriptedModel("done"))
+    transfer = ScriptedCall("transfer_to_second", {})
+    handoff = sdk.handoff(second, input_filter=copied)
+    first = Agent(name="First", model=ScriptedModel(transfer), handoffs=[handoff])
+    await within(create_runner(safety_agent=FakeJudge()).run(first, "go"))
+    assert seen[0] is first

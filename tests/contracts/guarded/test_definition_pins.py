@@ -1,0 +1,66 @@
+"""What every memory for approved definitions must do, asked of those in memory, in a file and in a database."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.agents.mcp.pin_file import PinFile
+from openai_responses_mcp.gate.definitions import DefinitionPins, MemoryPins, pin_of
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_stores import SqlPins
+
+MAKERS: dict[str, Callable[[Path], DefinitionPins]] = {
+    "memory": lambda folder: MemoryPins(),
+    "file": lambda folder: PinFile(folder / "pins.json"),
+    "sqlite": lambda folder: SqlPins(SqlDatabase(f"sqlite:///{folder}/agents.db")),
+}
+
+
+@pytest.fixture(params=[*MAKERS, pytest.param("postgres", marks=pytest.mark.slow)])
+def pins(request: pytest.FixtureRequest, tmp_path: Path) -> DefinitionPins:
+    if request.param == "postgres":
+        return SqlPins(SqlDatabase(request.getfixturevalue("postgres")()))
+    return MAKERS[request.param](tmp_path)
+
+
+async def test_a_tool_that_was_never_let_through_has_no_pin(pins: DefinitionPins) -> None:
+    assert dict(await pins.known()) == {}
+
+
+async def test_the_pin_that_was_put_last_counts(pins: DefinitionPins) -> None:
+    await pins.put("github/read", "one")
+    await pins.put("github/書く", "other")
+    await pins.put("github/read", "two")
+    assert dict(await pins.known()) == {"github/read": "two", "github/書く": "other"}
+
+
+async def test_a_pin_holds_a_whole_definition(pins: DefinitionPins) -> None:
+    pin = pin_of({"name": "read", "description": "読む \u202e" * 500, "inputSchema": {"type": "object"}})
+    await pins.put("github/read", pin)
+    assert dict(await pins.known()) == {"github/read": pin}
+
+
+_PUT_MANY = """
+import asyncio, sys
+from openai_responses_mcp.agents.mcp.pin_file import PinFile
+pins = PinFile(sys.argv[1])
+async def put():
+    for number in range(50):
+        await pins.put(f"{sys.argv[2]}/{number}", "pin")
+asyncio.run(put())
+"""
+
+
+def test_two_processes_lose_no_pin_of_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "pins.json"
+    writers = [subprocess.Popen([sys.executable, "-c", _PUT_MANY, str(file), name]) for name in ("a", "b")]
+    assert [writer.wait(30) for writer in writers] == [0, 0]
+    assert len(asyncio.run(_known(file))) == 100
+
+
+async def _known(file: Path) -> Mapping[str, str]:
+    return await PinFile(file).known()

@@ -1,0 +1,45 @@
+"""What every provider must do, asked of the fake and of a real one whose API is played on loopback."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from openai_responses_mcp.agents.composition import get_provider
+from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle
+from openai_responses_mcp.gate.errors import AgentsError
+from tests.agents.environment import forget_providers
+from tests.agents.fakes import FakeProvider, within
+from tests.agents.providers.stand_in import KEY, ChatStandIn
+
+
+@pytest.fixture(params=["fake", "environment"])
+async def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProviderHandle]:
+    if request.param == "fake":
+        yield FakeProvider(ModelList(["one", "two"]), "ollama")
+        return
+    forget_providers(monkeypatch)
+    async with ChatStandIn("ollama") as stand_in:
+        stand_in.models = ["one", "two"]
+        monkeypatch.setenv("AGENTS_OLLAMA_BASE_URL", stand_in.base_url)
+        monkeypatch.setenv("AGENTS_OLLAMA_API_KEY", KEY)
+        monkeypatch.setenv("AGENTS_OLLAMA_MODEL", "one")
+        yield get_provider("ollama")
+
+
+async def test_a_provider_knows_its_name(provider: ProviderHandle) -> None:
+    assert provider.name == "ollama"
+
+
+async def test_the_list_says_where_it_comes_from(provider: ProviderHandle) -> None:
+    models = await within(provider.list_models())
+    assert (list(models), models.source, models.reason) == (["one", "two"], "live", None)
+
+
+async def test_a_model_is_had_by_name_or_as_it_is_configured(provider: ProviderHandle) -> None:
+    assert provider.get_model() is not None
+    assert provider.get_model("two") is not None
+
+
+async def test_a_name_that_is_none_is_refused(provider: ProviderHandle) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-PROVIDER-CONFIG"):
+        provider.get_model("")

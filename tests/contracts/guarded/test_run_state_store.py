@@ -1,0 +1,63 @@
+"""What every `RunStateStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
+
+from dataclasses import replace
+
+import pytest
+
+from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, Stores
+from tests.agents.fakes import ODD_TEXTS
+
+RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
+
+
+@pytest.fixture
+def store(stores: Stores) -> RunStateStore:
+    return stores.runs
+
+
+async def test_a_run_that_was_never_saved_is_not_there(store: RunStateStore) -> None:
+    assert await store.get("run_1") is None
+
+
+async def test_a_run_is_read_back_as_it_was_saved(store: RunStateStore) -> None:
+    await store.save(replace(RUN, payload='{"text": "日本語"}'))
+    assert await store.get("run_1") == replace(RUN, payload='{"text": "日本語"}')
+
+
+async def test_saving_again_replaces_all_but_the_beginning(store: RunStateStore) -> None:
+    await store.save(RUN)
+    later = replace(RUN, status="paused", payload="{}", updated_at="2026-11-16T10:00:00", created_at="never")
+    await store.save(later)
+    assert await store.get("run_1") == replace(later, created_at=RUN.created_at)
+
+
+async def test_runs_are_listed_oldest_first_and_by_status(store: RunStateStore) -> None:
+    for number, status in enumerate(("done", "paused", "done")):
+        moment = f"2026-11-16T09:0{number}:00"
+        await store.save(RunRecord(f"run_{9 - number}", status, "Agent", moment, moment))  # type: ignore[arg-type]
+    assert [run.run_id for run in await store.list_runs()] == ["run_9", "run_8", "run_7"]
+    assert [run.run_id for run in await store.list_runs("done")] == ["run_9", "run_7"]
+    assert await store.list_runs("failed") == []
+
+
+async def test_a_run_that_begins_is_there_and_can_be_saved(store: RunStateStore) -> None:
+    await store.begin(RUN)
+    assert await store.list_runs() == [RUN]
+    assert await store.get("run_1") == RUN
+    await store.save(replace(RUN, status="done"))
+    assert await store.get("run_1") == replace(RUN, status="done")
+
+
+async def test_a_run_can_be_saved_before_its_beginning_was_asked_for(store: RunStateStore) -> None:
+    await store.begin(RUN)
+    await store.save(replace(RUN, status="done", created_at="never"))
+    assert await store.get("run_1") == replace(RUN, status="done")
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
+async def test_any_text_is_stored(store: RunStateStore, text: str) -> None:
+    odd = RunRecord(f"run{text}", "paused", text, RUN.created_at, RUN.updated_at, text)
+    await store.save(odd)
+    await store.save(RUN)
+    assert await store.get(f"run{text}") == odd
+    assert await store.get("run_1") == RUN

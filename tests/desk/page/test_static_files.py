@@ -1,0 +1,54 @@
+"""The files of the page: all are there, none has a way to make markup of a text, and none names another place."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from openai_responses_mcp.desk.page.application import FILES, page, read, welcome
+
+STATIC = files("openai_responses_mcp.desk.page") / "static"
+SCRIPTS = [name for name in FILES if name.endswith(".js")]
+
+# What would turn a text into markup or code, or get around the content security policy.
+DANGEROUS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|setHTML|srcdoc"
+    r"|\beval\b|new Function|\bimport\(|localStorage|sessionStorage|\.style\b|cssText"
+)
+ELSEWHERE = re.compile(r"https?:|//[a-z]+\.[a-z]|@import|url\(")
+
+
+def test_the_folder_holds_the_files_with_an_address_and_the_page() -> None:
+    assert {file.name for file in STATIC.iterdir()} == {*FILES, "page.html"}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_makes_markup_of_a_text(name: str) -> None:
+    assert DANGEROUS.findall(read(name)[0].decode()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "icon.svg"])
+def test_nothing_comes_from_elsewhere(name: str) -> None:
+    assert ELSEWHERE.findall(read(name)[0].decode()) == []
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_import_is_a_file_of_the_page(name: str) -> None:
+    assert set(re.findall(r'from "\./([^"]+)"', read(name)[0].decode())) <= set(FILES)
+
+
+def test_the_page_has_no_script_and_no_style_of_its_own() -> None:
+    html = page("token")
+    assert re.findall(r"<script(?![^>]*src=)|<style|\son\w+=|style=", html) == []
+    assert html.count("token") == 2
+
+
+def test_both_languages_say_the_same_things() -> None:
+    text = read("words.js")[0].decode()
+    english, japanese = re.findall(r"^const (?:english|japanese) = \{\n(.*?)^\};", text, re.DOTALL | re.MULTILINE)
+    names = [re.findall(r"^ +(\w+): ", part, re.MULTILINE) for part in (english, japanese)]
+    assert names[0] == names[1]
+
+
+def test_the_first_page_leads_to_the_room() -> None:
+    assert 'url=/room/"' in welcome("room")

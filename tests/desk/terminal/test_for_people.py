@@ -1,0 +1,326 @@
+"""What a person reads in the terminal: sentences, local time, commands that can be pasted."""
+
+import asyncio
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.desk.terminal.command_line import main
+from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
+from openai_responses_mcp.desk.terminal.words import SENTENCES, language_of
+from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.presence import Presence
+from openai_responses_mcp.gate.sql.opening import open_stores
+from tests.desk.page.asking import Asker
+
+READ: dict[str, Any] = {"name": "files/read_file"}
+
+
+class Shell:
+    """The commands on one store, with what they print."""
+
+    def __init__(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.url = url
+        self._capsys = capsys
+
+    async def __call__(self, *words: str, code: int = 0) -> str:
+        assert await asyncio.to_thread(main, [*words, "--store", self.url]) == code
+        said = self._capsys.readouterr()
+        return said.out if code == 0 else said.out + said.err
+
+
+@pytest.fixture
+def shell(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    return Shell(sqlite_url, capsys)
+
+
+@pytest.fixture
+def asker(sqlite_url: str) -> Asker:
+    return Asker(open_stores(sqlite_url), run_id="guard_1")
+
+
+async def test_alike_requests_are_one_line_with_a_count(shell: Shell, asker: Asker) -> None:
+    for number in range(3):
+        await asker.ask({"path": f"notes/{number}.md"}, **READ)
+    written = await asker.ask({"path": "a.md"})
+    said = await shell("approvals", "list")
+    lines = said.splitlines()
+    assert lines[0] == "4 calls wait for a decision."
+    assert len([line for line in lines if "files/" in line]) == 2
+    assert re.search(r"files/read_file +× 3 +\{\"path\": \"notes/0.md\"\}", said)
+    assert f"{written.approval_id[4:10]}" in said
+    assert "To see each of them: openai-responses-mcp approvals list --all" in said
+    assert len([line for line in (await shell("approvals", "list", "--all")).splitlines() if "files/" in line]) == 4
+
+
+async def test_a_list_ends_with_commands_that_can_be_pasted(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask()
+    said = await shell("approvals", "list")
+    pasted = re.search(r"openai-responses-mcp (approvals show \w+)", said)
+    assert pasted is not None
+    assert "What will run: files/write_file" in await shell(*pasted[1].split())
+    assert "Approved files/write_file to a.txt; it runs now." in await shell(
+        "approvals", "approve", request.approval_id
+    )
+    assert await shell("approvals", "list") == "Nothing waits for a decision.\n"
+
+
+async def test_what_will_run_comes_first_and_the_commands_last(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask({"path": "a.md", "content": "one\ntwo"}, definition_change="/description: 1 is now 2")
+    lines = (await shell("approvals", "show", request.approval_id[:9])).splitlines()
+    assert lines[:5] == [
+        "What will run: files/write_file",
+        '│ "path": "a.md"',
+        '│ "content": 2 lines, 7 characters',
+        "│ │ one",
+        "│ │ two",
+    ]
+    order = ["Why you are asked: it writes", "What changed:", "What the tool says about itself:", "To decide:"]
+    assert [line for line in lines if line in order] == order
+    assert lines[-1].startswith(f"  openai-responses-mcp approvals allow {request.approval_id[4:10]} --for 8h")
+
+
+async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask()
+    short = request.approval_id.removeprefix("apr_")[:6]
+    assert await shell("approvals", "deny", short, "--comment", "not now") == (
+        "Denied files/write_file to a.txt; it does not run.\n"
+    )
+    shown = await shell("approvals", "show", short)
+    assert "It was denied at " in shown
+    assert "Comment: not now" in shown
+    assert "To decide:" not in shown
+
+
+async def test_a_beginning_that_fits_two_says_so(shell: Shell, asker: Asker) -> None:
+    await asker.ask()
+    await asker.ask()
+    assert "requests begin with apr_: write more of the id" in await shell("approvals", "show", "apr_", code=1)
+
+
+async def test_allowing_says_how_to_end_it(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask()
+    said = await shell("approvals", "allow", request.approval_id, "--always")
+    assert "From now on files/write_file runs unasked always" in said
+    ending = re.search(r"openai-responses-mcp (approvals revoke \w+)", said)
+    assert ending is not None
+    assert "files/write_file is asked about again." in await shell(*ending[1].split())
+
+
+async def test_the_time_that_is_left_is_shown(shell: Shell, sqlite_url: str) -> None:
+    asker = Asker(open_stores(sqlite_url), run_id="guard_1")
+    await asker.ask(wait_seconds=250)
+    assert re.search(r"\d s ago +4 min left +files/write_file", await shell("approvals", "list"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The log
+
+
+async def some_calls(asker: Asker) -> None:
+    def entry(call: str, event: str, decision: str, **facts: object) -> AuditEntry:
+        arguments = {"path": f"{call}.md"}
+        known: dict[str, object] = {"tool_name": "files/read_file", "tool_kind": "mcp", "arguments": arguments}
+        return AuditEntry(run_id="guard_1", tool_call_id=call, event=event, decision=decision, **{**known, **facts})  # type: ignore[arg-type]
+
+    await asker.audit.record(
+        entry("c1", "decision", "allow"), entry("c1", "started", "started"), entry("c1", "outcome", "done")
+    )
+    await asker.audit.record(entry("c2", "decision", "deny"))
+    await asker.audit.record(entry("c3", "decision", "needs_human"), entry("c3", "approval_requested", "pending"))
+    await asker.audit.record(entry("c3", "approval", "approved"), entry("c3", "started", "started"))
+
+
+async def test_the_log_is_one_line_a_call(shell: Shell, asker: Asker) -> None:
+    await some_calls(asker)
+    rows = [re.split(r" {2,}", line) for line in (await shell("log")).splitlines()]
+    assert [(row[0], *row[2:]) for row in rows] == [
+        ("1", "files/read_file", "allowed by the policy", "ran", '{"path": "c1.md"}'),
+        ("4", "files/read_file", "refused by the policy", "did not run", '{"path": "c2.md"}'),
+        ("5", "files/read_file", "allowed by a person", "outcome unknown", '{"path": "c3.md"}'),
+    ]
+    assert len((await shell("log", "--records")).splitlines()) == 8
+
+
+async def test_an_expired_request_is_not_called_a_persons_refusal(shell: Shell, asker: Asker) -> None:
+    for event, decision in (("decision", "needs_human"), ("approval", "expired")):
+        await asker.audit.record(AuditEntry("guard_1", "c1", event, decision, "files/read_file", "mcp"))
+    assert "not decided in time  did not run" in await shell("log")
+
+
+async def test_a_call_is_shown_by_the_number_that_the_log_prints(shell: Shell, asker: Asker) -> None:
+    await some_calls(asker)
+    shown = await shell("log", "show", "5")
+    assert shown.startswith('5  files/read_file\n│ "path": "c3.md"\n')
+    assert [line.split()[0] for line in shown.splitlines()[3:]] == ["5", "6", "7", "8"]
+    assert "The log has no call 99" in await shell("log", "show", "99", code=1)
+
+
+async def test_the_log_is_verified_in_a_sentence(shell: Shell, asker: Asker, sqlite_url: str) -> None:
+    await some_calls(asker)
+    assert await shell("log", "verify") == "The log is intact: 8 records.\n"
+    assert await shell("log", "--verify") == "The log is intact: 8 records.\n"
+    os.unlink(f"{sqlite_url.removeprefix('sqlite:///')}.head")
+    assert await shell("log", "verify", code=1) == (
+        "The log is not intact (8 records):\n  the head of the log is missing\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Status, language, layout
+
+
+async def test_status_says_what_runs_what_waits_and_who_is_there(shell: Shell, asker: Asker, sqlite_url: str) -> None:
+    stores = open_stores(sqlite_url)
+    await some_calls(asker)
+    await asker.ask()
+    said = await shell("status")
+    assert "No guard runs now." in said
+    assert "Nobody is at the desk" in said
+    assert "1 call waits for a decision." in said
+    assert "The log is intact: 9 records." in said
+    now = stores.clock.now().isoformat()
+    await stores.presence.renew(Presence("g", "guard", "files", now, now, "policy.yaml"))
+    await stores.presence.renew(Presence("d", "desk", "page", now, now))
+    said = await shell("status")
+    assert re.search(r"Guards that run now:\n  files  since \d\d:\d\d:\d\d  policy.yaml\n", said)
+    assert re.search(r"At the desk:\n  page  since ", said)
+
+
+async def test_lang_chooses_japanese(shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    request = await asker.ask()
+    assert (await shell("approvals", "list")).startswith("1 件の呼び出しが判断を待っています。\n")
+    assert "を拒否しました。" in await shell("approvals", "deny", request.approval_id)
+
+
+def test_every_sentence_is_there_in_both_languages_with_the_same_facts() -> None:
+    def facts(text: str) -> set[str]:
+        return set(re.findall(r"\{(\w+)\}", text))
+
+    english, japanese = SENTENCES["en"], SENTENCES["ja"]
+    assert {key: facts(text) for key, text in english.items()} == {key: facts(text) for key, text in japanese.items()}
+
+
+@pytest.mark.parametrize(
+    ("environ", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "ja_JP.UTF-8"}, "ja"),
+        ({"LANG": "ja", "LC_ALL": "C"}, "en"),
+        ({"LC_MESSAGES": "ja_JP"}, "ja"),
+    ],
+)
+def test_the_first_variable_that_is_set_chooses(environ: dict[str, str], language: str) -> None:
+    assert language_of(environ) == language
+
+
+def test_columns_are_aligned_and_only_the_last_is_cut() -> None:
+    rows = [("日本", "x" * 50), ("a", "short")]
+    assert Paper(30).columns(rows) == [f"日本  {'x' * 23}…", "a     short"]
+    assert Paper().columns(rows) == [f"日本  {'x' * 50}", "a     short"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(-3, "0 s"), (59, "59 s"), (60, "1 min"), (7300, "2 h"), (90_000, "1 d")]
+)
+def test_a_span_has_the_largest_unit_that_says_enough(seconds: float, shown: str) -> None:
+    assert span(seconds) == shown
+
+
+def test_a_call_in_a_sentence_quotes_what_could_be_taken_for_words_of_ours() -> None:
+    assert call_shown("files/read_file", {"path": "a b"}) == 'files/read_file of "a b"'
+    assert call_shown("pay", {"amount": 5}) == "pay"
+    assert call_shown("files/write\nfile", {}) == '"files/write\\nfile"'
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Watching
+
+
+class Watching:
+    """`approvals watch` on a terminal of its own."""
+
+    def __init__(self, url: str) -> None:
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", "watch", "--store", url]
+        environ = {**os.environ, "LANG": "C.UTF-8", "EDITOR": "sed -i s/a.txt/b.txt/", "NO_COLOR": "1"}
+        self.process = subprocess.Popen(
+            words, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, start_new_session=True
+        )
+        os.close(theirs)
+        self._descriptor = ours
+        self.shown = ""
+
+    def until(self, words: str) -> None:
+        deadline = time.monotonic() + 30
+        while words not in self.shown:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._descriptor], [], [], left)[0]:
+                raise AssertionError(self.shown)
+            self.shown += os.read(self._descriptor, 10_000).decode().replace("\r\n", "\n")
+        self.shown = self.shown.partition(words)[2]
+
+    def press(self, key: str) -> None:
+        os.write(self._descriptor, key.encode())
+
+    def close(self) -> int:
+        self.process.send_signal(2)
+        code = self.process.wait(30)
+        os.close(self._descriptor)
+        return code
+
+
+@contextmanager
+def watching(url: str) -> Iterator[Watching]:
+    open_stores(url)
+    one = Watching(url)
+    try:
+        yield one
+    finally:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(30)
+
+
+async def test_requests_are_decided_with_single_keys_as_they_come(sqlite_url: str) -> None:
+    stores = open_stores(sqlite_url)
+    asker = Asker(stores, run_id="guard_1")
+    await asker.ask()
+    with watching(sqlite_url) as screen:
+        await asyncio.to_thread(screen.until, "[a] approve")
+        assert [one.name for one in await stores.presence.renewed_since("")] == ["terminal"]
+        screen.press("?")
+        await asyncio.to_thread(screen.until, "a approves this call once.")
+        screen.press("a")
+        await asyncio.to_thread(screen.until, "Approved files/write_file to a.txt; it runs now.")
+        await asker.ask({"path": "a.txt"}, parameters={"type": "object"})
+        await asyncio.to_thread(screen.until, "[a] approve")
+        screen.press("e")
+        await asyncio.to_thread(screen.until, "Approved files/write_file to b.txt; it runs now.")
+        gone = await asker.ask()
+        await asyncio.to_thread(screen.until, "[a] approve")
+        await asker.controller.submit_decision(gone.approval_id, "deny")
+        await asyncio.to_thread(screen.until, "was decided elsewhere")
+        await asker.ask(**READ)
+        await asyncio.to_thread(screen.until, "[a] approve")
+        screen.press("s")
+        await asyncio.to_thread(screen.until, "From now on files/read_file runs unasked for its session")
+        assert await asyncio.to_thread(screen.close) == 130
+    assert await stores.presence.renewed_since("") == []
+
+
+async def test_watching_needs_a_terminal(shell: Shell, asker: Asker) -> None:
+    await asker.ask()
+    assert "needs a terminal" in await shell("approvals", "watch", code=2)

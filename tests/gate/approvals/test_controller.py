@@ -1,0 +1,486 @@
+"""Approvals on their own: asking, deciding once, tokens."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, Undecided
+from openai_responses_mcp.gate.approvals.tokens import Pause
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from tests.agents.fakes import ASK, FakeClock, code_of
+
+SCHEMA = {"properties": {"amount": {"type": "integer"}, "api_key": {"type": "string"}}}
+PAY = ToolDescription("pay", "function", "Pay somebody.", SCHEMA, definition_hash="d1")
+CALL = PlannedCall("c1", PAY, {"amount": 5, "api_key": "abc"})
+
+
+class Desk:
+    """A controller on a database in memory."""
+
+    def __init__(self, clock: FakeClock, url: str = "sqlite://") -> None:
+        self.database = SqlDatabase(url)
+        self.store = SqlApprovalStore(self.database)
+        self.logs = SqlExecutionLogStore(self.database)
+        self.clock = clock
+        self.told: list[HumanApprovalRequest] = []
+        self.controller = self.another()
+
+    def another(self) -> ApprovalController:
+        masking, decisions = Masking({}), SqlDecisionBook(self.database, self.logs)
+        audit = AuditLog(self.logs, self.clock, masking)
+        return ApprovalController(self.store, decisions, audit, self.clock, masking, 900, self.told.append)
+
+    async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
+        pause = Pause(state_hash="s1")
+        for call_id in call_ids or ("c1",):
+            call = replace(CALL, call_id=call_id)
+            await self.controller.create_approval_request("r1", ASK, call=call, pause=pause)
+        return await self.controller.open_pause(pause)
+
+
+@pytest.fixture
+def desk(clock: FakeClock) -> Desk:
+    return Desk(clock)
+
+
+async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    assert request.status == "pending"
+    assert re.fullmatch("apr_[0-9a-f]{32}", request.approval_id)
+    assert (request.tool_call_id, request.tool_name, request.tool_kind) == ("c1", "pay", "function")
+    assert request.created_at == timestamp(desk.clock.now())
+    assert request.required_action == "Approve or deny function pay"
+    assert request.prompt == "May function pay run? ask somebody"
+    assert request.arguments == {"amount": 5, "api_key": "‹api_key, 3 characters›"}
+    assert (request.reason, request.tool_description) == ("ask somebody", "Pay somebody.")
+    assert await desk.controller.pending() == [request]
+    assert await desk.controller.pending("r1") == [request]
+    assert await desk.controller.pending("r2") == []
+
+
+async def test_a_long_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
+    decision = GateDecision("needs_human", 3, "x" * 3000)
+    request = await desk.controller.create_approval_request("r1", decision, call=CALL)
+    begin = "May function pay run? "
+    assert request.prompt == f"{begin}{'x' * (1999 - len(begin))}…"
+    assert request.reason == decision.reason
+
+
+async def test_a_reason_that_just_fits_is_not_cut(desk: Desk) -> None:
+    reason = "x" * (2000 - len("May function pay run? "))
+    request = await desk.controller.create_approval_request("r1", GateDecision("needs_human", 3, reason), call=CALL)
+    assert request.prompt == f"May function pay run? {reason}"
+
+
+@pytest.mark.parametrize(("run_id", "prompt"), [("r", "?"), ("r" * 128, "x" * 2000)])
+async def test_a_request_just_within_range_is_stored(desk: Desk, run_id: str, prompt: str) -> None:
+    request = await desk.controller.create_approval_request(run_id, ASK, prompt, call=CALL)
+    assert (request.run_id, request.prompt) == (run_id, prompt)
+    assert await desk.controller.pending(run_id) == [request]
+
+
+@pytest.mark.parametrize(("schema", "kept"), [(SCHEMA, SCHEMA), ({}, None)])
+async def test_a_request_keeps_the_schema_that_changed_arguments_have_to_fit(
+    desk: Desk, schema: JsonObject, kept: JsonObject | None
+) -> None:
+    call = replace(CALL, tool=replace(PAY, parameters=schema))
+    request = await desk.controller.create_approval_request("r1", ASK, call=call)
+    assert (await desk.controller.get(request.approval_id)).parameters == kept
+
+
+async def test_whoever_has_to_decide_is_told_of_each_request_once(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    assert desk.told == [first, second]
+    await desk.controller.submit_decision(first.approval_id, "approve")
+    clock.move(900)
+    assert desk.told == [first, second]
+    pending = await desk.controller.pending()
+    assert desk.told == [first, second, *(request for request in pending if request.tool_call_id == "c1")]
+
+
+@pytest.mark.parametrize(
+    ("run_id", "decision", "prompt"),
+    [
+        ("r1", GateDecision("allow", 1, ""), "May it?"),
+        ("", ASK, "May it?"),
+        ("r" * 129, ASK, "May it?"),
+        ("r1", ASK, ""),
+        ("r1", ASK, "x" * 2001),
+    ],
+)
+async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decision: GateDecision, prompt: str) -> None:
+    work = desk.controller.create_approval_request(run_id, decision, prompt, call=CALL)
+    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_the_debug_log_says_what_is_waited_for(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", "openai_responses_mcp"):
+        (request,) = await desk.ask()
+    said = ("openai_responses_mcp.agents", 10, f"approval {request.approval_id} is waited for, run r1")
+    assert said in caplog.record_tuples
+
+
+async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
+    request = await desk.controller.create_approval_request("r1", ASK, "Pay five with sk-0123456789?", call=CALL)
+    assert request.prompt == "Pay five with ‹sk-…, 13 characters›?"
+    assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_a_request_says_what_changed_in_a_definition(desk: Desk) -> None:
+    call = replace(CALL, tool=replace(PAY, definition_change='description: "a" is now "sk-0123456789abcdef"'))
+    request = await desk.controller.create_approval_request("r1", ASK, call=call)
+    assert request.definition_change == 'description: "a" is now "‹sk-…, 19 characters›"'
+    assert (await desk.controller.get(request.approval_id)).request == request
+
+
+async def test_nothing_of_a_pause_is_stored_before_it_is_opened(desk: Desk) -> None:
+    pause = Pause(state_hash="s1")
+    await desk.controller.create_approval_request("r1", ASK, call=CALL, pause=pause)
+    assert await desk.controller.pending() == []
+    requests = await desk.controller.open_pause(pause)
+    assert await desk.controller.pending() == requests
+
+
+async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sqlite_url: str, tmp_path: Path) -> None:
+    desk = Desk(clock, sqlite_url)
+    (request,) = await desk.ask()
+    token = await desk.controller.submit_decision(request.approval_id, "approve", "fine, sk-0123456789")
+    assert (token.run_id, token.status) == ("r1", "active")
+    assert token.expires_at == "2026-11-16T09:15:00.000000+00:00"
+    assert len(token.token) == 43
+    assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
+    record = await desk.controller.get(request.approval_id)
+    assert (record.request.status, record.request.comment) == ("approved", "fine, ‹sk-…, 13 characters›")
+
+
+async def test_two_tokens_are_never_the_same(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    one = await desk.controller.submit_decision(first.approval_id, "approve")
+    two = await desk.controller.submit_decision(second.approval_id, "approve")
+    assert one.token != two.token
+
+
+async def test_a_second_decision_is_refused(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "deny")
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
+    assert (await desk.controller.get(request.approval_id)).request.status == "denied"
+
+
+@pytest.mark.parametrize("approval_id", ["", "nobody", "x" * 129, None])
+async def test_an_unknown_approval_is_not_found(desk: Desk, approval_id: str) -> None:
+    assert await code_of(desk.controller.submit_decision(approval_id, "approve")) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_a_decision_is_approve_or_deny_with_a_short_comment(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    wrong = desk.controller.submit_decision(request.approval_id, "maybe")  # type: ignore[arg-type]
+    assert await code_of(wrong) == "AGENTS-E-APPROVAL-INVALID"
+    long = desk.controller.submit_decision(request.approval_id, "approve", "x" * 2001)
+    assert await code_of(long) == "AGENTS-E-APPROVAL-INVALID"
+    number = desk.controller.submit_decision(request.approval_id, "approve", 5)  # type: ignore[arg-type]
+    assert await code_of(number) == "AGENTS-E-APPROVAL-INVALID"
+    await desk.controller.submit_decision(request.approval_id, "approve", "x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        ("deny", {"tell_model": 1}),
+        ("deny", {"tell_model": None}),
+        ("approve", {"tell_model": True}),
+        ("deny", {"arguments": {"amount": 4}}),
+    ],
+)
+async def test_only_a_denial_is_told_and_only_an_approval_changes(desk: Desk, decision: Any, said: Any) -> None:
+    (request,) = await desk.ask()
+    work = desk.controller.submit_decision(request.approval_id, decision, **said)
+    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
+    assert await desk.controller.pending() == [request]
+
+
+async def test_a_decision_is_recorded_with_what_was_said(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    await desk.controller.submit_decision(first.approval_id, "approve", "checked")
+    await desk.controller.submit_decision(second.approval_id, "deny", tell_model=True)
+    logs = [(log.tool_call_id, log.event, log.decision, log.comment) for log in await desk.logs.query()]
+    assert logs == [
+        ("c1", "approval_requested", "pending", ""),
+        ("c2", "approval_requested", "pending", ""),
+        ("c1", "approval", "approved", "checked"),
+        ("c2", "approval", "denied", ""),
+    ]
+    records = await desk.controller.of_newest_pause("r1")
+    assert records == await desk.controller.of_pause(records[0].pause_id)
+    assert [(record.request.comment, record.request.tell_model) for record in records] == [
+        ("checked", False),
+        ("", True),
+    ]
+
+
+@pytest.mark.parametrize("status", ["expired", "withdrawn"])
+async def test_a_request_that_nobody_has_to_decide_any_more_stays_visible(desk: Desk, status: Undecided) -> None:
+    (request,) = await desk.ask()
+    assert await desk.controller.close_undecided(request.approval_id, status, "gone with sk-0123456789")
+    closed = (await desk.controller.get(request.approval_id)).request
+    assert (closed.status, closed.comment) == (status, "gone with ‹sk-…, 13 characters›")
+    assert await desk.controller.pending() == []
+    log = (await desk.logs.query())[-1]
+    assert (log.event, log.decision, log.comment) == ("approval", status, closed.comment)
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_what_somebody_has_decided_is_not_closed(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    assert not await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
+    assert (await desk.controller.check_token(token)).request.status == "approved"
+
+
+async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    record = await desk.controller.check_token(token)
+    await desk.controller.consume(token, record)
+    clock.move(900)
+    assert await desk.controller.pending_of_pause(record.pause_id) == []
+    assert await desk.controller.pending() == []
+    assert len(await desk.controller.of_pause(record.pause_id)) == 1
+
+
+async def test_a_good_token_is_used_once(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    record = await desk.controller.check_token(token, "r1")
+    await desk.controller.consume(token, record)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["reason"] == "used"
+    assert await code_of(desk.controller.consume(token, record)) == "AGENTS-E-RESUME-TOKEN"
+
+
+@pytest.mark.parametrize(("token", "run_id"), [("wrong", "r1"), ("", "r1"), (None, "r1"), (5, "r1")])
+async def test_a_wrong_token_is_refused(desk: Desk, token: str, run_id: str) -> None:
+    assert await code_of(desk.controller.check_token(token, run_id)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_a_token_of_another_run_is_refused(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    assert await code_of(desk.controller.check_token(token, "r2")) == "AGENTS-E-RESUME-TOKEN"
+    assert (await desk.controller.check_token(token)).request.run_id == "r1"
+
+
+async def test_nothing_is_resumed_before_all_of_a_turn_are_decided(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "approve")).token
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["approval_ids"] == [second.approval_id]
+    await desk.controller.submit_decision(second.approval_id, "approve")
+    await desk.controller.check_token(token, "r1")
+
+
+@pytest.mark.parametrize(("seconds", "is_valid"), [(899, True), (900, False), (901, False)])
+async def test_a_token_lives_as_long_as_its_time(desk: Desk, clock: FakeClock, seconds: float, is_valid: bool) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(seconds)
+    assert (await code_of(desk.controller.check_token(token, "r1")) == "") is is_valid
+
+
+async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(900)
+    with pytest.raises(AgentsError) as caught:
+        await desk.controller.check_token(token, "r1")
+    (renewed,) = await desk.controller.pending("r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+    assert renewed.approval_id != request.approval_id
+    assert (renewed.tool_call_id, renewed.arguments) == (request.tool_call_id, request.arguments)
+    fresh = (await desk.controller.submit_decision(renewed.approval_id, "approve")).token
+    record = await desk.controller.check_token(fresh, "r1")
+    await desk.controller.consume(fresh, record)
+    assert await code_of(desk.controller.submit_decision(request.approval_id, "deny")) == "AGENTS-E-APPROVAL-INVALID"
+    events = [log.event for log in await desk.logs.query()]
+    assert events == ["approval_requested", "approval", "approval_requested:2", "approval:2"]
+    again = (await desk.logs.query())[2]
+    assert (again.decision, again.comment) == ("pending", "the token expired")
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as told_again:
+        await desk.controller.check_token(token, "r1")
+    assert told_again.value.details == caught.value.details
+
+
+async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    assert await desk.controller.pending() == []
+    clock.move(900)
+    (renewed,) = await desk.controller.pending()
+    assert (renewed.tool_call_id, renewed.status) == ("c1", "pending")
+    assert re.fullmatch("apr_[0-9a-f]{32}", renewed.approval_id)
+    assert (renewed.comment, renewed.decided_at, renewed.created_at) == (None, None, timestamp(clock.now()))
+    assert await desk.controller.pending("r1") == [renewed]
+
+
+async def test_every_request_is_in_the_debug_log_also_a_renewed_one(
+    desk: Desk, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "openai_responses_mcp.agents")
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    clock.move(900)
+    (renewed,) = await desk.controller.pending()
+    said = [f"approval {one.approval_id} is waited for, run r1" for one in (request, renewed)]
+    assert [line for line in caplog.messages if "is waited for" in line] == said
+
+
+async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "deny")).token
+    clock.move(900)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": None}
+    assert await desk.controller.pending("r1") == [second]
+    fresh = (await desk.controller.submit_decision(second.approval_id, "approve")).token
+    await desk.controller.consume(fresh, await desk.controller.check_token(fresh, "r1"))
+
+
+async def test_a_decision_can_be_used_without_its_token_once(desk: Desk) -> None:
+    first, second = await desk.ask("c1", "c2")
+    token = (await desk.controller.submit_decision(first.approval_id, "approve")).token
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID") as caught:
+        await desk.controller.check_decisions("r1")
+    assert caught.value.details["approval_ids"] == [second.approval_id]
+    await desk.controller.submit_decision(second.approval_id, "approve")
+    record = await desk.controller.check_decisions("r1")
+    await desk.controller.consume(None, record)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as used:
+        await desk.controller.check_decisions("r1")
+    assert used.value.details["reason"] == "used"
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(desk.controller.consume(None, record)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_an_expired_decision_is_asked_about_again_without_its_token_too(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    clock.move(900)
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_decisions("r1")
+    (renewed,) = await desk.controller.pending("r1")
+    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+
+
+async def test_a_denial_is_used_without_its_token_however_old_it_is(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "deny")
+    clock.move(9000)
+    record = await desk.controller.check_decisions("r1")
+    assert record.request.status == "denied"
+    await desk.controller.consume(None, record)
+
+
+@pytest.mark.parametrize("run_id", ["", "nobody", None])
+async def test_a_run_that_never_waited_has_no_decision(desk: Desk, run_id: str) -> None:
+    assert await code_of(desk.controller.check_decisions(run_id)) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+@pytest.mark.parametrize("is_other_process", [False, True])
+async def test_what_expired_stays_expired_when_the_clock_is_set_back(
+    desk: Desk, clock: FakeClock, is_other_process: bool
+) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(900)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    clock.move(-900)
+    controller = desk.another() if is_other_process else desk.controller
+    assert await code_of(controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert len(await desk.controller.pending("r1")) == 1
+
+
+async def test_a_clock_set_back_does_not_make_a_token_live_longer(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(1000)
+    await desk.controller.pending_of_pause("another pause")
+    await desk.ask("c9")
+    clock.move(-1000)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_a_clock_set_back_in_a_second_process_does_not_make_a_token_live_longer(
+    desk: Desk, clock: FakeClock
+) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    clock.move(1000)
+    await desk.controller.pending_of_pause("another pause")
+    clock.move(-1000)
+    assert await code_of(desk.another().check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    assert await code_of(desk.another().check_decisions("r1")) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_an_expired_sibling_is_asked_about_again(desk: Desk, clock: FakeClock) -> None:
+    first, second = await desk.ask("c1", "c2")
+    await desk.controller.submit_decision(first.approval_id, "approve")
+    clock.move(600)
+    token = (await desk.controller.submit_decision(second.approval_id, "approve")).token
+    clock.move(600)
+    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-APPROVAL-INVALID"
+    (renewed,) = await desk.controller.pending("r1")
+    assert renewed.tool_call_id == "c1"
+
+
+async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: FakeClock) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    record = await desk.controller.get(request.approval_id)
+    clock.move(900)
+    now = timestamp(clock.now())
+    assert await desk.controller._reopen(record, now) is not None
+    assert await desk.another()._reopen(record, now) is None
+    assert len(await desk.controller.pending("r1")) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "arguments_hash = 'x'",
+        "definition_hash = 'x'",
+        "state_hash = 'x'",
+        "status = 'approved'",
+        "tool_name = 'x'",
+        "expires_at = '2999-01-01T00:00:00.000000+00:00'",
+    ],
+)
+async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: Desk, change: str) -> None:
+    (request,) = await desk.ask()
+    token = (await desk.controller.submit_decision(request.approval_id, "deny")).token
+    desk.database.work_now(lambda connection: connection.execute(text(f"UPDATE agents_approvals SET {change}")))
+    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+        await desk.controller.check_token(token, "r1")
+    assert caught.value.details["reason"] == "changed"
+
+
+async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
+    (request,) = await desk.ask()
+    await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")
+    assert (await desk.controller.get(request.approval_id)).human_response == "use ‹sk-…, 13 characters›"

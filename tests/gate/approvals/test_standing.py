@@ -1,0 +1,304 @@
+"""Standing approvals: what they allow, for how long, and what the log tells of them."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, StandingApproval
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
+from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sentences import holds, reason_in_record
+from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore, FakeStandingStore
+from tests.agents.fakes import BreakableLogStore, FakeClock, code_of
+
+MASKING = Masking({"MY_API_KEY": "hunter2hunter2"})
+TOOL = ToolDescription("files/write", "mcp", definition_hash="d1")
+ARGS = {"path": "a.txt"}
+CALL = PlannedCall("c9", TOOL, ARGS)
+OTHER_ARGUMENTS = PlannedCall("c8", TOOL, {"path": "b.txt"})
+INVALID = "AGENTS-E-APPROVAL-INVALID"
+
+
+def a_record(approval_id: str = "a1", run: str = "r1") -> ApprovalRecord:
+    request = HumanApprovalRequest(
+        approval_id, run, "Approve", "May it?", "pending", "c1", "files/write", "mcp", ARGS, created_at="2026-11-16"
+    )
+    return ApprovalRecord(request, f"pause_{approval_id}", arguments_hash(ARGS), "d1", "state")
+
+
+class Room:
+    """Standing approvals on fakes, and everything around them."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.log = BreakableLogStore(FakeExecutionLogStore())
+        self.audit = AuditLog(self.log, self.clock, MASKING)
+        self.store = FakeStandingStore()
+        self.approvals = FakeApprovalStore()
+        self.standing = StandingApprovals(self.store, self.approvals, self.audit, self.clock, MASKING)
+        book = RecordedFirst(self.approvals, self.log)
+        self.controller = ApprovalController(self.approvals, book, self.audit, self.clock, MASKING, 900)
+
+    async def told(self, run_id: str | None = None) -> list[tuple[str, str, str]]:
+        logs = await self.audit.query(run_id)
+        return [(log.event, log.tool_call_id, log.decision) for log in logs]
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What it allows
+
+
+async def test_nothing_is_allowed_that_nobody_allowed(room: Room) -> None:
+    assert await room.standing.find(CALL, "r1") is None
+    assert await room.standing.answer(CALL, "r1") is None
+    assert await room.standing.list() == []
+    assert await room.told() == []
+
+
+async def test_what_is_allowed_always_is_allowed_in_every_session_with_any_arguments(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True, comment="日々の作業")
+    assert (made.made_from, made.made_in, made.comment) == ("a1", "r1", "日々の作業")
+    for session in ("r1", "r2"):
+        assert await room.standing.find(OTHER_ARGUMENTS, session) == made
+    room.clock.move(10**9)
+    assert await room.standing.find(replace(CALL, call_id="c7"), "r3") == made
+    assert await room.standing.list() == [made]
+
+
+async def test_the_same_arguments_are_those_of_the_request(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True, same_arguments=True)
+    assert await room.standing.find(OTHER_ARGUMENTS, "r1") is None
+    assert await room.standing.find(CALL, "r1") == made
+
+
+async def test_a_session_is_not_another(room: Room) -> None:
+    made = await room.standing.allow(a_record(), session_id="r1")
+    assert await room.standing.find(CALL, "r2") is None
+    assert await room.standing.find(CALL, "r1") == made
+
+
+async def test_another_tool_is_not_allowed(room: Room) -> None:
+    await room.standing.allow(a_record(), always=True)
+    for tool in (replace(TOOL, name="files/read"), replace(TOOL, kind="function")):
+        assert await room.standing.find(PlannedCall("c1", tool, ARGS), "r1") is None
+
+
+async def test_an_answer_is_a_reason(room: Room) -> None:
+    made = await room.standing.allow(a_record(), for_seconds=3600, same_arguments=True)
+    answer = await room.standing.answer(CALL, "r1")
+    assert answer is not None
+    assert reason_in_record([answer], "allow") == (
+        f"a standing approval allows it until 2026-11-16T10:00:00Z, with the same arguments ({made.standing_id})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [({}, "always"), ({"session_id": "s"}, "for its session"), ({"expires_at": "2026-11-17T00:00:00.5"}, "until 2026")],
+)
+def test_it_says_for_how_long_it_holds(facts: dict[str, Any], words: str) -> None:
+    assert words in holds(StandingApproval("s1", "mcp", "t", "d", "", "a", "r", **facts).reason)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How it ends
+
+
+async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room: Room) -> None:
+    made = await room.standing.allow(a_record(), for_seconds=60)
+    room.clock.move(59)
+    assert await room.standing.find(CALL, "r1") == made
+    room.clock.move(1)
+    assert await room.standing.find(CALL, "r2") is None
+    room.clock.move(-30)
+    assert await room.standing.find(CALL, "r3") is None
+    assert await room.standing.list() == []
+    assert await room.told("r1") == [
+        ("standing_made", made.standing_id, "allow"),
+        ("standing_used", "c9", "allow"),
+        ("standing_ended", made.standing_id, "expired"),
+    ]
+
+
+async def test_what_has_expired_is_not_listed_and_that_is_recorded_once(room: Room) -> None:
+    made = await room.standing.allow(a_record(), for_seconds=60)
+    room.clock.move(60)
+    assert await room.standing.list() == []
+    assert await room.standing.list() == []
+    assert await room.told() == [
+        ("standing_made", made.standing_id, "allow"),
+        ("standing_ended", made.standing_id, "expired"),
+    ]
+
+
+async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True)
+    changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
+    assert await room.standing.find(changed, "r2") is None
+    assert await room.standing.find(CALL, "r1") is None
+    assert await room.standing.list() == []
+    assert (await room.told())[-1] == ("standing_ended", made.standing_id, "definition changed")
+
+
+async def test_a_changed_definition_in_another_session_is_no_concern_of_this_one(room: Room) -> None:
+    made = await room.standing.allow(a_record(), session_id="r1")
+    changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
+    assert await room.standing.find(changed, "r2") is None
+    assert await room.standing.find(CALL, "r1") == made
+
+
+async def test_a_newer_one_takes_over_where_an_older_one_ends(room: Room) -> None:
+    await room.standing.allow(a_record(), for_seconds=60)
+    newer = await room.standing.allow(a_record("a2"), for_seconds=120)
+    room.clock.move(60)
+    assert await room.standing.find(CALL, "r1") == newer
+
+
+async def test_it_is_revoked_once(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True, comment="fine")
+    assert await room.standing.revoke(made.standing_id, "もう要らない") == made
+    assert await room.standing.find(CALL, "r1") is None
+    assert await code_of(room.standing.revoke(made.standing_id)) == INVALID
+    log = (await room.audit.query())[-1]
+    assert (log.event, log.decision, log.comment) == ("standing_ended", "revoked", "もう要らない")
+    known = await room.store.get(made.standing_id)
+    assert known is not None
+    assert known.ended_because == "revoked"
+
+
+@pytest.mark.parametrize("wrong", ["nobody", "", "x" * 129, None, 7])
+async def test_what_is_not_there_cannot_be_revoked(room: Room, wrong: Any) -> None:
+    assert await code_of(room.standing.revoke(wrong)) == "AGENTS-E-APPROVAL-NOT-FOUND"
+
+
+async def test_a_comment_on_a_revocation_is_short(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True)
+    assert await code_of(room.standing.revoke(made.standing_id, "x" * 2001)) == INVALID
+    assert await room.standing.list() == [made]
+
+
+async def test_the_end_of_a_session_ends_what_was_allowed_for_it(room: Room) -> None:
+    made = await room.standing.allow(a_record(), session_id="r1")
+    others = [
+        await room.standing.allow(a_record("a2"), session_id="r2"),
+        await room.standing.allow(a_record("a3"), always=True),
+    ]
+    await room.standing.end_session("r1")
+    assert await room.standing.list() == others
+    assert (await room.told())[-1] == ("standing_ended", made.standing_id, "session over")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Making one
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {},
+        {"always": True, "for_seconds": 5},
+        {"always": True, "for_session": True},
+        {"always": "yes"},
+        {"for_seconds": 0},
+        {"for_seconds": -5},
+        {"for_seconds": True},
+        {"for_seconds": 1.5},
+        {"for_seconds": 10**12},
+    ],
+)
+async def test_terms_that_make_no_sense_are_refused_before_anything_is_decided(room: Room, terms: Any) -> None:
+    await room.approvals.create([a_record()])
+
+    async def decide() -> None:
+        await approve_from_now_on(room.controller, room.standing, "a1", terms=StandingTerms(**terms))
+
+    assert await code_of(decide()) == INVALID
+    session = terms.pop("for_session", None) and "r1"
+    assert await code_of(room.standing.allow(a_record(), session_id=session, **terms)) == INVALID
+    assert await room.told() == []
+    assert len(await room.controller.pending()) == 1
+
+
+def test_a_time_is_from_a_second_to_ten_years() -> None:
+    for seconds in (1, LONGEST_LIFETIME_SECONDS):
+        terms = StandingTerms(for_seconds=seconds)
+        assert (terms.for_seconds, terms.same_arguments) == (seconds, False)
+    with pytest.raises(AgentsError, match=INVALID):
+        StandingTerms(for_seconds=LONGEST_LIFETIME_SECONDS + 1)
+
+
+async def test_one_without_a_comment_has_none_and_is_named_as_the_log_expects(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True)
+    assert made.comment == ""
+    assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
+    await room.standing.revoke(made.standing_id)
+    assert [log.comment for log in await room.audit.query() if log.event == "standing_ended"] == [""]
+
+
+async def test_one_that_cannot_be_recorded_is_not_made(room: Room) -> None:
+    room.log.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await room.standing.allow(a_record(), always=True)
+    assert await room.standing.list() == []
+
+
+async def test_a_secret_in_a_comment_is_not_kept(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True, comment="with hunter2hunter2")
+    await room.standing.find(PlannedCall("c2", TOOL, {"path": "hunter2hunter2"}), "r1")
+    assert "hunter2" not in str((made.comment, await room.audit.query()))
+
+
+async def test_the_log_tells_which_approval_it_comes_from_and_what_used_it(room: Room) -> None:
+    made = await room.standing.allow(a_record(), session_id="r1", comment="go on")
+    await room.standing.find(CALL, "r1")
+    await room.standing.find(CALL, "r1", attempt=2)
+    logs = await room.audit.query("r1")
+    assert [log.event for log in logs] == ["standing_made", "standing_used", "standing_used:2"]
+    assert logs[0].arguments == {"approval_id": "a1", "session_id": "r1"}
+    assert [(log.tool_kind, log.tool_name, log.reason, log.comment) for log in logs] == [
+        ("mcp", "files/write", reason_in_record([made.reason], "allow"), "go on")
+    ] * 3
+    assert (logs[1].tool_call_id, logs[1].arguments) == ("c9", ARGS)
+
+
+async def test_a_use_is_written_with_the_next_record_of_its_run(room: Room) -> None:
+    await room.standing.allow(a_record(), always=True)
+    await room.standing.find(CALL, "r5")
+    assert await room.log.query("r5") == []
+    await room.audit.record(AuditEntry("r5", "c9", "started", "started"))
+    assert [log.event for log in await room.log.query("r5")] == ["standing_used", "started"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Approving with it
+
+
+async def test_approving_from_now_on_decides_the_request_too(room: Room) -> None:
+    await room.approvals.create([a_record()])
+    terms = StandingTerms(for_session=True, same_arguments=True)
+    token, made, _ = await approve_from_now_on(room.controller, room.standing, "a1", terms=terms, comment="fine")
+    assert token.run_id == "r1"
+    assert (made.session_id, made.arguments_hash, made.comment) == ("r1", arguments_hash(ARGS), "fine")
+    decided = await room.controller.get("a1")
+    assert (decided.request.status, decided.request.comment) == ("approved", "fine")
+    assert [event for event, _, _ in await room.told()] == ["approval", "standing_made"]
+
+
+async def test_a_request_that_is_decided_already_allows_nothing(room: Room) -> None:
+    await room.approvals.create([a_record()])
+    await room.controller.submit_decision("a1", "deny")
+    with pytest.raises(AgentsError, match="decided already"):
+        await approve_from_now_on(room.controller, room.standing, "a1", terms=StandingTerms(always=True))
+    assert await room.standing.list() == []

@@ -1,0 +1,70 @@
+"""Which URLs are understood, which file each means, and what is said about the others."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.agents import create_runner
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.database_urls import SqliteFile, sqlite_file, understood
+from tests.agents.fakes import FakeJudge
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("", "not a database URL"),
+        ("agents.db", "not a database URL"),
+        ("postgres://me@host/db", "begins with postgresql://"),
+        ("mysql://host/db", "not mysql:"),
+        ("sqlite:///a\0b.db", "not a database URL"),
+        ("sqlite:///a\ud800.db", "not a database URL"),
+        ("postgresql+psycopg2://me@host/db", "psycopg2"),
+        ("postgresql+nothing://me@host/db", "does not exist"),
+        ("sqlite+nothing:///a.db", "does not exist"),
+        ("postgresql+psycopg_async://me@host/db", "asynchronous"),
+        ("sqlite:///agents.db?mode=ro", "uri=true"),
+        ("sqlite:///agents.db?mode=ro&uri=false", "uri=true"),
+        ("postgresql://host:port/db", "not a database URL"),
+        (5, "not a database URL"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_told_in_plain_words(url: str, words: str) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+        create_runner(safety_agent=FakeJudge(), store=url)
+    assert words in caught.value.message
+    assert caught.value.__cause__ is None
+
+
+def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(AgentsError, match="pip install") as caught:
+        understood("postgresql://me:hush@host/db")
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "file"),
+    [
+        ("postgresql://host/db", None),
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+        ("sqlite:///file::memory:?uri=true", None),
+        ("sqlite:///file:name?mode=memory&cache=shared&uri=true", None),
+        ("sqlite:////tmp/a.db", SqliteFile(Path("/tmp/a.db"))),
+        ("sqlite+pysqlite:////tmp/a.db?timeout=1", SqliteFile(Path("/tmp/a.db"))),
+        ("sqlite:///a.db", SqliteFile(Path.cwd() / "a.db")),
+        ("sqlite:///file:a.db", SqliteFile(Path.cwd() / "file:a.db")),
+        ("sqlite:///file:a.db?uri=true", SqliteFile(Path.cwd() / "a.db")),
+        ("sqlite:///file:/tmp/a.db?uri=1", SqliteFile(Path("/tmp/a.db"))),
+        ("sqlite:///file:///tmp/a%20b.db?uri=true", SqliteFile(Path("/tmp/a b.db"))),
+        ("sqlite:///file://localhost/tmp/a.db?mode=rwc&uri=true", SqliteFile(Path("/tmp/a.db"))),
+        ("sqlite:///file:/tmp/a.db?mode=rw&uri=true", SqliteFile(Path("/tmp/a.db"), may_create=False)),
+        ("sqlite:///file:/tmp/a.db?mode=ro&uri=true", SqliteFile(Path("/tmp/a.db"), False, is_read_only=True)),
+        ("sqlite:///file:/tmp/a.db?immutable=1&uri=true", SqliteFile(Path("/tmp/a.db"), is_read_only=True)),
+        ("sqlite:////tmp/a.db?uri=true", SqliteFile(Path("/tmp/a.db"))),
+    ],
+)
+def test_the_file_that_a_url_means(url: str, file: SqliteFile | None) -> None:
+    assert sqlite_file(understood(url)) == file

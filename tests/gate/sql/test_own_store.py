@@ -1,0 +1,35 @@
+"""Where the store of a user is who has named none."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.gate.sql.own_store import own_store, store_from, why_no_store
+
+
+def test_it_is_in_the_folder_for_state_which_is_the_owners_alone(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    assert own_store(environ) == f"sqlite:///{tmp_path}/state/openai-responses-mcp/guard.db"
+    assert stat.S_IMODE((tmp_path / "state" / "openai-responses-mcp").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_is_not_absolute_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    expected = f"sqlite:///{tmp_path}/.local/state/openai-responses-mcp/guard.db"
+    assert own_store({"XDG_STATE_HOME": "relative"}) == expected
+
+
+def test_what_is_named_goes_first_and_the_own_one_last(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path), "AGENTS_STORE": "sqlite:///env.db"}
+    assert store_from("sqlite:///given.db", environ) == "sqlite:///given.db"
+    assert store_from(None, environ) == "sqlite:///env.db"
+    del environ["AGENTS_STORE"]
+    assert store_from(None, environ) is None
+    Path(own_store(environ).removeprefix("sqlite:///")).touch()
+    assert store_from(None, environ) == own_store(environ)
+
+
+def test_whoever_has_no_store_is_told_what_is_missing() -> None:
+    assert "the guard makes one when it first runs" in why_no_store()
+    assert 'pip install "openai-responses-mcp[guard] @ git+' in why_no_store(lambda name: None)

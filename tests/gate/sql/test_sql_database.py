@@ -1,0 +1,167 @@
+"""One database behind all stores: what waits, what must be there, and what its errors become."""
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import DataError
+
+from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.sql.database_urls import understood
+from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, _approval_values
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_stores import SqlRunStateStore
+from openai_responses_mcp.gate.stores import RunRecord
+from tests.agents.fakes import within
+from tests.contracts.guarded.test_approval_store import a_choice, a_record
+
+RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
+
+
+def count_of(url: str) -> int:
+    return int(SqlDatabase(url).work_now(lambda c: c.execute(text("SELECT count(*) FROM agents_runs")).scalar_one()))
+
+
+async def test_a_run_that_begins_is_written_with_the_next_thing_that_is(shared_url: str) -> None:
+    database = SqlDatabase(shared_url)
+    await SqlRunStateStore(database).begin(RUN)
+    assert count_of(shared_url) == 0
+    await database.work(lambda connection: None)
+    assert count_of(shared_url) == 1
+    database.close()
+
+
+async def test_what_waits_goes_on_waiting_when_the_work_that_takes_it_along_fails(shared_url: str) -> None:
+    database = SqlDatabase(shared_url)
+    await SqlRunStateStore(database).begin(RUN)
+
+    def fail(connection: Connection) -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await database.work(fail)
+    assert count_of(shared_url) == 0
+    database.close()
+    assert count_of(shared_url) == 1
+
+
+async def test_a_beginning_that_is_overtaken_changes_nothing(shared_url: str) -> None:
+    first, second = SqlDatabase(shared_url), SqlDatabase(shared_url)
+    await SqlRunStateStore(first).begin(RUN)
+    await SqlRunStateStore(second).save(RunRecord("run_1", "done", "Agent", "2026", "2026"))
+    first.close()
+    found = await SqlRunStateStore(second).get("run_1")
+    assert found is not None
+    assert found.status == "done"
+    second.close()
+
+
+async def test_many_runs_begin_at_once_and_none_is_lost(shared_url: str) -> None:
+    database = SqlDatabase(shared_url)
+    store = SqlRunStateStore(database)
+
+    async def one(number: int) -> None:
+        record = RunRecord(f"run_{number}", "running", "Agent", "2026", "2026")
+        await store.begin(record)
+        await database.work(lambda connection: None)
+
+    await within(asyncio.gather(*(one(number) for number in range(30))))
+    assert count_of(shared_url) == 30
+    database.close()
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_store_that_must_be_there_and_is_not_is_named_and_not_made(tmp_path: Path, is_file: bool) -> None:
+    url = f"sqlite:///{tmp_path}/typo.db" if is_file else "sqlite://"
+    with pytest.raises(StoreUnavailable, match="There is no store"):
+        SqlDatabase(url, must_exist=True).work_now(lambda connection: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_without_a_store_in_it_is_named(shared_url: str, tmp_path: Path) -> None:
+    (tmp_path / "agents.db").touch()
+    with pytest.raises(StoreUnavailable, match="There is no store"):
+        SqlDatabase(shared_url, must_exist=True).work_now(lambda connection: None)
+
+
+def as_an_earlier_version_left_it(url: str, *tables: str) -> None:
+    SqlDatabase(url).work_now(lambda connection: None)
+    statements = [
+        f"DROP TABLE {name}"
+        for name in (
+            "agents_presence",
+            "agents_servers",
+            "agents_definitions",
+            "agents_budgets",
+            "agents_standing",
+            *tables,
+        )
+    ]
+    columns = ("parameters", "tell_model", "changed_arguments", "waits_until", "origin")
+    statements += [f"ALTER TABLE agents_approvals DROP COLUMN {name}" for name in columns]
+    SqlDatabase(url).work_now(lambda connection: [connection.execute(text(one)) for one in statements])
+
+
+def test_tables_that_an_earlier_version_did_not_have_are_added(shared_url: str) -> None:
+    as_an_earlier_version_left_it(shared_url, "agents_pins", "agents_clock")
+    newer = SqlDatabase(shared_url, must_exist=True)
+    assert newer.work_now(lambda c: c.execute(text("SELECT count(*) FROM agents_clock")).scalar_one()) == 1
+
+
+async def test_requests_that_an_earlier_version_stored_can_be_decided(shared_url: str) -> None:
+    as_an_earlier_version_left_it(shared_url)
+    old_row = {**_approval_values(a_record()), "number": 1}
+    for name in ("parameters", "tell_model", "changed_arguments", "waits_until", "origin"):
+        del old_row[name]
+    names = ", ".join(old_row)
+    marks = ", ".join(f":{name}" for name in old_row)
+    insert = text(f"INSERT INTO agents_approvals ({names}) VALUES ({marks})")
+    earlier = create_engine(understood(shared_url))
+    with earlier.begin() as connection:
+        connection.execute(insert, old_row)
+    earlier.dispose()
+    store = SqlApprovalStore(SqlDatabase(shared_url, must_exist=True))
+    assert await store.get("a1") == a_record()
+    assert await store.decide(replace(a_choice(), status="denied", tell_model=True))
+    record = await store.get("a1")
+    assert record is not None
+    assert record.request.tell_model is True
+
+
+def test_many_bring_an_old_store_up_to_date_at_once(shared_url: str) -> None:
+    as_an_earlier_version_left_it(shared_url)
+    databases = [SqlDatabase(shared_url) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        counts = list(threads.map(lambda one: one.work_now(_count_budgets), databases, timeout=30))
+    assert counts == [0] * 4
+
+
+def _count_budgets(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT count(*) FROM agents_budgets")).scalar_one())
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (DataError("statement", {}, ValueError("sk-0123456789abcdef")), RecordRefused),
+        (sqlite3.DataError("sk-0123456789abcdef"), RecordRefused),
+        (OverflowError("sk-0123456789abcdef"), RecordRefused),
+        (UnicodeError("sk-0123456789abcdef"), RecordRefused),
+        (sqlite3.DatabaseError("sk-0123456789abcdef"), StoreUnavailable),
+        (OSError("sk-0123456789abcdef"), StoreUnavailable),
+    ],
+)
+def test_errors_say_whether_one_record_or_the_whole_store_is_concerned(
+    error: Exception, kind: type[StoreUnavailable]
+) -> None:
+    def fail(connection: Connection) -> None:
+        raise error
+
+    with pytest.raises(StoreUnavailable) as caught:
+        SqlDatabase().work_now(fail)
+    assert type(caught.value) is kind
+    assert "sk-0123456789abcdef" not in repr(caught.value)

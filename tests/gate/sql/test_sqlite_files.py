@@ -1,0 +1,134 @@
+"""Nothing is touched that is not ours, and what is ours is its owner's alone."""
+
+import asyncio
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.agents import Agent, create_runner
+from openai_responses_mcp.agents.testing import ScriptedModel
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from tests.agents.fakes import FakeJudge, code_of
+
+
+def use(url: str) -> None:
+    database = SqlDatabase(url)
+    database.work_now(lambda connection: None)
+    database.close()
+
+
+def mode_of(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+FORMS = [
+    "sqlite:///{path}",
+    "sqlite+pysqlite:///{path}",
+    "sqlite:///{path}?timeout=3",
+    "sqlite:///{path}?uri=true",
+    "sqlite:///file:{path}?uri=true",
+    "sqlite:///file:{path}?mode=rwc&uri=true",
+    "sqlite:///file://{path}?mode=rwc&cache=private&uri=true",
+    "sqlite:///file://localhost{path}?uri=true",
+]
+
+
+@pytest.fixture
+def open_umask() -> object:
+    before = os.umask(0)
+    yield None
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("was_there", [False, True])
+def test_the_database_is_private_with_every_form_of_url(tmp_path: Path, form: str, was_there: bool) -> None:
+    file = tmp_path / "agents.db"
+    if was_there:
+        use(f"sqlite:///{file}")
+        file.chmod(0o666)
+    use(form.format(path=file))
+    assert mode_of(file) == 0o600
+    # The journal of SQLite stays beside it.
+    assert {one.name for one in tmp_path.iterdir()} <= {"agents.db", "agents.db-journal"}
+    assert {mode_of(one) for one in tmp_path.iterdir()} == {0o600}
+
+
+def test_an_empty_file_becomes_the_database(tmp_path: Path) -> None:
+    (tmp_path / "agents.db").touch(0o644)
+    use(f"sqlite:///{tmp_path}/agents.db")
+    assert mode_of(tmp_path / "agents.db") == 0o600
+
+
+def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("127.0.0.1 localhost\n")
+    file.chmod(0o644)
+    before = file.stat()
+    runner = create_runner(safety_agent=FakeJudge(), store=f"sqlite:///{file}")
+    work = runner.run(Agent(name="A", model=ScriptedModel("hi")), "go")
+    assert asyncio.run(code_of(work)) == "AGENTS-E-RUNNER-CONFIG"
+    assert (file.read_text(), mode_of(file)) == ("127.0.0.1 localhost\n", 0o644)
+    assert (file.stat().st_mtime_ns, file.stat().st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns)
+    assert [one.name for one in tmp_path.iterdir()] == ["hosts"]
+
+
+def test_the_database_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.db"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE theirs (a)")
+    connection.commit()
+    connection.close()
+    file.chmod(0o644)
+    before = file.read_bytes()
+    with pytest.raises(AgentsError, match="something else"):
+        use(f"sqlite:///{file}")
+    assert (file.read_bytes(), mode_of(file)) == (before, 0o644)
+
+
+def test_a_database_without_tables_is_used(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "agents.db")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    use(f"sqlite:///{tmp_path}/agents.db")
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "place"
+    if kind == "folder":
+        place.mkdir()
+    else:
+        os.mkfifo(place)
+    with pytest.raises(AgentsError, match="is not a file"):
+        use(f"sqlite:///{place}")
+
+
+def test_a_database_that_is_only_read_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "agents.db"
+    use(f"sqlite:///{file}")
+    file.chmod(0o644)
+    database = SqlDatabase(f"sqlite:///file:{file}?mode=ro&uri=true")
+    database.work_now(lambda connection: None, is_writing=False)
+    database.close()
+    assert mode_of(file) == 0o644
+
+
+def test_a_file_that_may_not_be_created_is_not(tmp_path: Path) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE"):
+        use(f"sqlite:///file:{tmp_path}/none.db?mode=rw&uri=true")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_locked_database_is_not_taken_for_something_else(tmp_path: Path) -> None:
+    file = tmp_path / "agents.db"
+    use(f"sqlite:///{file}")
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE"):
+        use(f"sqlite:///{file}?timeout=0")
+    holder.close()

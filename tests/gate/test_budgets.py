@@ -1,0 +1,119 @@
+"""Budgets: when a human is asked whether to go on, and what their yes is worth."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from openai_responses_mcp.gate.budgets import Limit, SessionBudget, limits_of
+from openai_responses_mcp.gate.policy.rules import Budget
+from openai_responses_mcp.gate.sentences import reason_in_record
+from tests.agents.fake_stores import FakeBudgetStore
+from tests.agents.fakes import FakeClock
+
+
+class Room:
+    def __init__(self, *limits: Limit) -> None:
+        self.limits = list(limits)
+        self.clock = FakeClock()
+        self.store = FakeBudgetStore()
+        self.budget = self.session("r1")
+
+    def session(self, session_id: str) -> SessionBudget:
+        return SessionBudget(self.store, self.clock, session_id, lambda: self.limits)
+
+    async def asks(self, calls: int = 1) -> list[bool]:
+        return [bool(questions) for questions in await self.budget.questions(calls)]
+
+
+async def test_without_a_limit_nobody_is_asked_and_nothing_is_counted() -> None:
+    room = Room()
+    await room.budget.spend(calls=1000, tokens=1000)
+    assert await room.asks(3) == [False, False, False]
+
+
+async def test_the_call_after_the_last_one_asks() -> None:
+    room = Room(Limit(2, "calls", "run"))
+    for asks in ([False], [False], [True], [True]):
+        assert await room.asks() == asks
+        await room.budget.spend(calls=1)
+
+
+async def test_of_a_large_turn_one_call_asks_for_as_much_again() -> None:
+    room = Room(Limit(2, "calls", "run"))
+    assert await room.asks(7) == [False, False, True, False, True, False, True]
+
+
+async def test_who_says_yes_allows_as_much_again() -> None:
+    room = Room(Limit(2, "calls", "run"))
+    await room.budget.spend(calls=3)  # two at once may both have been the last
+    [[question]] = await room.budget.questions()
+    assert reason_in_record([question.reason], "needs_human") == "the budget of 2 calls per run is used up"
+    await room.budget.go_on([question])
+    assert await room.asks(3) == [False, False, True]
+    await room.budget.go_on([question])
+    assert await room.asks(3) == [False, False, True]
+
+
+async def test_tokens_are_asked_about_once_for_a_turn() -> None:
+    room = Room(Limit(100, "tokens", "run"))
+    await room.budget.spend(tokens=99, calls=50)
+    assert await room.asks(2) == [False, False]
+    await room.budget.spend(tokens=250)
+    assert await room.asks(2) == [True, False]
+    [questions, _] = await room.budget.questions(2)
+    await room.budget.go_on(questions)
+    await room.budget.spend(tokens=99)
+    assert await room.asks() == [False]
+    await room.budget.spend(tokens=1)
+    assert await room.asks() == [True]
+
+
+async def test_a_session_has_its_own_budget_and_an_hour_is_shared() -> None:
+    room = Room(Limit(1, "calls", "session"))
+    await room.budget.spend(calls=1)
+    assert await room.session("r2").questions() == [[]]
+    room.limits = [Limit(1, "calls", "hour", "files")]
+    await room.budget.spend(calls=1)
+    assert await room.session("r2").questions() != [[]]
+    room.limits = [Limit(1, "calls", "hour", "others")]
+    assert await room.session("r2").questions() == [[]]
+
+
+@pytest.mark.parametrize(("per", "seconds"), [("hour", 3600), ("day", 24 * 3600)])
+async def test_an_hour_and_a_day_begin_anew(per: str, seconds: int) -> None:
+    room = Room(*limits_of(Budget(1, per), "files"))  # type: ignore[arg-type]
+    room.clock.moment = datetime(2026, 11, 16, 23, 59, 59, tzinfo=UTC)
+    await room.budget.spend(calls=1)
+    assert await room.asks() == [True]
+    room.clock.move(1)
+    assert await room.asks() == [False]
+    await room.budget.spend(calls=1)
+    room.clock.move(seconds - 1)
+    assert await room.asks() == [True]
+    room.clock.move(1)
+    assert await room.asks() == [False]
+
+
+def test_windows_do_not_depend_on_the_zone_of_a_clock() -> None:
+    utc = datetime(2026, 11, 16, 23, 0, tzinfo=UTC)
+    tokyo = utc.astimezone(timezone(timedelta(hours=9)))
+    for limit in (Limit(1, "calls", "hour", "files"), Limit(1, "calls", "day", "files")):
+        assert limit.window("r1", utc) == limit.window("r2", tokyo)
+    assert Limit(1, "calls", "run").window("r1", utc) != Limit(1, "calls", "session").window("r1", utc)
+
+
+async def test_several_limits_are_asked_about_together() -> None:
+    room = Room(Limit(1, "calls", "run"), Limit(1, "calls", "hour"), Limit(10, "tokens", "run"))
+    await room.budget.spend(calls=1, tokens=10)
+    [questions] = await room.budget.questions()
+    assert [reason_in_record([question.reason], "needs_human") for question in questions] == [
+        "the budget of 1 call per run is used up",
+        "the budget of 1 call per hour is used up",
+        "the budget of 10 tokens per run is used up",
+    ]
+    await room.budget.go_on(questions)
+    assert await room.asks() == [False]
+
+
+def test_a_file_without_a_budget_sets_no_limit() -> None:
+    assert limits_of(None, "files") == ()

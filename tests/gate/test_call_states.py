@@ -1,0 +1,80 @@
+"""The states of a call: what may follow what, and nothing else."""
+
+import itertools
+
+import pytest
+
+from openai_responses_mcp.gate.call_table import (
+    LET_THROUGH,
+    MAY_START,
+    MOVES,
+    CallEvent,
+    CallState,
+    ForbiddenMove,
+    next_state,
+)
+
+# Written out once more: a move that is added or lost by mistake does not pass unseen.
+ALLOWED_MOVES = {
+    "unknown plan": "planned",
+    "planned allow": "allowed",
+    "planned hold": "held",
+    "planned ask": "asked",
+    "planned refuse": "refused",
+    "held release": "allowed",
+    "held replan": "planned",
+    "asked release": "allowed",
+    "asked replan": "planned",
+    "asked tell": "told",
+    "allowed start": "running",
+    "allowed misfit": "refused",
+    "running finish": "done",
+    "running suspend": "suspended",
+    "suspended suspend": "suspended",
+    "suspended finish": "suspended",
+    "suspended release": "taken_up",
+    "taken_up start": "running",
+    "taken_up misfit": "refused",
+}
+
+
+def follows(state: CallState, event: CallEvent) -> str | None:
+    try:
+        return next_state(state, event).value
+    except ForbiddenMove:
+        return None
+
+
+def test_what_is_not_in_the_table_is_refused() -> None:
+    for state, event in itertools.product(CallState, CallEvent):
+        assert follows(state, event) == ALLOWED_MOVES.get(f"{state} {event}")
+
+
+def test_every_state_has_its_row() -> None:
+    assert set(MOVES) == set(CallState)
+
+
+def test_a_forbidden_move_says_what_was_tried() -> None:
+    with pytest.raises(ForbiddenMove, match=r"^A call that is done cannot start$"):
+        next_state(CallState.DONE, CallEvent.START)
+
+
+def test_only_a_decided_call_may_start() -> None:
+    assert {state for state in CallState if follows(state, CallEvent.START)} == set(MAY_START)
+
+
+def test_running_is_reached_by_starting_alone() -> None:
+    ways = [event for row in MOVES.values() for event, state in row.items() if state is CallState.RUNNING]
+    assert set(ways) == {CallEvent.START}
+
+
+def test_what_has_ended_waits_like_what_was_never_decided() -> None:
+    assert set(CallState) - LET_THROUGH == {
+        CallState.UNKNOWN,
+        CallState.PLANNED,
+        CallState.HELD,
+        CallState.ASKED,
+        CallState.DONE,
+        CallState.REFUSED,
+        CallState.TOLD,
+    }

@@ -1,0 +1,214 @@
+"""Reasons as data: stored and chained as such, said in words last, and never read out of words again."""
+
+import itertools
+import json
+from dataclasses import replace
+from functools import partial
+from typing import Any, get_args
+
+import pytest
+from sqlalchemy import Connection, TextClause, text
+
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linked
+from openai_responses_mcp.gate.audit.verifying import verification
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.reasons import Decision, Reason, Voice, as_text, from_text, in_old_words, is_new
+from openai_responses_mcp.gate.replaying import decided_otherwise, recorded_calls
+from openai_responses_mcp.gate.run_records import RunRecords
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from tests.agents.fake_stores import FakePolicyStore, fake_stores
+from tests.agents.fakes import FakeClock, FakeJudge
+from tests.contracts.guarded.test_standing_store import a_standing
+from tests.gate.policy.reading import a_policy
+from tests.gate.test_replaying import rules_of
+
+SECRET = "sk-proj-" + "a1B2" * 10
+JUDGED = Reason("judge", "needs_human", {"risk": 2, "text": "ask somebody"})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Words are not data
+
+
+async def a_recorded_log(clock: FakeClock) -> list[ExecutionLog]:
+    """Decisions of many voices, the use of standing approvals that exist and of one that does not."""
+    stores, masking = fake_stores(clock), Masking({})
+    audit = AuditLog(stores.logs, clock, masking)
+    standing = StandingApprovals(stores.standing, stores.approvals, audit, clock, masking)
+    await stores.standing.create(a_standing("sta_unmade"))
+    judge = FakeJudge()
+    judge.on("files/judged", GateDecision("needs_human", 2, "fine (policy rule 1)"))
+    gate = SafetyGate(judge, FakePolicyStore(), masking, standing=standing)
+    tools = ["files/write", "files/read", "files/judged"]
+    for place, name in enumerate(tools):
+        tool = ToolDescription(name, "mcp", definition_hash="definition")
+        request = ToolCallRequest(name, "mcp", {"path": "a"}, target_tool=tool, run_id="r1", tool_call_id=f"c{place}")
+        decision = await gate.evaluate(None, request, GateContext())
+        await audit.record(RunRecords("r1", masking).decision(request, decision))
+    call = PlannedCall("c9", ToolDescription("files/late", "mcp"), {})
+    await audit.record(RunRecords("r1", masking).about(call, "started", "started"))
+    return await audit.query()
+
+
+def in_other_words(logs: list[ExecutionLog]) -> list[ExecutionLog]:
+    reworded: list[ExecutionLog] = []
+    for log in logs:
+        other = replace(log, reason="risk 3 needs a human under the profile balanced; as somebody else would say it")
+        reworded.append(linked(other, reworded[-1] if reworded else None))
+    return reworded
+
+
+async def test_other_words_for_a_reason_change_nothing_that_a_check_or_a_replay_finds(clock: FakeClock) -> None:
+    logs = await a_recorded_log(clock)
+    reworded = in_other_words(logs)
+    found, again = (verification(one, None, "") for one in (logs, reworded))
+    assert not found.is_intact  # both kinds of findings are among them
+    assert again == found
+    rules = [{"tools": ["files/*"], "decide": choice} for choice in ("allow", "ask", "deny")]
+    for rule, profile in itertools.product(rules, PROFILES.values()):
+        policy = a_policy(rules=[rule], scopes=["mcp:*"])
+        replayed = [
+            [
+                one and (one.decision, one.log.sequence)
+                for one in (decided_otherwise(log, rules_of(policy), profile, {}) for log in recorded_calls(some))
+            ]
+            for some in (logs, reworded)
+        ]
+        assert replayed[0] == replayed[1]
+
+
+async def test_a_judge_whose_words_look_like_a_rule_is_still_the_judge(clock: FakeClock) -> None:
+    [judged] = [
+        log for log in await a_recorded_log(clock) if log.tool_name == "files/judged" and log.event == "decision"
+    ]
+    policy = a_policy(rules=[{"tools": ["files/*"], "decide": "allow"}])
+    assert decided_otherwise(judged, rules_of(policy), PROFILES["balanced"], {}) is None
+
+
+def test_a_reason_is_new_unless_the_same_voice_said_the_same() -> None:
+    assert not is_new([JUDGED], [JUDGED])
+    assert is_new([JUDGED], [Reason("tool", "needs_human", JUDGED.about)])
+    assert is_new([JUDGED], [replace(JUDGED, about={"risk": 3, "text": "ask somebody"})])
+    assert not is_new([Reason("judge", "allow", {"text": "fine"})], [])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# At rest
+
+
+def _execute(change: TextClause, connection: Connection) -> None:
+    connection.execute(change)
+
+
+async def test_reasons_are_stored_and_chained() -> None:
+    database = SqlDatabase()
+    store = SqlExecutionLogStore(database)
+    log = ExecutionLog("r", "c", "decision", "needs_human", "2026", reasons=(JUDGED, Reason("caller", "needs_human")))
+    kept = await store.append(log)
+    assert await store.query() == [kept]
+    for changed in (
+        '[{"voice": "judge", "says": "allow", "about": {"risk": 2, "text": "ask somebody"}}]',
+        "[]",
+        None,
+        "not json",
+        '[{"voice": "judge", "says": "perhaps", "about": {}}]',
+        json.dumps([{**one, "more": 1} for one in json.loads(as_text(log.reasons) or "")]),
+    ):
+        change = text("UPDATE agents_log SET reasons = :reasons").bindparams(reasons=changed)
+        await database.work(partial(_execute, change))
+        found = verification(await store.query(), None, "")
+        assert found.problem == "record 1 was changed"
+
+
+def test_a_record_without_reasons_has_the_hash_of_earlier_versions() -> None:
+    log = ExecutionLog("r", "c", "decision", "allow", "2026", "t", "mcp", 3, "fine", {"a": 1}, "", 1, "")
+    assert hash_of(log) == "74371f46943d7a79243f4b1078bb5795ba5763e2f209eb8a5641285a8cae9c4f"
+    assert hash_of(replace(log, reasons=(JUDGED,))) != hash_of(log)
+
+
+async def test_no_secret_stays_in_a_reason(clock: FakeClock) -> None:
+    stores = open_stores()
+    audit = AuditLog(stores.logs, clock, Masking({}))
+    decision = GateDecision.because("needs_human", 3, replace(JUDGED, about={"risk": 3, "text": f"it has {SECRET}"}))
+    request = ToolCallRequest("t", "mcp", {}, run_id="r", tool_call_id="c")
+    await audit.record(RunRecords("r", Masking({})).decision(request, decision))
+    [log] = await audit.query()
+    assert SECRET not in repr(log)
+    assert log.reasons[0].about["risk"] == 3
+
+
+@pytest.mark.parametrize("stored", ["", "{", "[1]", '{"voice": "judge"}', "[" * 100_000, '[{"voice": 1}]'])
+def test_what_is_no_reason_is_kept_as_the_text_that_it_is(stored: str) -> None:
+    [unreadable] = from_text(stored)
+    assert (unreadable.voice, unreadable.about) == ("unreadable", {"text": stored})
+
+
+def test_a_voice_of_a_later_version_is_kept() -> None:
+    [later] = from_text('[{"voice": "moon", "says": "deny", "about": {"text": "full", "phase": 3}}]')
+    assert str(later.voice) == "moon"
+    assert shown([later], "deny", "ja") == reason_in_record([later], "deny") == "full"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In words
+
+SAID: list[tuple[Reason, str]] = [
+    (
+        Reason("profile", "needs_human", {"risk": 3, "profile": "balanced"}),
+        "no rule covers this tool, so you are asked",
+    ),
+    (
+        Reason("profile", "needs_human", {"risk": 4, "profile": "balanced", "rule": 2}),
+        "rule 2 of the policy file sets risk 4, and the profile balanced asks you for it",
+    ),
+    (Reason("rule", "needs_human", {"rule": 2, "text": "look {at} it"}), "look {at} it (policy rule 2)"),
+    (Reason("rule", "needs_human", {"rule": 2, "text": ""}), "rule 2 of the policy file asks you"),
+    (
+        Reason("budget", "needs_human", {"most": 1, "unit": "calls", "per": "day"}),
+        "the budget of 1 call per day is used up",
+    ),
+    (JUDGED, "ask somebody"),
+]
+
+
+@pytest.mark.parametrize(("reason", "words"), SAID)
+def test_a_person_reads_why_they_are_asked(reason: Reason, words: str) -> None:
+    assert shown([reason], "needs_human", "en") == words
+    assert shown([reason], "needs_human", "ja")
+
+
+def test_japanese_words_are_japanese() -> None:
+    reasons = [one for one, _ in SAID[:2]] + [
+        Reason("budget", "needs_human", {"most": 3, "unit": "calls", "per": "day"})
+    ]
+    assert shown(reasons, "needs_human", "ja") == (
+        "このツールに当てはまるルールがないため、確認が必要です。"
+        "ポリシーファイルのルール 2 によるリスク 4 は、プロファイル balanced では確認が必要です。"
+        "予算(1 日あたり 3 回)を使い切りました"
+    )
+
+
+def test_both_languages_have_words_for_the_same_things() -> None:
+    about: dict[str, Any] = {"standing_id": "sta_1"}
+    for voice, says in itertools.product(get_args(Voice), get_args(Decision)):
+        reason = Reason(voice, says, about)
+        languages: tuple[Language, ...] = get_args(Language)
+        assert len({bool(shown([reason], says, language)) for language in languages}) == 1
+
+
+def test_reasons_that_were_never_stored_are_shown_in_their_old_words() -> None:
+    assert shown([], "needs_human", "ja", otherwise="risk 3 needs a human") == "risk 3 needs a human"
+
+
+def test_an_allowance_without_words_of_an_earlier_version_has_no_reason() -> None:
+    assert list(in_old_words("", "allow")) == []
+    assert list(in_old_words("", "deny")) == [Reason("judge", "deny", {"text": ""})]

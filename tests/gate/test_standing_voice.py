@@ -1,0 +1,142 @@
+"""Standing approvals and budgets among the voices of the gate: what they answer, and what they never loosen."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.deciding import decide
+from openai_responses_mcp.gate.errors import StoreUnavailable
+from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.policy.profiles import PROFILES
+from openai_responses_mcp.gate.policy.ruling import Ruling
+from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from tests.agents.fake_stores import FakePolicyStore
+from tests.agents.fakes import ASK, FakeJudge, FakeStanding, code_of
+
+BALANCED = PROFILES["balanced"]
+TOOL = ToolDescription("files/write", "mcp", definition_hash="d1")
+ALLOW = GateDecision("allow", 1, "fine")
+STANDING = Reason("standing", "allow", {"standing_id": "sta_1"})
+STANDING_TEXT = "a standing approval allows it always, with any arguments (sta_1)"
+BUDGET = (Reason("budget", "needs_human", {"most": 5, "unit": "calls", "per": "run"}),)
+
+
+def decision_of(tool: ToolDescription = TOOL, verdict: GateDecision = ALLOW, **voices: object) -> str:
+    return decide(tool, verdict, BALANCED, standing=STANDING, **voices).decision  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tool", "ruling"),
+    [
+        (TOOL, None),
+        (replace(TOOL, risk_level=1, require_approval=True), None),
+        (replace(TOOL, risk_level=4, require_approval=True), None),
+        (TOOL, Ruling("ask", None, 1)),
+        (TOOL, Ruling(None, 4, 1)),
+    ],
+)
+def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand(
+    tool: ToolDescription, ruling: Ruling | None
+) -> None:
+    assert decide(tool, ALLOW, BALANCED, ruling=ruling).decision == "needs_human"
+    answered = decide(tool, ALLOW, BALANCED, ruling=ruling, standing=STANDING)
+    assert (answered.decision, answered.reason) == ("allow", f"fine; {STANDING_TEXT}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "verdict", "voices", "decision"),
+    [
+        (replace(TOOL, doubts=(DEFINITION_CHANGED,)), ALLOW, {}, "needs_human"),
+        (TOOL, ASK, {}, "needs_human"),
+        (TOOL, ALLOW, {"require_human_approval": True}, "needs_human"),
+        (TOOL, ALLOW, {"over_budget": BUDGET}, "needs_human"),
+        (replace(TOOL, risk_level=5), ALLOW, {}, "deny"),
+        (TOOL, replace(ALLOW, decision="deny"), {}, "deny"),
+        (TOOL, ALLOW, {"ruling": Ruling("deny", None, 1)}, "deny"),
+    ],
+)
+def test_it_answers_nobody_else(
+    tool: ToolDescription, verdict: GateDecision, voices: dict[str, object], decision: str
+) -> None:
+    assert decision_of(tool, verdict, **voices) == decision
+
+
+def test_it_does_not_widen_the_scopes() -> None:
+    assert decide(TOOL, ALLOW, PROFILES["strict"], standing=STANDING).decision == "deny"
+
+
+def test_it_never_makes_a_decision_stricter_and_never_lifts_a_refusal() -> None:
+    order: list[Decision] = ["allow", "needs_human", "deny"]
+    risks, demands = range(1, 6), (False, True)
+    for verdict, risk, demand, caller, budget in product(order, risks, demands, demands, ((), BUDGET)):
+        tool = replace(TOOL, risk_level=risk, require_approval=demand)
+        plain, answered = (
+            decide(
+                tool,
+                GateDecision(verdict, 1, ""),
+                BALANCED,
+                require_human_approval=caller,
+                over_budget=budget,
+                standing=standing,
+            ).decision
+            for standing in (None, STANDING)
+        )
+        assert order.index(answered) <= order.index(plain)
+        assert (answered == "deny") == (plain == "deny")
+        if caller or budget or verdict == "needs_human":
+            assert answered == plain
+
+
+def test_a_budget_that_is_used_up_asks_a_human() -> None:
+    tool = replace(TOOL, risk_level=1)
+    decision = decide(tool, ALLOW, BALANCED, over_budget=BUDGET)
+    assert (decision.decision, decision.reason) == ("needs_human", "the budget of 5 calls per run is used up")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Around the rule
+
+
+def a_request(tool: ToolDescription = TOOL) -> ToolCallRequest:
+    return ToolCallRequest(
+        tool.name, tool.kind, {"path": "a"}, target_tool=tool, run_id="r1", tool_call_id="c1", attempt=2
+    )
+
+
+def a_gate(standing: FakeStanding | None, judge: FakeJudge | None = None) -> SafetyGate:
+    return SafetyGate(judge or FakeJudge(), FakePolicyStore(), standing=standing)
+
+
+async def test_the_gate_asks_for_a_standing_approval_of_this_call_in_this_session() -> None:
+    standing = FakeStanding({"mcp:files/write": "d1"})
+    decision = await a_gate(standing).evaluate(None, a_request(), GateContext())
+    assert (decision.decision, decision.reason) == ("allow", f"fine; {STANDING_TEXT}")
+    [(call, session, attempt)] = standing.asked
+    assert (call.call_id, call.tool, call.args, session, attempt) == ("c1", TOOL, {"path": "a"}, "r1", 2)
+
+
+async def test_without_one_a_human_is_asked() -> None:
+    for standing in (None, FakeStanding({})):
+        assert (await a_gate(standing).evaluate(None, a_request(), GateContext())).decision == "needs_human"
+
+
+async def test_nobody_looks_for_one_where_it_could_not_answer() -> None:
+    standing = FakeStanding({"mcp:files/write": "d1"})
+    gate = a_gate(standing, FakeJudge(ASK))
+    await gate.evaluate(None, a_request(), GateContext())
+    await gate.evaluate(None, a_request(), GateContext(require_human_approval=True))
+    await gate.evaluate(None, a_request(), GateContext(over_budget=BUDGET))
+    await gate.evaluate(None, a_request(replace(TOOL, risk_level=1)), GateContext())
+    await gate.evaluate(None, a_request(replace(TOOL, risk_level=5)), GateContext())
+    assert standing.asked == []
+
+
+async def test_a_store_that_cannot_be_read_allows_nothing() -> None:
+    class Broken(FakeStanding):
+        async def answer(self, *_: object) -> Reason | None:
+            raise StoreUnavailable("broken on purpose")
+
+    assert await code_of(a_gate(Broken({})).evaluate(None, a_request(), GateContext())) == "AGENTS-E-LOG-STORE"

@@ -1,0 +1,829 @@
+"""Every call is decided, and passed on, refused or asked about."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import AtMost, Budget, OneOf, Policy, Rule, When
+from openai_responses_mcp.guard import asking, definitions, pending_questions
+from openai_responses_mcp.guard.continuing import ContinuedCalls, Underway
+from tests.agents.fakes import within
+from tests.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
+
+ALLOW = Policy(rules=(Rule(1, ("*",), decide="allow"),))
+YES = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
+NO = {"guard-approval": {"action": "decline"}}
+
+
+async def test_a_call_that_the_profile_lets_run_passes_byte_for_byte() -> None:
+    async with GuardScene(profile="fast") as scene:
+        body = b'{ "jsonrpc":"2.0","id":1, "method":"tools/call","params":{"name":"echo","arguments":{"text":"\xc3\xa9"}},"x":1}'
+        scene.client.enqueue(body)
+        await scene.to_client(lambda message: message.get("id") == 1)
+        assert body in scene.server.sent
+        assert await scene.events() == [
+            ("call_1", "decision", "allow"),
+            ("call_1", "started", "started"),
+            ("call_1", "outcome", "completed"),
+        ]
+
+
+async def test_what_the_profile_refuses_is_never_asked() -> None:
+    async with GuardScene(profile="strict") as scene:
+        scene.declare(elicitation=True)
+        assert "outside the scopes of the profile strict" in refusal_in(await scene.call())
+        assert await scene.approvals.pending() == []
+        assert scene.calls_at_server() == []
+
+
+async def test_a_profile_that_another_process_sets_counts() -> None:
+    async with GuardScene() as scene:
+        await scene.stores.policies.set_profile(PolicyProfile("balanced", 1, 3, ("mcp:*",)))
+        assert refusal_in(await scene.call()) == "echo: risk 3 is refused by the profile balanced"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [(7, {}), ("", {}), ("a\nb", {}), ("x" * 200, {}), ("echo", [1]), ("echo", "text")]
+)
+async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        assert (await scene.call(1, name, arguments))["error"]["code"] == -32602
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"Text": "x"}, {"text": "a", "TEXT": "b"}, {"a": 1, "A": 2}, {"pa\u017f\u017fword": "x"}]
+)
+async def test_arguments_that_two_servers_read_differently_are_refused(arguments: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        assert "could be taken for" in refusal_in(await scene.call(1, "echo", arguments))
+        assert scene.calls_at_server() == []
+
+
+async def test_arguments_that_the_schema_itself_tells_apart_pass() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = [entry("echo", inputSchema={"type": "object", "properties": {"x": {}, "X": {}}})]
+        assert (await scene.call(1, "echo", {"x": 1, "X": 2}))["result"]["structuredContent"] == {"x": 1, "X": 2}
+
+
+async def test_a_tool_that_is_listed_twice_is_refused() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = [entry("echo"), entry("echo", description="another")]
+        assert "lists echo twice" in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize("schema", [None, {"type": "string"}, {"properties": 7, "$ref": "https://example.com/other"}])
+async def test_no_schema_makes_a_tool_unusable(schema: Any) -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.server_lists = [entry("echo", inputSchema=schema)]
+        assert (await scene.call())["result"]["structuredContent"] == {"text": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        ({"error": {"code": -32601, "message": "no such method"}}, "does not list its tools (no such method)"),
+        ({"tools": "none"}, "answers tools/list with something else"),
+        ({"tools": [], "nextCursor": "on"}, "lists more than 1000 tools"),
+        ({"tools": [entry(f"t{n}") for n in range(600)], "nextCursor": "on"}, "lists more than 1000 tools"),
+    ],
+)
+async def test_a_list_that_cannot_be_had_refuses_the_call(page: Any, reason: str) -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.pages = {None: page, "on": page}
+        assert reason in refusal_in(await scene.call())
+
+
+async def test_a_tool_on_a_later_page_is_found() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.pages = {None: {"tools": [entry("a")], "nextCursor": "2"}, "2": {"tools": [entry("echo")]}}
+        assert (await scene.call())["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_calls_at_once_look_the_list_up_once() -> None:
+    async with GuardScene(profile="fast") as scene:
+        await asyncio.gather(*(scene.call(number) for number in range(5)))
+        assert [message["method"] for message in scene.server.replies()].count("tools/list") == 1
+
+
+async def test_a_look_up_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definitions, "LOOK_UP_SECONDS", 0.01)
+    async with GuardScene(profile="fast") as scene:
+        scene._readers[2].cancel()
+        assert "did not list its tools within 0.01 s" in refusal_in(await scene.call())
+
+
+async def test_without_a_record_nothing_runs() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.logs.breaks_at = lambda log: log.event == "started"
+        assert "it cannot be recorded" in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
+
+
+async def test_secrets_are_shown_as_what_they_are_and_sent_as_they_are() -> None:
+    arguments = {"text": "planted-secret-value", "password": "hunter22"}
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1, "echo", arguments)
+        question = await scene.question()
+        assert "planted-secret-value" not in json.dumps(question)
+        assert "hunter22" not in json.dumps(question)
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"].get("structuredContent") == arguments, reply
+        await scene.keeper.settle()
+        kept = str([*await scene.stores.logs.query()])
+        assert "planted-secret-value" not in kept
+        assert "hunter22" not in kept
+
+
+async def test_a_failure_of_the_tool_is_its_outcome() -> None:
+    class Failing(GuardScene):
+        def result_of(self, message: dict[str, Any]) -> Any:
+            return {"content": [{"type": "text", "text": "no"}], "isError": True}
+
+    async with Failing(profile="fast") as scene:
+        await scene.call()
+        assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+@pytest.mark.parametrize("answer", [{"error": {"code": -1, "message": "no"}}, None])
+async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: Any) -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.server_lists = [entry("hang")]
+        scene.start(1, "hang")
+        await scene.server.wait_for_sent(2)
+        if answer:
+            scene.server.enqueue({"jsonrpc": "2.0", "id": 1, **answer})
+            await scene.to_client(lambda message: message.get("id") == 1)
+    assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+async def test_a_server_that_ends_while_its_list_is_asked_for_is_a_refusal() -> None:
+    async with GuardScene() as scene:
+        scene.relay.server.close_all()
+        assert "it has ended" in refusal_in(await scene.call())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Observing
+
+
+async def test_observing_passes_what_cannot_be_decided_too() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.server_lists = [entry("echo"), entry("echo", description="another")]
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        assert (await scene.call(2, "never listed"))["result"]["structuredContent"] == {"text": "hi"}
+        assert await scene.events() == [
+            ("call_1", "observed", "deny"),
+            ("call_1", "decision", "allow"),
+            ("call_1", "started", "started"),
+            ("call_1", "outcome", "completed"),
+        ]
+
+
+async def test_observing_goes_on_when_calls_cannot_be_counted() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(1, "session")), observes=True) as scene:
+        scene.budgets.is_broken = True
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        assert ("call_1", "uncounted", "unknown") in await scene.events()
+
+
+async def test_observing_tells_nothing_of_a_call_that_it_never_knew() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.start(1, "hang")
+        await scene.server.wait_for_sent(2)
+    assert await scene.events() == []
+
+
+async def test_observing_goes_on_without_a_log() -> None:
+    async with GuardScene(observes=True) as scene:
+        scene.logs.is_broken = True
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        scene.logs.is_broken = False
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Definitions
+
+
+async def test_what_was_let_through_is_pinned_and_a_change_asks() -> None:
+    async with GuardScene(profile="fast") as scene:
+        scene.declare(elicitation=True)
+        await scene.call(1)
+        scene.server_lists = [entry("echo", description="does more")]
+        await scene.list_changed()
+        scene.start(2)
+        question = await scene.question()
+        assert '"description": "does echo" is now "does more"' in question["params"]["message"]
+        scene.answer(question, "allow_once")
+        await scene.to_client(lambda message: message.get("id") == 2)
+        # Approved as it is now: no question any more.
+        assert (await scene.call(3))["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_a_server_that_changes_with_every_look_is_asked_about_once() -> None:
+    class Changing(GuardScene):
+        looks = 0
+
+        async def _serve(self) -> None:
+            while True:
+                for message in (await self.server.wait_for_sent(self._answered + 1))[self._answered :]:
+                    self._answered += 1
+                    if message.get("method") == "tools/list":
+                        self.looks += 1
+                        page = {"tools": [entry("echo", description=f"version {self.looks}")]}
+                        self.server.enqueue({"jsonrpc": "2.0", "id": message["id"], "result": page})
+
+    scene = Changing()
+    async with scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        await scene.question()
+        assert scene.looks == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Asking
+
+
+async def test_whoever_decides_at_the_desk_first_has_decided() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        await scene.approvals.submit_decision(await scene.asked(), "approve")
+        assert (await scene.to_client(lambda message: message.get("id") == 1))["result"]["structuredContent"]
+        cancelled = {"requestId": question["id"]}
+        assert await scene.to_client(lambda message: message.get("params") == cancelled)
+
+
+async def test_a_yes_that_cannot_be_recorded_does_not_count() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.logs.is_broken = True
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert refusal_in(reply)
+        scene.logs.is_broken = False
+        assert scene.calls_at_server() == []
+
+
+GONE = {"error": {"code": -32601, "message": "gone"}}
+
+
+async def test_a_list_that_can_no_longer_be_had_refuses_what_would_be_asked() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        scene.answer(await scene.question(), "deny")
+        await scene.to_client(lambda message: message.get("id") == 1)
+        scene.pages = {None: GONE}
+        assert "nobody could be asked" in refusal_in(await scene.call(2))
+
+
+async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.pages = {None: GONE}
+        await scene.list_changed()
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert "it cannot be run any more" in refusal_in(reply)
+
+
+async def test_a_request_that_cannot_be_stored_refuses_the_call() -> None:
+    async with GuardScene() as scene:
+        scene.logs.breaks_at = lambda log: log.event == "decision"
+        assert "nobody could be asked" in refusal_in(await scene.call())
+
+
+async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
+    async with GuardScene(Policy(ask="desk")) as scene:
+        scene.declare(elicitation=True)
+        scene.start(1, "echo", None, _meta={"progressToken": 7})
+        approval_id = await scene.asked()
+
+        async def several() -> bool:
+            progress = [one for one in scene.client.replies() if one.get("method") == "notifications/progress"]
+            return len(progress) >= 3
+
+        await scene.until(several)
+        values = [one["params"]["progress"] for one in scene.client.replies() if "progress" in one.get("params", {})]
+        assert values == sorted(values)
+        await scene.approvals.submit_decision(approval_id, "deny", "no")
+        assert refusal_in(await scene.to_client(lambda message: message.get("id") == 1)) == (
+            "echo: denied by a human. The approver says: no"
+        )
+
+
+async def test_nobody_in_time_refuses_the_call() -> None:
+    async with GuardScene(wait_seconds=0.01) as scene:
+        assert refusal_in(await scene.call()) == "echo: nobody decided within 0.01 s"
+
+
+async def test_a_tool_that_changes_while_somebody_is_asked_is_refused() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.server_lists = [entry("echo", description="another")]
+        await scene.list_changed()
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert "changed the tool while it was asked about" in refusal_in(reply)
+
+
+async def test_a_task_that_is_refused_is_an_error() -> None:
+    async with GuardScene(profile="strict") as scene:
+        reply = await scene.call(1, "echo", None, task={})
+        assert "The guard did not run small/echo" in reply["error"]["message"]
+
+
+async def test_of_very_many_questions_the_oldest_expire_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_questions, "_MOST_REMEMBERED", 1)
+    async with GuardScene(wait_seconds=0.05) as scene:
+        first = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.call(2, _meta=ENVELOPE)
+        late = await scene.call(3, _meta=ENVELOPE, requestState=first["requestState"], inputResponses=YES)
+        assert "too old" in refusal_in(late)
+
+        async def expired() -> bool:
+            return not await scene.approvals.pending()
+
+        assert await scene.until(expired)
+
+
+async def test_a_question_in_the_reply_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with GuardScene(wait_seconds=0.01) as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        approval_id = await scene.asked()
+
+        async def expired() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "expired"
+
+        await scene.until(expired)
+        late = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert "too old" in refusal_in(late)
+
+
+async def test_a_question_in_the_reply_can_be_decided_at_the_desk_only_as_a_no() -> None:
+    async with GuardScene() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.approvals.submit_decision(await scene.asked(), "deny", "not you")
+        again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert "denied by a human. The approver says: not you" in refusal_in(again)
+
+
+@pytest.mark.parametrize("state", ["forged", 7, None, {}])
+async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(state: Any) -> None:
+    async with GuardScene() as scene:
+        reply = await scene.call(1, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert list(reply["result"]["inputRequests"]) == ["guard-approval"]
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("other", None), ("echo", {"text": "other"}), ("echo", {})])
+async def test_a_state_holds_for_the_same_tool_and_the_same_arguments_only(name: str, arguments: Any) -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert "was about another call" in refusal_in(again)
+        assert scene.calls_at_server() == []
+
+
+async def test_an_answered_question_is_not_asked_again_while_the_call_runs() -> None:
+    async with GuardScene() as scene:
+        scene.server_lists = [entry("hang"), entry("other")]
+        state = (await scene.call(1, "hang", _meta=ENVELOPE))["result"]["requestState"]
+        scene.start(2, "hang", _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
+        assert [call["name"] for call in scene.calls_at_server()] == ["hang"]
+        assert [message for message in scene.client.replies() if message.get("id") == 2] == []
+        assert await scene.events() == [
+            ("call_1", "decision", "needs_human"),
+            ("call_1", "approval_requested", "pending"),
+            ("call_1", "approval", "approved"),
+            ("call_1", "started", "started"),
+            ("call_2", "decision", "needs_human"),
+            ("call_2", "approval_requested", "pending"),
+        ]
+
+
+async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
+    def call(call_id: int, **answer: Any) -> Any:
+        params = {"name": "echo", "_meta": ENVELOPE, **answer}
+        scene.client.enqueue({"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params})
+        return scene.to_client(lambda message: message.get("id") == call_id)
+
+    async with GuardScene() as scene:
+        state = (await call(1))["result"]["requestState"]
+        assert (await call(2, requestState=state, inputResponses=YES))["result"]["structuredContent"] == {}
+
+
+@pytest.mark.parametrize("change", [lambda state: f"{state[:-1]}é", lambda state: state.replace(":", ":é", 1)])
+async def test_a_state_in_letters_that_are_none_of_ours_asks_anew(change: Any) -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        again = await scene.call(2, _meta=ENVELOPE, requestState=change(state), inputResponses=YES)
+        assert "guard-approval" in again["result"]["inputRequests"]
+
+
+async def test_a_seal_that_was_tampered_with_is_refused() -> None:
+    async with GuardScene() as scene:
+        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+        forged = state[:-1] + ("0" if state[-1] != "0" else "1")
+        again = await scene.call(2, _meta=ENVELOPE, requestState=forged, inputResponses=YES)
+        assert refusal_in(again)
+        assert scene.calls_at_server() == []
+
+
+async def test_what_the_server_itself_had_asked_is_passed_on_behind_our_question() -> None:
+    theirs = {"requestState": "theirs", "inputResponses": {"city": {"action": "accept", "content": {}}}}
+    async with GuardScene() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE, **theirs))["result"]
+        await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "hi"}, "_meta": ENVELOPE, **theirs}]
+
+
+async def test_cancelling_a_call_that_waits_withdraws_its_request() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        approval_id = await scene.asked()
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+
+        async def withdrawn() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+        assert await scene.until(withdrawn)
+        assert [message for message in scene.client.replies() if message.get("id") == 1] == []
+
+
+async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind() -> None:
+    async with GuardScene() as scene:
+        scene.logs.waits_at = lambda log: log.event == "approval_requested"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        approval_id = await scene.asked()
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.call(2, "no such tool")  # The cancellation was read before this.
+        scene.logs.goes_on.set()
+
+        async def withdrawn() -> bool:
+            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+        assert await scene.until(withdrawn)
+
+
+async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.logs.waits_at = lambda log: log.event == "started"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        scene.relay.server.close(1)
+        scene.logs.goes_on.set()
+
+        async def told() -> bool:
+            return ("call_1", "outcome", "failed") in await scene.events()
+
+        assert await scene.until(told)
+        assert scene.calls_at_server() == []
+
+
+async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outcome() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.logs.waits_at = lambda log: log.event == "started"
+        scene.start(1)
+        await within(scene.logs.is_reached.wait())
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.call(2, "no such tool")
+        scene.logs.goes_on.set()
+        events = [("call_1", "decision", "allow"), ("call_1", "started", "started"), ("call_1", "outcome", "failed")]
+        assert await scene.events() == events
+        assert scene.calls_at_server() == []
+
+
+@pytest.mark.parametrize("answer", [NO, None])
+async def test_a_yes_at_the_desk_that_nobody_comes_for_is_not_asked_for_again(answer: Any) -> None:
+    async with GuardScene(wait_seconds=300 if answer else 0.01) as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        approval_id = await scene.asked()
+        await scene.approvals.submit_decision(approval_id, "approve")
+        if answer:
+            again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=answer)
+            assert "denied in the client" in refusal_in(again)
+
+        async def used_up() -> bool:
+            return (await scene.approvals.get(approval_id)).used_at is not None
+
+        assert await scene.until(used_up)
+        scene.clock.move(3600)
+        assert await scene.approvals.pending() == []
+        assert scene.calls_at_server() == []
+
+
+async def test_questions_that_are_open_at_the_end_are_withdrawn() -> None:
+    async with GuardScene() as scene:
+        await scene.call(1, _meta=ENVELOPE)
+        approval_id = await scene.asked()
+    assert (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+
+def test_the_default_wait_is_five_minutes() -> None:
+    assert asking.DEFAULT_WAIT_SECONDS == 300
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Allowed from now on
+
+
+async def answered_once(scene: GuardScene, decision: str) -> None:
+    scene.declare(elicitation=True)
+    scene.start("first")
+    scene.answer(await scene.question(), decision)
+    await scene.to_client(lambda message: message.get("id") == "first")
+
+
+async def test_a_tool_that_is_allowed_for_the_session_is_not_asked_about_again() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_tool_for_session")
+        assert (await scene.call(2, "echo", {"text": "else"}))["result"]["structuredContent"] == {"text": "else"}
+        scene.start(3, "other")
+        assert await scene.asked()
+    assert await scene.stores.standing.list_standing() == []
+
+
+async def test_a_call_that_is_allowed_for_good_is_exactly_this_one() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_call_for_good")
+        assert (await scene.call(2))["result"]["structuredContent"] == {"text": "hi"}
+        scene.start(3, "echo", {"text": "else"})
+        assert await scene.asked()
+    assert len(await scene.stores.standing.list_standing()) == 1
+
+
+async def test_a_tool_that_is_allowed_for_good_takes_any_arguments_in_every_session() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_tool_for_good")
+        assert (await scene.call(2, "echo", {"text": "else"}))["result"]["structuredContent"] == {"text": "else"}
+        scene.start(3, "other")
+        assert await scene.asked()
+    (standing,) = await scene.stores.standing.list_standing()
+    assert (standing.tool_name, standing.session_id, standing.arguments_hash) == ("small/echo", None, None)
+
+
+READS = {"annotations": {"readOnlyHint": True}}
+
+
+async def test_tools_that_claim_to_read_only_are_allowed_as_they_are_listed_now() -> None:
+    async with GuardScene() as scene:
+        scene.server_lists = [entry("echo", **READS), entry("look", **READS), entry("other")]
+        await answered_once(scene, "allow_reads_for_good")
+        question = await scene.question()
+        assert "which claims to read only" in question["params"]["message"]
+        assert "allow_reads_for_good" in question["params"]["requestedSchema"]["properties"]["decision"]["enum"]
+        assert "structuredContent" in (await scene.call(2, "look", {"text": "else"}))["result"]
+        scene.server_lists = [entry("look", description="does more", **READS), entry("later", **READS)]
+        await scene.list_changed()
+        for call_id, name in ((3, "look"), (4, "later")):
+            scene.start(call_id, name)
+            waiting = await scene.asked()
+            assert (await scene.approvals.get(waiting)).request.tool_name == f"small/{name}"
+            await scene.approvals.submit_decision(waiting, "deny")
+            await scene.to_client(lambda message, call_id=call_id: message.get("id") == call_id)  # type: ignore[misc]
+    assert "small/later" not in [one.tool_name for one in await scene.stores.standing.list_standing()]
+
+
+async def test_what_was_not_offered_is_a_no() -> None:
+    async with GuardScene() as scene:
+        scene.server_lists = [entry("echo"), entry("look", **READS)]
+        await answered_once(scene, "allow_reads_for_good")
+        question = await scene.question()
+        assert "claims to read only" not in question["params"]["message"]
+        assert "allow_reads_for_good" not in question["params"]["requestedSchema"]["properties"]["decision"]["enum"]
+        assert scene.calls_at_server() == []
+    assert await scene.stores.standing.list_standing() == []
+
+
+@pytest.mark.parametrize(
+    ("decision", "released"),
+    [("allow_tool_for_session", {"same", "else"}), ("allow_call_for_good", {"same"}), ("allow_once", set())],
+)
+async def test_what_is_allowed_from_now_on_releases_the_calls_that_wait_for_it(
+    decision: str, released: set[str]
+) -> None:
+    async with GuardScene() as scene:
+        for call_id, name, text in (("same", "echo", "hi"), ("else", "echo", "else"), ("other", "other", "hi")):
+            scene.start(call_id, name, {"text": text})
+        await scene.until(lambda: all_wait(scene, 3))
+        await answered_once(scene, decision)
+        for call_id in released:
+            reply = await scene.to_client(lambda message, call_id=call_id: message.get("id") == call_id)  # type: ignore[misc]
+            assert "structuredContent" in reply["result"]
+        assert len(await scene.approvals.pending()) == 3 - len(released)
+        told = [log.comment for log in await scene.stores.logs.query() if log.event == "approval" and log.comment]
+        assert len([one for one in told if one.startswith("covered by the standing approval sta_")]) == len(released)
+        said = f"waiting calls that are allowed with it and run now: {len(released)}"
+        assert (said in scene.notices.lines) is bool(released)
+
+
+async def test_a_call_that_waits_for_more_than_its_rule_is_not_released() -> None:
+    async with GuardScene(Policy(budget=Budget(1, "session"))) as scene:
+        await answered_once(scene, "allow_once")
+        for call_id in (2, 3):
+            scene.start(call_id)
+        await scene.until(lambda: all_wait(scene, 2))
+        first, second = await scene.approvals.pending()
+        assert {reason.voice for reason in second.reasons if reason.says == "needs_human"} == {"profile", "budget"}
+        terms = StandingTerms(always=True)
+        *_, released = await approve_from_now_on(scene.approvals, scene.standing, first.approval_id, terms=terms)
+        assert released == 0
+        assert await scene.approvals.pending() == [second]
+
+
+async def all_wait(scene: GuardScene, count: int) -> bool:
+    return len(await scene.approvals.pending()) == count
+
+
+async def test_a_changed_definition_ends_what_was_allowed() -> None:
+    async with GuardScene() as scene:
+        await answered_once(scene, "allow_tool_for_session")
+        scene.server_lists = [entry("echo", description="does more")]
+        await scene.list_changed()
+        scene.start(2)
+        assert await scene.asked()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Budgets and changed arguments
+
+
+async def test_a_budget_that_is_used_up_asks_and_a_yes_allows_as_much_again() -> None:
+    async with GuardScene(Policy(budget=Budget(2, "session")), profile="fast") as scene:
+        scene.declare(elicitation=True)
+        for call_id in (1, 2):
+            assert "structuredContent" in (await scene.call(call_id))["result"]
+        scene.start(3)
+        question = await scene.question()
+        assert "the budget of 2 calls per session is used up" in question["params"]["message"]
+        scene.answer(question, "allow_once")
+        await scene.to_client(lambda message: message.get("id") == 3)
+        assert "structuredContent" in (await scene.call(4))["result"]
+        scene.start(5)
+        await scene.asked()
+
+
+async def test_a_budget_that_cannot_be_read_refuses_the_call() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(1, "session"))) as scene:
+        scene.budgets.is_broken = True
+        assert "broken on purpose" in refusal_in(await scene.call())
+        assert scene.calls_at_server() == []
+
+
+async def test_calls_at_once_do_not_use_a_budget_twice() -> None:
+    async with GuardScene(Policy(budget=Budget(3, "session"), ask="desk"), profile="fast") as scene:
+        for call_id in range(10):
+            scene.start(call_id)
+
+        async def all_asked() -> bool:
+            return len(await scene.approvals.pending()) == 7
+
+        assert await scene.until(all_asked)
+        assert len(scene.calls_at_server()) == 3
+
+
+async def test_a_call_that_the_policy_denies_by_the_time_of_a_yes_does_not_run() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        asked = await scene.asked()
+        scene.source.policy = Policy(rules=(Rule(1, ("small/*",), decide="deny", reason="not any more"),))
+        await scene.approvals.submit_decision(asked, "approve")
+        assert "not any more" in refusal_in(await scene.to_client(lambda message: message.get("id") == 1))
+        assert scene.calls_at_server() == []
+        assert ("call_1", "decision:2", "deny") in await scene.events()
+
+
+async def test_a_policy_that_becomes_looser_does_not_ask_again() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        asked = await scene.asked()
+        scene.source.policy = Policy(rules=(Rule(1, ("small/*",), decide="allow"),))
+        await scene.approvals.submit_decision(asked, "approve")
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"]["structuredContent"] == {"text": "hi"}
+
+
+async def test_names_of_arguments_in_another_case_are_refused() -> None:
+    rules = (Rule(1, ("small/echo",), (When(("item", "price"), (AtMost(50),)),), "allow"),)
+    async with GuardScene(Policy(rules=rules)) as scene:
+        refused = refusal_in(await scene.call(1, arguments={"item": {"price": 5, "Price": 5000}}))
+        assert '"Price" could be taken for "price"' in refused
+        assert "could be taken for" in refusal_in(await scene.call(2, arguments={"Text": "x"}))
+        assert scene.calls_at_server() == []
+        assert ("call_1", "decision", "deny") in await scene.events()
+
+
+async def test_changed_arguments_are_sent_and_told_to_the_model() -> None:
+    async with GuardScene() as scene:
+        scene.start(1)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "better"})
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"]["structuredContent"] == {"text": "better"}
+        assert reply["result"]["content"][0]["text"].startswith("A human changed the arguments of this call:")
+        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "better"}}]
+        assert ("call_1", "decision:2", "needs_human") in await scene.events()
+
+
+async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
+    rules = (
+        Rule(1, ("small/echo",), (When(("text",), (OneOf(("forbidden",)),)),), "deny", reason="not that"),
+        Rule(2, ("small/echo",), (When(("text",), (OneOf(("unusual",)),)),), "ask", reason="look twice"),
+    )
+    async with GuardScene(Policy(rules=rules)) as scene:
+        scene.start(1)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "forbidden"})
+        assert "not that" in refusal_in(await scene.to_client(lambda message: message.get("id") == 1))
+        scene.start(2)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "unusual"})
+
+        async def asked_again() -> bool:
+            return any("look twice" in one.reason for one in await scene.approvals.pending())
+
+        assert await scene.until(asked_again)
+        await scene.approvals.submit_decision(await scene.asked(), "approve")
+        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        assert reply["result"]["structuredContent"] == {"text": "unusual"}
+        assert len(scene.calls_at_server()) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Questions of the server's own
+
+
+class AskingServer(GuardScene):
+    """Answers every call that brings no answer with a question."""
+
+    def result_of(self, message: dict[str, Any]) -> Any:
+        if message["params"].get("requestState") == "theirs":
+            return super().result_of(message)
+        return {"resultType": "input_required", "inputRequests": {"city": {}}, "requestState": "theirs"}
+
+
+THEIRS = {"requestState": "theirs", "inputResponses": {"city": {"action": "accept", "content": {}}}}
+
+
+async def test_what_a_person_changed_stays_changed_when_the_server_asks_back() -> None:
+    async with AskingServer(Policy(ask="desk")) as scene:
+        scene.start(1, "echo", {"text": "harmful"}, _meta=ENVELOPE)
+        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "harmless"})
+        await scene.to_client(lambda message: message.get("id") == 1 and "method" not in message)
+        again = await scene.call(2, "echo", {"text": "harmful"}, _meta=ENVELOPE, **THEIRS)
+        assert [call["arguments"] for call in scene.calls_at_server()] == [{"text": "harmless"}] * 2
+        assert '"text": "harmful" is now "harmless"' in again["result"]["content"][0]["text"]
+
+
+async def test_the_answer_to_the_servers_question_holds_once_and_for_the_same_arguments() -> None:
+    async with AskingServer() as scene:
+        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+        await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+        other = await scene.call(3, "echo", {"text": "other"}, _meta=ENVELOPE, **THEIRS)
+        assert "guard-approval" in other["result"]["inputRequests"]
+        assert (await scene.call(4, _meta=ENVELOPE, **THEIRS))["result"]["structuredContent"] == {"text": "hi"}
+        twice = await scene.call(5, _meta=ENVELOPE, **THEIRS)
+        assert "guard-approval" in twice["result"]["inputRequests"]
+
+
+async def test_an_allowed_call_that_comes_again_passes_byte_for_byte() -> None:
+    body = b'{"jsonrpc":"2.0","id":2, "method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"},"requestState":"theirs"}}'
+    async with AskingServer(ALLOW) as scene:
+        await scene.call(1, _meta=ENVELOPE)
+        scene.client.enqueue(body)
+        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        assert body in scene.server.sent
+        assert reply["result"] == {"content": [], "structuredContent": {"text": "hi"}}
+
+
+async def test_a_question_of_the_server_that_nobody_answers_is_an_outcome() -> None:
+    async with AskingServer(ALLOW) as scene:
+        await scene.call(1, _meta=ENVELOPE)
+    assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+
+
+def test_a_server_that_never_stops_asking_back_is_forgotten_in_part() -> None:
+    continued = ContinuedCalls()
+    tool = ToolDescription("small/echo", "mcp")
+    for number in range(1_001):
+        continued.put(Underway(PlannedCall(f"call_{number}", tool, {})), {}, str(number))
+    assert continued.take({"requestState": "0"}, tool) is None
+    assert len(continued.clear()) == 1_000

@@ -1,0 +1,85 @@
+"""The command line of the guard."""
+
+import subprocess
+import sys
+
+import pytest
+
+from openai_responses_mcp.guard.command_line import UsageError, parse
+from openai_responses_mcp.guard.composition import GuardOptions
+from tests.agents.fakes import WAIT_SECONDS
+
+
+def test_everything_can_be_said() -> None:
+    line = (
+        "--name files --policy p.yaml --profile=fast --store sqlite:///x.db --wait 7.5 --observe -- npx server ~/notes"
+    )
+    assert parse(line.split(), {}) == GuardOptions(
+        command=("npx", "server", "~/notes"),
+        name="files",
+        policy="p.yaml",
+        profile="fast",
+        store="sqlite:///x.db",
+        wait_seconds=7.5,
+        observe=True,
+    )
+
+
+def test_only_the_command_is_needed() -> None:
+    assert parse(["--", "/usr/bin/server", "--name", "its own"], {}) == GuardOptions(
+        ("/usr/bin/server", "--name", "its own"), "server"
+    )
+    assert parse(["server", "--", "x"], {}).command == ("server", "--", "x")
+
+
+def test_the_store_may_come_from_the_environment() -> None:
+    environ = {"AGENTS_STORE": "sqlite:///env.db"}
+    assert parse(["--", "server"], environ).store == "sqlite:///env.db"
+    assert parse(["--store", "sqlite:///own.db", "--", "server"], environ).store == "sqlite:///own.db"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "--",
+        "--name files",
+        "--name -- server",
+        "--observe=yes -- server",
+        "--unknown -- server",
+        "--profile lax -- server",
+        "--wait 0 -- server",
+        "--wait -1 -- server",
+        "--wait nan -- server",
+        "--wait inf -- server",
+        "--wait ５ -- server",
+        "--wait soon -- server",
+        "--name a/b -- server",
+        f"--name {'x' * 65} -- server",
+    ],
+)
+def test_what_cannot_be_understood_is_refused(line: str) -> None:
+    with pytest.raises(UsageError):
+        parse(line.split(), {})
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "openai_responses_mcp", "agents", "guard", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_SECONDS * 6, check=False)
+
+
+def test_wrong_usage_says_what_is_wrong_and_where_to_look() -> None:
+    done = run("--profile", "lax", "--", "server")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "openai-responses-mcp guard: --profile is one of strict, balanced, fast"
+        " (see openai-responses-mcp guard --help)\n"
+    )
+    assert done.stdout == ""
+
+
+def test_help_tells_every_option() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for option in ("--name", "--policy", "--profile", "--store", "--wait", "--observe", "-- COMMAND"):
+        assert option in done.stdout

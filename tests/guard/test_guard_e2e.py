@@ -1,0 +1,365 @@
+"""The guard over real pipes: what passes, who is asked, what runs, and what is written down."""
+
+import asyncio
+import json
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from openai_responses_mcp.gate.errors import StoreUnavailable
+from tests.e2e.client import WAIT_SECONDS, cancellation
+from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guard, Guarded, policy_file, text_of
+
+T = TypeVar("T")
+
+RULES = """
+version: 1
+rules:
+  - {tools: [small/echo, small/fail], decide: allow}
+  - {tools: [small/write_note], decide: deny, reason: nothing is written here}
+"""
+
+
+async def until(look: Callable[[], Awaitable[T]]) -> T:
+    """What `look` gives, as soon as it is something."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        found = await look()
+        while not found:
+            await asyncio.sleep(0.05)
+            found = await look()
+    return found
+
+
+async def pending_id(guard: Guard) -> str:
+    async def look() -> str:
+        try:
+            waiting = await guard.desk().approvals.pending()
+        except StoreUnavailable:  # The guard has not made it yet.
+            return ""
+        return waiting[0].approval_id if waiting else ""
+
+    return await until(look)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Passing and refusing
+
+
+async def test_an_allowed_call_runs_and_is_recorded(guarded: Guarded) -> None:
+    guard = guarded(policy=RULES)
+    guard.initialize()
+    assert json.loads(text_of(guard.called("echo"))) == {"got": {"text": "hi"}}
+    assert guard.called("fail", "d")["result"]["isError"] is True
+    assert guard.finish() == 0
+    events = [("decision", "allow"), ("started", "started"), ("outcome", "completed")]
+    assert await guard.events() == [*events, *events[:2], ("outcome", "failed")]
+    assert (await guard.desk().audit.verify()).is_intact
+
+
+async def test_a_denied_call_is_told_to_the_model_and_never_reaches_the_server(guarded: Guarded) -> None:
+    guard = guarded(policy=RULES)
+    guard.initialize()
+    reply = guard.called("write_note")
+    assert reply["result"]["isError"] is True
+    assert text_of(reply) == "The guard did not run small/write_note: nothing is written here (policy rule 2)"
+    assert guard.finish() == 0
+    assert guard.calls_seen() == []
+    assert await guard.events() == [("decision", "deny")]
+
+
+async def test_every_other_message_passes_byte_for_byte(guarded: Guarded) -> None:
+    guard = guarded()
+    odd = b'{ "jsonrpc":"2.0",  "id":"\\u00e9", "method":"x/y","future":{"a":[1.0,1e5,"\xe2\x80\xa8"]} , "params":{"b":null}}'
+    guard.send_bytes(odd + b"\n")
+    assert guard.reply_to("é")["result"] == {"method": "x/y"}
+    assert guard.seen_file.read_bytes() == odd + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"no json", -32700),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600),
+        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}', -32600),
+        (b'{"jsonrpc":"2.0","id":99,"method":"ping","Method":"tools/call"}', -32600),
+        (b'{"jsonrpc":"2.0","id":99,"id":98,"method":"ping"}', -32600),
+    ],
+)
+async def test_what_is_no_message_is_answered_and_goes_nowhere(guarded: Guarded, sent: bytes, code: int) -> None:
+    guard = guarded()
+    guard.send_bytes(sent + b"\n")
+    assert guard.receive()["error"]["code"] == code
+    assert guard.request("ping")["result"] == {"method": "ping"}
+    assert [message["method"] for message in guard.seen] == ["ping"]
+
+
+async def test_a_message_hidden_behind_a_bare_cr_stays_one_message(guarded: Guarded) -> None:
+    guard = guarded()
+    hidden = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo"}}'
+    guard.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":\r' + hidden + b"\r}}\n")
+    guard.reply_to(1)
+    assert guard.calls_seen() == []
+    assert b"\r" not in guard.seen_file.read_bytes()
+
+
+async def test_the_server_does_not_get_the_guards_own_settings(guarded: Guarded) -> None:
+    guard = guarded(AGENTS_RESUME_TOKEN_TTL_SEC="60", PLAIN="kept")
+    names = guard.result_of("environment")["names"]
+    assert "PLAIN" in names
+    assert [name for name in names if name.startswith("AGENTS_")] == []
+
+
+def test_the_store_belongs_to_the_user_alone(guarded: Guarded) -> None:
+    guard = guarded(policy=RULES)
+    guard.called("echo")
+    file = Path(guard.store.removeprefix("sqlite:///"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+async def test_observing_lets_everything_pass_and_records_what_would_have_been(guarded: Guarded) -> None:
+    guard = guarded("--observe", policy=RULES)
+    assert guard.called("write_note")["result"]["isError"] is False
+    assert guard.called("nope", "d")["result"]["isError"] is False
+    assert guard.finish() == 0
+    assert (await guard.events())[:4] == [
+        ("observed", "deny"),
+        ("decision", "allow"),
+        ("started", "started"),
+        ("outcome", "completed"),
+    ]
+    assert (await guard.desk().audit.verify()).is_intact
+
+
+async def test_a_changed_policy_counts_from_the_next_call_on_and_a_broken_one_does_not(guarded: Guarded) -> None:
+    guard = guarded(policy=RULES)
+    assert guard.called("echo")["result"]["isError"] is False
+    policy_file(guard.folder, "version: 1\nrules: [{tools: ['*'], decide: deny}]\n")
+    assert guard.called("echo", "d")["result"]["isError"] is True
+    policy_file(guard.folder, "version: 1\nrules: [{tools: ['*'], decide: perhaps}]\n")
+    assert guard.called("echo", "e")["result"]["isError"] is True
+    assert guard.finish() == 0
+    assert "the last good policy stays in force" in guard.stderr
+
+
+async def test_a_policy_that_cannot_be_used_ends_the_guard(guarded: Guarded) -> None:
+    guard = guarded(policy="version: 2\n")
+    assert "AGENTS-E-POLICY-INVALID" in guard.request("initialize")["error"]["message"]
+    assert guard.exit_code() == 2
+    assert "AGENTS-E-POLICY-INVALID" in guard.stderr
+    assert "policy.yaml:1" in guard.stderr
+
+
+async def test_a_tool_that_nobody_lists_is_unknown(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    assert guard.called("nope")["error"] == {"code": -32602, "message": "Unknown tool: nope"}
+    assert guard.calls_seen() == []
+
+
+async def test_an_argument_that_another_parser_reads_as_another_one_is_refused(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("echo")
+    guard.reply_to("c")
+    params = {"name": "echo", "arguments": {"Text": "hi"}}
+    guard.send({"jsonrpc": "2.0", "id": "d", "method": "tools/call", "params": params})
+    assert guard.reply_to("d")["result"]["isError"] is True
+    assert len(guard.calls_seen()) == 1
+
+
+async def test_no_spelling_of_a_path_walks_past_a_rule(guarded: Guarded) -> None:
+    rules = "[{tools: ['*'], when: {text: /srv/secret/**}, decide: deny}, {tools: ['*'], decide: allow}]"
+    guard = guarded(policy=f"version: 1\nrules: {rules}\n")
+    spellings = [
+        "secret/x.txt",
+        "~/../../srv/secret/x.txt",
+        "file:///srv/secret/x.txt",
+        "/proc/self/root/srv/secret/x.txt",
+        "/srv/other/../secret/x.txt",
+        " /srv/secret/x.txt",
+    ]
+    guard.initialize()
+    for path in spellings:
+        params = {"name": "echo", "arguments": {"text": path}}
+        guard.send({"jsonrpc": "2.0", "id": path, "method": "tools/call", "params": params})
+        assert guard.reply_to(path)["result"]["isError"] is True
+    assert guard.calls_seen() == []
+
+
+async def test_a_call_that_touches_the_policy_file_asks(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.initialize(elicitation={})
+    params = {"name": "echo", "arguments": {"text": str(guard.folder / "policy.yaml")}}
+    guard.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    question = guard.question()
+    assert "leads to the policy file" in question["params"]["message"]
+    guard.answer(question, "deny")
+    assert guard.reply_to(7)["result"]["isError"] is True
+    assert guard.calls_seen() == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Asking in the client
+
+
+async def test_a_client_of_the_handshake_era_is_asked_and_runs_what_was_shown(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.initialize(elicitation={})
+    guard.start_call("echo", text="a\u202eb\u0007")
+    question = guard.question()
+    assert '"text": "a\\u202eb\\u0007"' in question["params"]["message"]
+    assert "risk 3 needs a human under the profile balanced" in question["params"]["message"]
+    guard.answer(question, "allow_once", "fine")
+    assert json.loads(text_of(guard.reply_to("c")))["got"] == {"text": "a\u202eb\u0007"}
+    guard.start_call("echo", "d")
+    guard.answer(guard.question(), "deny", "not again")
+    assert text_of(guard.reply_to("d")).endswith("denied in the client. The approver says: not again")
+    assert len(guard.calls_seen()) == 1
+    assert guard.finish() == 0
+    events = await guard.events()
+    assert ("approval", "approved") in events
+    assert ("approval", "denied") in events
+    assert (await guard.desk().audit.verify()).is_intact
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"action": "decline"},
+        {"action": "cancel"},
+        {"action": "accept"},
+        {"action": "accept", "content": {"decision": "yes"}},
+        {"action": "accept", "content": {"decision": ["allow_once"]}},
+        {"action": "ACCEPT", "content": {"decision": "allow_once"}},
+        "allow_once",
+    ],
+)
+async def test_what_is_no_clear_yes_is_a_no(guarded: Guarded, result: Any) -> None:
+    guard = guarded()
+    guard.initialize(elicitation={})
+    guard.start_call("echo")
+    guard.send({"jsonrpc": "2.0", "id": guard.question()["id"], "result": result})
+    assert guard.reply_to("c")["result"]["isError"] is True
+    assert guard.calls_seen() == []
+
+
+async def test_no_answer_in_time_is_a_no_and_the_question_is_taken_back(guarded: Guarded) -> None:
+    guard = guarded("--wait", "1")
+    guard.initialize(elicitation={})
+    guard.start_call("echo")
+    question = guard.question()
+    assert text_of(guard.reply_to("c")).endswith("nobody decided within 1 s")
+    assert cancellation(question["id"]) in guard.received
+    assert await guard.approvals() == ["expired"]
+
+
+async def test_a_client_of_the_newer_era_is_asked_by_the_reply(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("echo", _meta=ENVELOPE)
+    asked = guard.reply_to("c")["result"]
+    assert asked["resultType"] == "input_required"
+    assert '"text": "hi"' in asked["inputRequests"]["guard-approval"]["params"]["message"]
+    again = {
+        "requestState": asked["requestState"],
+        "inputResponses": {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}},
+        "_meta": ENVELOPE,
+    }
+    assert json.loads(text_of(guard.called("echo", "d", **again)))["got"] == {"text": "hi"}
+    assert guard.calls_seen() == [{"name": "echo", "arguments": {"text": "hi"}, "_meta": ENVELOPE}]
+    used = guard.called("echo", "e", **again)["result"]
+    assert used["resultType"] == "complete"
+    assert used["isError"] is True
+    assert len(guard.calls_seen()) == 1
+
+
+async def test_a_state_is_bound_to_its_call(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("echo", _meta=ENVELOPE)
+    asked = guard.reply_to("c")["result"]
+    yes = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
+    for call_id, name, text in (("d", "echo", "something else"), ("e", "echo", "hi")):
+        again = {"requestState": asked["requestState"], "inputResponses": yes, "_meta": ENVELOPE, "text": text}
+        assert guard.called(name, call_id, **again)["result"]["isError"] is True
+    assert guard.calls_seen() == []
+
+
+async def test_the_servers_own_question_is_answered_by_the_same_call(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("ask_back", _meta=ENVELOPE)
+    asked = guard.reply_to("c")["result"]
+    yes = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
+    again = {"requestState": asked["requestState"], "inputResponses": yes, "_meta": ENVELOPE}
+    theirs = guard.called("ask_back", "d", **again)["result"]
+    assert list(theirs["inputRequests"]) == ["city"]
+    answer = {"city": {"action": "accept", "content": {"name": "Kyoto"}}}
+    done = guard.called("ask_back", "e", requestState=theirs["requestState"], inputResponses=answer, _meta=ENVELOPE)
+    assert text_of(done) == "asked and done"
+    # The same again, with the answer used: somebody is asked.
+    once_more = guard.called(
+        "ask_back", "f", requestState=theirs["requestState"], inputResponses=answer, _meta=ENVELOPE
+    )
+    assert list(once_more["result"]["inputRequests"]) == ["guard-approval"]
+    assert guard.finish() == 0
+    events = await guard.events()
+    assert events.count(("started", "started")) == 1
+    assert events.count(("outcome", "completed")) == 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Asking at the desk
+
+
+async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.initialize()
+    guard.start_call("echo", _meta={"progressToken": "p"})
+    approval_id = await pending_id(guard)
+    short = approval_id.removeprefix("apr_")[:4]
+    progress = guard.receive()["params"]
+    assert progress["progressToken"] == "p"
+    assert progress["message"] == f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
+    await guard.desk().approvals.submit_decision(approval_id, "approve", "go on")
+    assert guard.reply_to("c")["result"]["isError"] is False
+    assert guard.finish() == 0
+
+
+async def test_a_denial_at_the_desk_tells_the_comment(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("echo")
+    await guard.desk().approvals.submit_decision(await pending_id(guard), "deny", "ask me tomorrow")
+    expected = "The guard did not run small/echo: denied by a human. The approver says: ask me tomorrow"
+    assert text_of(guard.reply_to("c")) == expected
+    assert guard.calls_seen() == []
+
+
+async def test_the_file_can_send_every_question_to_the_desk(guarded: Guarded) -> None:
+    guard = guarded(policy="version: 1\nask: desk\nwait: 1\n")
+    guard.initialize(elicitation={})
+    assert text_of(guard.called("echo")).endswith("nobody decided within 1 s")
+    assert await guard.approvals() == ["expired"]
+
+
+async def test_a_call_that_the_client_takes_back_is_withdrawn(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("echo")
+    await pending_id(guard)
+    guard.send(cancellation("c"))
+    await until(lambda: _are(guard, ["withdrawn"]))
+    assert guard.request("ping")["result"] == {"method": "ping"}
+    assert guard.finish() == 0
+    assert guard.calls_seen() == []
+    assert [message for message in guard.received if message.get("id") == "c"] == []
+
+
+async def test_what_waits_when_the_client_goes_is_withdrawn(guarded: Guarded) -> None:
+    guard = guarded()
+    guard.start_call("echo")
+    await pending_id(guard)
+    assert guard.finish() == 0
+    assert await guard.approvals() == ["withdrawn"]
+
+
+async def _are(guard: Guard, statuses: list[str]) -> bool:
+    return await guard.approvals() == statuses

@@ -1,0 +1,316 @@
+"""Hostile servers, clients that go, processes that die: the guard survives, answers everything once and cleans up."""
+
+import json
+import signal
+import sqlite3
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from tests.e2e.client import WAIT_SECONDS, cancellation
+from tests.gate.sql.interrupted_writes import leave_journal
+from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, text_of
+
+pytestmark = pytest.mark.slow
+
+# What the guard promises, with some room for a busy machine.
+ENDS_WITHIN_SECONDS = 5.0
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def wait_until_gone(pid: int) -> None:
+    wait_until(lambda: not is_running(pid))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The server
+
+
+async def test_a_changed_definition_asks_with_what_changed(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.initialize(elicitation={})
+    assert guard.called("echo", "a")["result"]["isError"] is False
+    assert guard.called("change", "b", text="aloud")["result"]["isError"] is False
+    guard.start_call("echo", "c")
+    message = guard.question()["params"]["message"]
+    assert "has changed since it was approved" in message
+    assert '"description": "does echo" is now "now sends everything elsewhere"' in message
+
+
+async def test_a_definition_that_changes_in_silence_is_seen_by_whoever_is_asked(guarded: Guarded) -> None:
+    guard = guarded(policy="version: 1\nrules:\n  - {tools: [small/change], decide: allow}\n")
+    guard.initialize(elicitation={})
+    guard.result_of("tools/list")
+    guard.start_call("echo", "a")
+    guard.answer(guard.question(), "allow_once")
+    guard.reply_to("a")
+    guard.called("change", "b")
+    guard.start_call("echo", "c")
+    assert "now sends everything elsewhere" in guard.question()["params"]["message"]
+
+
+async def test_a_change_while_somebody_is_asked_refuses_the_call(guarded: Guarded) -> None:
+    guard = guarded(policy="version: 1\nrules:\n  - {tools: [small/change], decide: allow}\n")
+    guard.initialize(elicitation={})
+    guard.start_call("echo", "a")
+    question = guard.question()
+    guard.called("change", "b", text="aloud")
+    guard.answer(question, "allow_once")
+    assert "changed the tool while it was asked about" in text_of(guard.reply_to("a"))
+    assert [call["name"] for call in guard.calls_seen()] == ["change"]
+
+
+async def test_second_and_stray_replies_are_dropped(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.called("twice", "a")
+    guard.called("stray", "b")
+    guard.called("echo", "c")
+    ids = [message["id"] for message in guard.received if "result" in message]
+    assert ids == ["a", "b", "c"]
+    assert "nobody asked, or twice" in guard.stderr
+
+
+async def test_a_reply_that_can_be_read_in_two_ways_becomes_an_error(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    assert guard.called("broken")["error"]["code"] == -32603
+    assert guard.called("echo", "d")["result"]["isError"] is False
+
+
+async def test_a_flood_passes_whole_and_without_control_characters_on_stderr(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    assert guard.called("flood")["result"]["isError"] is False
+    assert len([message for message in guard.received if message.get("method") == "notifications/message"]) == 2000
+    assert guard.finish() == 0
+    assert "noise noise" in guard.stderr
+    assert "\x1b" not in guard.stderr
+
+
+async def test_when_the_server_dies_calls_get_an_error_and_the_guard_its_exit_code(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("hang", "a")
+    wait_until(lambda: len(guard.calls_seen()) == 1)
+    guard.start_call("die", "b", text="7")
+    for call_id in ("a", "b"):
+        assert guard.reply_to(call_id)["error"]["message"] == "The guarded server has ended (exit code 7)"
+    assert guard.exit_code() == 7
+    assert [event for event in await guard.events() if event[0] == "outcome"] == [("outcome", "failed")] * 2
+
+
+async def test_a_server_that_is_killed_gives_128_and_the_signal(guarded: Guarded) -> None:
+    guard = guarded(server=("sh", "-c", "kill -9 $$"))
+    assert guard.exit_code() == 137
+
+
+async def test_a_command_that_does_not_exist_is_named(guarded: Guarded) -> None:
+    guard = guarded(server=("/nowhere/at-all",))
+    assert guard.exit_code() == 127
+    assert "/nowhere/at-all cannot be started" in guard.stderr
+
+
+async def test_a_look_up_that_hangs_refuses_the_call(guarded: Guarded) -> None:
+    silent = "import sys\nfor line in sys.stdin: pass"
+    guard = guarded(server=(sys.executable, "-c", silent), policy=ALLOW_ALL)
+    assert "did not list its tools within 10 s" in text_of(guard.called("echo"))
+
+
+async def test_what_the_server_asks_the_client_passes_and_so_does_the_answer(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("ask_back")
+    while (asked := guard.receive()).get("method") != "roots/list":
+        pass
+    guard.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})
+    guard.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": ["again"]}})
+    guard.send({"jsonrpc": "2.0", "id": "made-up", "result": {}})
+    guard.request("ping")
+    answers = [message for message in guard.seen if "result" in message]
+    assert answers == [{"jsonrpc": "2.0", "id": "server-1", "result": {"roots": []}}]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The client
+
+
+async def test_an_id_in_flight_is_refused_and_the_first_call_unharmed(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("hang", "a")
+    guard.send({"jsonrpc": "2.0", "id": "a", "method": "ping"})
+    assert guard.receive()["error"]["code"] == -32600
+    assert guard.called("echo", "b")["result"]["isError"] is False
+
+
+async def test_a_cancelled_call_is_told_to_the_server_and_never_answered(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("hang", "a")
+    wait_until(lambda: len(guard.calls_seen()) == 1)
+    unknown = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    guard.send(cancellation("a"), cancellation("unknown"), cancellation(True), unknown)
+    guard.request("ping")
+    assert cancellation("a") in guard.seen
+    assert guard.finish() == 0
+    assert [message for message in guard.received if message.get("id") == "a"] == []
+
+
+async def test_a_thousand_calls_at_once_are_answered_once_each(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    for number in range(1000):
+        guard.start_call("echo", number, text=str(number))
+    replies = guard.replies_to(range(1000))
+    assert [json.loads(text_of(reply))["got"]["text"] for reply in replies] == [str(n) for n in range(1000)]
+    assert guard.finish() == 0
+    assert len(guard.received) == 1000
+    events = await guard.events()
+    assert {event: events.count(event) for event in set(events)} == {
+        ("decision", "allow"): 1000,
+        ("started", "started"): 1000,
+        ("outcome", "completed"): 1000,
+    }
+    assert (await guard.desk().audit.verify()).is_intact
+
+
+async def test_input_from_a_file_is_served_and_the_exit_code_is_the_servers(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.start_call("echo")
+    assert guard.finish() == 0
+    assert guard.reply_to("c")["result"]["isError"] is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_a_signal_ends_the_server_too(guarded: Guarded, number: signal.Signals) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    child = int(text_of(guard.called("spawn")))
+    guard.start_call("hang", "d")
+    guard.process.send_signal(number)
+    assert guard.exit_code() == 128 + number
+    assert "Traceback" not in guard.stderr
+    wait_until_gone(child)
+
+
+async def test_a_server_that_minds_nothing_is_killed_in_time_with_its_children(guarded: Guarded) -> None:
+    stubborn = (
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '60'], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))\n"
+        "sys.stderr.write(f'{os.getpid()} {child.pid}\\n'); sys.stderr.flush()\n"
+        "while True: time.sleep(1)"
+    )
+    guard = guarded(server=(sys.executable, "-c", stubborn))
+    wait_until(lambda: "\n" in guard.stderr)
+    pids = [int(pid) for pid in guard.stderr.split()]
+    began = time.monotonic()
+    assert guard.finish() == 137
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+    for pid in pids:
+        wait_until_gone(pid)
+
+
+async def test_a_server_that_reads_nothing_is_ended_when_the_client_closes_its_input(guarded: Guarded) -> None:
+    deaf = "import time\nwhile True: time.sleep(1)"
+    guard = guarded(server=(sys.executable, "-c", deaf))
+    guard.send({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"more than a pipe holds": "x" * 200_000}})
+    guard.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    began = time.monotonic()
+    assert guard.finish() == 143
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+
+
+async def test_a_server_that_lists_nothing_is_ended_when_the_client_closes_its_input(guarded: Guarded) -> None:
+    silent = "import sys\nfor line in sys.stdin: pass"
+    guard = guarded(server=(sys.executable, "-c", silent), policy=ALLOW_ALL)
+    guard.called("", "loaded by now")
+    guard.start_call("echo")
+    began = time.monotonic()
+    assert guard.finish() == 0
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+    assert "has ended" in guard.reply_to("c")["error"]["message"]
+
+
+async def test_a_client_that_goes_leaves_nothing_behind(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    child = int(text_of(guard.called("spawn")))
+    assert guard.finish() == 0
+    wait_until_gone(child)
+
+
+async def test_stderr_that_nobody_reads_holds_nothing_up(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    for call_id in ("a", "b", "c"):
+        assert guard.called("flood", call_id)["result"]["isError"] is False
+
+
+async def test_a_store_that_cannot_be_written_refuses_calls(guarded: Guarded, tmp_path: Path) -> None:
+    guard = guarded("--store", f"sqlite:///{tmp_path}/missing/folder/guard.db", policy=ALLOW_ALL)
+    assert guard.called("echo")["result"]["isError"] is True
+    assert guard.request("ping")["result"] == {"method": "ping"}
+    assert guard.calls_seen() == []
+
+
+@pytest.mark.parametrize("audit", ["required", "best_effort"])
+async def test_without_the_store_no_call_runs(guarded: Guarded, tmp_path: Path, audit: str) -> None:
+    file = tmp_path / "guard.db"
+    guard = guarded("--store", f"sqlite:///{file}?timeout=0.1", policy=f"{ALLOW_ALL}audit: {audit}\n")
+    assert guard.called("echo", "a")["result"]["isError"] is False
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "database is locked" in text_of(guard.called("echo", "b"))
+        other.execute("ROLLBACK")
+    assert guard.called("echo", "c")["result"]["isError"] is False
+    assert guard.finish() == 0
+    logs = await open_stores(f"sqlite:///{file}", must_exist=True).logs.query()
+    assert Counter(log.event for log in logs) == {"decision": 2, "started": 2, "outcome": 2}
+
+
+async def test_both_eras_take_turns_on_one_connection(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.initialize()
+    assert guard.called("echo", 1001)["result"]["isError"] is False
+    assert guard.called("echo", 1002, _meta=ENVELOPE)["result"]["isError"] is False
+
+
+async def test_the_guard_starts_on_a_store_whose_writer_was_killed(guarded: Guarded, tmp_path: Path) -> None:
+    file = tmp_path / "left.db"
+    SqlDatabase(f"sqlite:///{file}").work_now(lambda connection: None)
+    leave_journal(file)
+    guard = guarded("--store", f"sqlite:///{file}", policy=ALLOW_ALL)
+    guard.initialize()
+    assert "got" in text_of(guard.called("echo"))
+    assert guard.finish() == 0
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_server_that_dies_at_its_start_is_quoted_to_the_client(guarded: Guarded, is_early: bool) -> None:
+    reason = "no \u200btoken: planted-secret-value " + "x" * 1000
+    waits = "" if is_early else "sys.stdin.readline();"
+    dying = f"import sys;{waits}print('starting\\n' + {reason!r}, file=sys.stderr);sys.exit(4)"
+    server = (sys.executable, "-X", "utf8", "-c", dying)
+    guard = guarded(server=server, MY_API_KEY="planted-secret-value")
+    if is_early:
+        # What the server says arrives on stderr before the client sends anything.
+        wait_until(lambda: "xxx" in guard.stderr)
+    guard.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    message = guard.reply_to(1)["error"]["message"]
+    start = 'The guarded server has ended (exit code 4); the last line that it wrote to stderr: "no \\u200btoken: '
+    assert message.startswith(start)
+    assert "planted-secret-value" not in message
+    assert len(message) < 500
+    assert guard.exit_code() == 4

@@ -1,0 +1,173 @@
+"""The guard as a process: pipes that close, files, signals, a client that does not read, what a library prints."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.gate.presence import present
+from openai_responses_mcp.gate.sql.opening import open_stores
+from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, line, request
+from tests.e2e.test_process import FULL, memory_bytes, own_pipe, stray, wait_for_output
+from tests.guard.conftest import ALLOW_ALL, SMALL_SERVER, Guarded, policy_file, text_of
+from tests.guard.test_guard_faults import ENDS_WITHIN_SECONDS, wait_until, wait_until_gone
+
+pytestmark = pytest.mark.slow
+
+CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "hi"}}}
+
+
+@pytest.mark.parametrize("method", ["ping", "hang"])
+def test_a_client_that_closes_stdout_ends_guard_and_server(guarded: Guarded, method: str) -> None:
+    with own_pipe() as (reading, writing):
+        guard = guarded(policy=ALLOW_ALL, stdout=writing)
+        guard.send(request(1, "environment"))
+        wait_for_output(reading)
+        if method == "hang":
+            guard.start_call("hang")
+        began = time.monotonic()
+    assert guard.exit_code() == 0
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+    assert "Traceback" not in guard.stderr
+
+
+@pytest.mark.parametrize("redirections", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_descriptors_that_are_closed_at_the_start_are_no_error(guarded: Guarded, redirections: str) -> None:
+    guard = guarded(shell=redirections)
+    assert guard.finish() == 0
+    assert guard.stderr == ""
+    assert guard.received == []
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", *(f"2>{path}" for path in FULL)])
+def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(guarded: Guarded, redirections: str) -> None:
+    guard = guarded(policy=ALLOW_ALL, shell=redirections)
+    for call_id in ("a", "b"):
+        assert guard.called("flood", call_id)["result"]["isError"] is False
+    assert guard.finish() == 0
+    assert [message["id"] for message in guard.received if "id" in message] == ["a", "b"]
+
+
+def test_input_from_a_file_and_output_to_a_file_are_served(tmp_path: Path) -> None:
+    asked, answered = tmp_path / "asked", tmp_path / "answered"
+    asked.write_bytes(line(request(1, "ping")) + line(CALL))
+    rules = policy_file(tmp_path, ALLOW_ALL)
+    with asked.open("rb") as stdin, answered.open("wb") as stdout:
+        done = subprocess.run(
+            [*COMMAND, "agents", "guard", "--policy", rules, "--", COMMAND[0], str(SMALL_SERVER)],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path, XDG_STATE_HOME=str(tmp_path)),
+            timeout=WAIT_SECONDS,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    ping, called = answered.read_bytes().splitlines()
+    assert b'"method": "ping"' in ping
+    assert b'"isError": false' in called
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_an_idle_guard_and_its_server(guarded: Guarded, number: signal.Signals) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    child = int(text_of(guard.called("spawn")))
+    began = time.monotonic()
+    guard.process.send_signal(number)
+    assert guard.exit_code() == 128 + number
+    assert time.monotonic() - began < ENDS_WITHIN_SECONDS
+    assert guard.stderr == ""
+    wait_until_gone(child)
+
+
+def test_sixty_long_replies_wait_for_a_client_that_stops_reading(guarded: Guarded) -> None:
+    with own_pipe() as (reading, writing):
+        guard = guarded(policy=ALLOW_ALL, stdout=writing)
+        for number in range(60):
+            guard.start_call("long", number, text="1000000")
+        wait_for_output(reading)
+        guard.read_from(os.fdopen(os.dup(reading.fileno()), "rb"))
+        replies = guard.replies_to(range(60))
+        peak = memory_bytes(guard)
+    assert {len(text_of(reply)) for reply in replies} == {1_000_000}
+    assert len(guard.received) == 60
+    assert peak < 200 * 1024 * 1024
+
+
+def test_what_a_library_prints_never_reaches_the_wire(guarded: Guarded, tmp_path: Path) -> None:
+    (tmp_path / "strays").mkdir()
+    (tmp_path / "strays" / "sqlalchemy.py").write_text(stray("sqlalchemy"))
+    path = os.pathsep.join([str(tmp_path / "strays"), os.environ.get("PYTHONPATH", "")])
+    guard = guarded(policy=ALLOW_ALL, PYTHONPATH=path)
+    assert guard.called("echo")["result"]["isError"] is False
+    assert guard.finish() == 0
+    assert len(guard.received) == 1
+    assert [kind for kind in ("print", "write", "puts", "child") if f"a stray {kind}" not in guard.stderr] == []
+
+
+def test_a_thousand_calls_in_flight_keep_no_ping_waiting(guarded: Guarded) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    calls = [f"call {number}" for number in range(1_000)]
+    for call_id in calls:
+        guard.start_call("hang", call_id)
+    assert guard.request("ping")["result"] == {"method": "ping"}
+    assert guard.called("die", "last", text="0")["error"]["message"] == "The guarded server has ended (exit code 0)"
+    assert guard.exit_code() == 0
+    failed = [message["id"] for message in guard.received if "error" in message]
+    assert sorted(failed) == sorted([*calls, "last"])
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "0"])
+def test_a_setting_that_makes_no_sense_ends_the_guard_with_what_is_wrong(guarded: Guarded, value: str) -> None:
+    guard = guarded(policy=ALLOW_ALL, AGENTS_RESUME_TOKEN_TTL_SEC=value)
+    guard.start_call("echo")
+    assert guard.exit_code() == 2
+    assert "AGENTS_RESUME_TOKEN_TTL_SEC" in guard.stderr
+    assert guard.calls_seen() == []
+
+
+async def test_a_guard_that_runs_is_shown_by_status_until_it_ends(guarded: Guarded, tmp_path: Path) -> None:
+    guard = guarded(policy=ALLOW_ALL)
+    guard.called("echo")
+    leases = open_stores(guard.store, must_exist=True).presence
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await present(leases, datetime.now(UTC), "guard"):
+            pass
+    line = [*COMMAND, "status", "--store", guard.store, "--json"]
+    told = await asyncio.to_thread(
+        subprocess.run, line, capture_output=True, env=environment(tmp_path), timeout=WAIT_SECONDS, check=True
+    )
+    (shown,) = json.loads(told.stdout)["guards"]
+    assert (shown["kind"], shown["name"]) == ("guard", "small")
+    assert str(tmp_path / "policy.yaml") in shown["detail"]
+    assert str(SMALL_SERVER) in shown["detail"]
+    assert guard.finish() == 0
+    assert await present(leases, datetime.now(UTC), "guard") == []
+
+
+async def test_a_standing_approval_releases_the_call_that_waits_at_another_guard(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    guards = [guarded(), guarded()]
+    for guard in guards:
+        guard.start_call("echo")
+        wait_until(lambda guard=guard: "waiting for approval" in guard.stderr)  # type: ignore[misc]
+    waiting = await open_stores(guards[0].store, must_exist=True).approvals.list_pending()
+    allow = ["approvals", "allow", waiting[0].request.approval_id, "--always", "--json", "--store", guards[0].store]
+    told = await asyncio.to_thread(
+        subprocess.run,
+        [*COMMAND, *allow],
+        capture_output=True,
+        env=environment(tmp_path),
+        timeout=WAIT_SECONDS,
+        check=True,
+    )
+    assert json.loads(told.stdout)["released"] == 1
+    for guard in guards:
+        assert "hi" in text_of(guard.reply_to("c"))
+        assert guard.finish() == 0

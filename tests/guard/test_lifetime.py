@@ -1,0 +1,109 @@
+"""How the guard ends, between two ends in memory and with a process that is played."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from openai_responses_mcp.guard.call_keeper import CallKeeper
+from openai_responses_mcp.guard.lifetime import UNUSABLE, Ends, Lifetime
+from openai_responses_mcp.guard.relay import Relay
+from tests.fakes import WAIT_SECONDS, FakeTransport
+from tests.guard.fake_process import FakeNotices, FakeProcess
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+class Scene:
+    def __init__(self, process: FakeProcess) -> None:
+        self.client, self.server, self.notices, self.process = FakeTransport(), FakeTransport(), FakeNotices(), process
+        loop = asyncio.get_running_loop()
+        self.ends, self.failure = Ends(loop.create_future()), loop.create_future()
+        self.said = ""
+        relay = Relay(self.client, self.server, self._never_loaded, self.notices)
+        self.lifetime = Lifetime(relay, process, self.notices, self.ends, self._failed, self._last_words)
+
+    async def _never_loaded(self, _: Relay) -> CallKeeper:
+        raise AssertionError("no call is made here")
+
+    async def _failed(self) -> str:
+        return str(await self.failure)
+
+    async def _last_words(self) -> str:
+        return self.said
+
+    async def passes(self) -> None:
+        """The guard runs: what the client sends reaches the server."""
+        self.client.enqueue(PING)
+        await self.server.wait_for_sent(1)
+
+    async def end_of_output(self) -> None:
+        """The server's output ends with its process, and not before."""
+        await self.process.ended()
+        self.server.end()
+
+
+@asynccontextmanager
+async def running(process: FakeProcess | None = None) -> AsyncIterator[tuple[Scene, "asyncio.Task[int]"]]:
+    scene = Scene(process or FakeProcess())
+    run, output = asyncio.create_task(scene.lifetime.run()), asyncio.create_task(scene.end_of_output())
+    await scene.passes()
+    yield scene, run
+    assert run.done()
+    await output
+
+
+async def code_of(run: "asyncio.Task[int]") -> int:
+    return await asyncio.wait_for(run, WAIT_SECONDS)
+
+
+@pytest.mark.parametrize("code", [0, 3, 137])
+async def test_the_guard_ends_with_the_code_of_the_server_and_answers_what_is_open(code: int) -> None:
+    async with running() as (scene, run):
+        scene.process.exit(code)
+        assert await code_of(run) == code
+        (reply,) = scene.client.replies()
+        assert (reply["id"], reply["error"]["message"]) == (1, f"The guarded server has ended (exit code {code})")
+
+
+async def test_what_is_open_is_answered_with_the_last_words_of_the_server() -> None:
+    async with running() as (scene, run):
+        scene.said = '"no token"'
+        scene.process.exit(1)
+        assert await code_of(run) == 1
+        (reply,) = scene.client.replies()
+        assert reply["error"]["message"].endswith('(exit code 1); the last line that it wrote to stderr: "no token"')
+
+
+async def test_a_client_that_sends_nothing_more_ends_the_server() -> None:
+    async with running() as (scene, run):
+        scene.client.end()
+        assert await code_of(run) == 0
+
+
+@pytest.mark.parametrize("end", ["hung_up", "left"])
+async def test_a_client_that_is_gone_ends_the_server(end: str) -> None:
+    async with running(FakeProcess(is_stubborn=True)) as (scene, run):
+        getattr(scene.ends, end).set()
+        assert await code_of(run) == 128 + 9
+
+
+async def test_a_signal_decides_the_code_whatever_the_server_says() -> None:
+    async with running() as (scene, run):
+        scene.ends.stopped.set_result(128 + 15)
+        assert await code_of(run) == 128 + 15
+
+
+async def test_a_guard_that_can_decide_nothing_says_why_and_ends() -> None:
+    async with running() as (scene, run):
+        scene.failure.set_result("the policy cannot be read")
+        assert await code_of(run) == UNUSABLE
+        assert scene.notices.lines == ["the policy cannot be read"]
+
+
+async def test_a_signal_counts_more_than_a_failure() -> None:
+    async with running() as (scene, run):
+        scene.failure.set_result("the store cannot be opened")
+        scene.ends.stopped.set_result(128 + 2)
+        assert await code_of(run) == 128 + 2

@@ -1,0 +1,237 @@
+"""What is a message, what is unfit to pass, and that nothing in between exists."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses_mcp.domain.jsonrpc import BadMessage, Notification, Reply, Request
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.messages import encode, read
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+_KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "Method", "ID", "x"])
+_PARTS = st.sampled_from(
+    [
+        b'"2.0"',
+        b'"tools/call"',
+        b"1",
+        b"null",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b":",
+        b",",
+        b'"id"',
+        b'"method"',
+        b"\r",
+        b"\n",
+        b" ",
+    ]
+)
+
+
+def a_request(**changes: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        a_request(),
+        a_request(id="1"),
+        a_request(id=""),
+        a_request(id=-(10**30)),
+        a_request(params=None),
+        a_request(params={"deep": {"Method": "fine here"}}),
+        a_request(method="tools/call", params={"name": "x", "future": 1}),
+        a_request(future={"a": 1}),
+        b'{"jsonrpc":"2.0","id":1,"result":null}',
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}',
+        b'{"jsonrpc":"2.0","method":"notifications/x"}',
+        b' {"jsonrpc":"2.0","method":"x","params":{"t":"\xe2\x80\xa8\xc2\x85"}}\t',
+        b'{"jsonrpc":"2.0","method":"x","params":{"half":"\\ud800"}}',
+    ],
+)
+def test_a_message_passes_byte_for_byte(body: bytes) -> None:
+    message = read(body)
+    assert not isinstance(message, BadMessage)
+    assert message.wire == body
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"no json", -32700),
+        (b"\xff\xfe{\x00}\x00", -32700),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"x"}', -32700),
+        (b"[" * 100_000, -32700),
+        (b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"x"}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":NaN}}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":1e999}}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":"\x01"}}', -32700),
+        (b"[]", -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32600),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_unfit(body: bytes, code: int) -> None:
+    found = read(body)
+    assert isinstance(found, BadMessage)
+    assert found.code == code
+
+
+NO_OBJECT = "not a JSON object (batches are not supported)"
+NO_ID = "id must be a string or a whole number"
+NOT_QUITE_A_CALL = "method looks like tools/call and is not"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"7", NO_OBJECT),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"tools/call"}]', NO_OBJECT),
+        (b"{}", 'jsonrpc must be "2.0"'),
+        (a_request(jsonrpc="1.0"), 'jsonrpc must be "2.0"'),
+        (a_request(id=None), NO_ID),
+        (a_request(id=True), NO_ID),
+        (a_request(id=1.0), NO_ID),
+        (a_request(id={}), NO_ID),
+        (a_request(method=None), "method must be a string"),
+        (a_request(params=[]), "params must be an object"),
+        (a_request(result={}), "a message is a request or a reply, not both"),
+        (a_request(error={}), "a message is a request or a reply, not both"),
+        *((a_request(method=name), NOT_QUITE_A_CALL) for name in ("Tools/Call", "tools/call\0", "tools /call")),
+        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}', "tools/call needs an id"),
+        (b'{"jsonrpc":"2.0","result":{}}', "a reply needs an id"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', "a reply has a result or an error, not both"),
+        (b'{"jsonrpc":"2.0","id":1,"error":"no"}', "error must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"x"}', "a key appears twice"),
+    ],
+)
+def test_what_is_no_message_is_unfit_and_says_why(body: bytes, reason: str) -> None:
+    found = read(body)
+    assert isinstance(found, BadMessage)
+    assert (found.code, found.message) == (-32600, f"Invalid request: {reason}")
+
+
+def test_what_is_no_json_is_unfit_and_says_why() -> None:
+    assert read(b"nothing") == BadMessage(-32700, "Parse error: Expecting value: line 1 column 1 (char 0)")
+
+
+def _looks_like(key: str) -> list[str]:
+    wide = "".join(chr(ord(letter) + 0xFEE0) for letter in key)
+    long_s = [key.replace("s", "\u017f")] if "s" in key else []
+    return [key.upper(), f"{key}\0x", f" {key}", f"{key}\u200b", wide, *long_s]
+
+
+@pytest.mark.parametrize("key", ["jsonrpc", "id", "method", "params", "result", "error"])
+def test_a_key_that_some_programs_take_for_one_of_a_message_makes_it_unfit(key: str) -> None:
+    for other in _looks_like(key):
+        found = read(a_request(**{other: 1}))
+        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+        assert found == BadMessage(-32600, reason, 1)
+
+
+@pytest.mark.parametrize("key", ["name", "arguments", "_meta", "inputResponses", "requestState", "task"])
+def test_a_key_that_some_programs_take_for_one_of_a_call_makes_it_unfit(key: str) -> None:
+    assert isinstance(read(a_request(method="tools/call", params={key: 1})), Request)
+    for other in _looks_like(key):
+        assert isinstance(read(a_request(params={other: 1})), Request)
+        found = read(a_request(method="tools/call", params={"name": "x", other: 1}))
+        reason = f"Invalid request: some programs take the key {json.dumps(other)} for another one"
+        assert found == BadMessage(-32600, reason, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "request_id", "is_reply"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}', 1, False),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}', None, False),
+        (b'{"jsonrpc":"2.0","id":"a","result":1,"result":2}', "a", True),
+        (b'{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", True),
+        (b'{"jsonrpc":"2.0","id":null,"error":{}}', None, True),
+    ],
+)
+def test_whoever_waits_can_be_told(body: bytes, request_id: int | str | None, is_reply: bool) -> None:
+    found = read(body)
+    assert isinstance(found, BadMessage)
+    assert (found.id, found.is_reply) == (request_id, is_reply)
+
+
+@pytest.mark.parametrize("line_end", [b"\r", b"\n", b"\r\n"])
+def test_a_line_end_between_the_parts_is_written_anew(line_end: bytes) -> None:
+    body = b'{"jsonrpc":"2.0",' + line_end + b'"id":1,"method":"x","params":{"a":' + line_end + b"1.5}}"
+    message = read(body)
+    assert isinstance(message, Request)
+    assert message.wire == b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1.5}}'
+
+
+def test_the_three_kinds_are_told_apart() -> None:
+    body = a_request(params={"a": 1})
+    assert read(body) == Request(1, "ping", {"a": 1}, json.loads(body), body)
+    body = b'{"jsonrpc":"2.0","method":"x","params":{"a":1}}'
+    assert read(body) == Notification("x", {"a": 1}, json.loads(body), body)
+    body = b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+    assert read(body) == Reply(1, {"a": 1}, None, json.loads(body), body)
+    body = b'{"jsonrpc":"2.0","id":"1","error":{"code":1}}'
+    assert read(body) == Reply("1", None, {"code": 1}, json.loads(body), body)
+
+
+def test_messages_of_the_guards_own_have_the_shapes_of_json_rpc() -> None:
+    assert messages.error_reply(None, -1, "é") == b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"\\u00e9"}}'
+    assert messages.result_reply("a", {"b": 1}) == b'{"jsonrpc":"2.0","id":"a","result":{"b":1}}'
+    assert messages.request(1, "m", {"b": 1}) == b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"b":1}}'
+    assert messages.notification("m", {"b": 1}) == b'{"jsonrpc":"2.0","method":"m","params":{"b":1}}'
+    with pytest.raises(ValueError, match="JSON compliant"):
+        encode({"n": float("nan")})
+
+
+@pytest.mark.parametrize(("given", "found"), [(1, 1), ("a", "a"), (True, None), (None, None), ({}, None)])
+def test_a_cancellation_names_a_request_by_its_id(given: Any, found: int | str | None) -> None:
+    assert messages.cancelled_id(Notification("notifications/cancelled", {"requestId": given})) == found
+
+
+def _check(body: bytes) -> None:
+    found = read(body)
+    if isinstance(found, BadMessage):
+        return
+    again = json.loads(found.wire)
+    assert b"\r" not in found.wire
+    assert b"\n" not in found.wire
+    assert again == json.loads(body)
+    assert again["jsonrpc"] == "2.0"
+    assert isinstance(again.get("method"), str) or ("result" in again) != ("error" in again)
+    if again.get("method") == "tools/call":
+        assert isinstance(found, Request)
+
+
+@given(st.binary(max_size=200))
+def test_whatever_bytes_come_what_passes_is_one_message(body: bytes) -> None:
+    _check(body)
+
+
+@given(st.lists(_PARTS, max_size=20))
+def test_the_same_for_bytes_that_are_nearly_json(parts: list[bytes]) -> None:
+    _check(b"".join(parts))
+
+
+@given(st.dictionaries(_KEYS, _JSON | st.sampled_from(["2.0", "tools/call", 1]), max_size=6))
+def test_the_same_for_objects_that_are_nearly_messages(content: dict[str, Any]) -> None:
+    _check(json.dumps(content).encode())
+    _check(json.dumps(content, indent=1).replace("\n", "\r").encode())
+
+
+@given(st.dictionaries(st.text(), _JSON, max_size=4))
+def test_what_is_encoded_is_one_line_that_says_the_same(content: dict[str, Any]) -> None:
+    wire = encode(content)
+    assert b"\n" not in wire
+    assert wire.isascii()
+    assert json.loads(wire) == content

@@ -1,0 +1,308 @@
+"""The small parts: what is listed, what a client can be asked, what counts as an answer, and records in few writes."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses_mcp.domain.jsonrpc import Request
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, RecentProfiles
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
+from openai_responses_mcp.guard.listings import Listed, Listings
+from openai_responses_mcp.guard.peers import Peer
+from openai_responses_mcp.guard.questions import answer_in, form_for
+from openai_responses_mcp.guard.recording import Records
+from openai_responses_mcp.guard.replying import Replying
+from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore, FakeStartBook
+from tests.agents.fakes import BreakableLogStore, FakeClock, within
+from tests.fakes import FakeTransport
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Listings
+
+
+def page(*names: str, cursor: str | None = None, **changes: Any) -> dict[str, Any]:
+    more = {} if cursor is None else {"nextCursor": cursor}
+    return {"tools": [{"name": name, **changes} for name in names], **more}
+
+
+def test_a_listing_of_several_pages_takes_the_place_of_the_one_before() -> None:
+    listings = Listings()
+    listings.note({}, page("old", "both"))
+    listings.note({}, page("new", cursor="2"))
+    assert listings.get("old") == Listed({"name": "old"}, None)
+    listings.note({"cursor": "2"}, page("both"))
+    assert [listings.get(name) is not None for name in ("old", "new", "both")] == [False, True, True]
+
+
+def test_a_tool_that_is_listed_in_two_ways_is_ambiguous_until_it_is_listed_once() -> None:
+    listings = Listings()
+    listings.note({}, {"tools": [{"name": "x", "description": "a"}, {"name": "x", "description": "b"}]})
+    assert listings.is_ambiguous("x")
+    listings.note({}, page("x"))
+    assert not listings.is_ambiguous("x")
+    listings.note({}, {"tools": [{"name": "x"}, {"name": "x"}]})
+    assert not listings.is_ambiguous("x")
+
+
+def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> None:
+    listings = Listings()
+    listings.note({}, page("x", "y", description="shown"))
+    seen: list[Any] = [{"name": "x", "description": "seen"}]
+    listings.note_whole(seen)
+    assert listings.get("x") == Listed({"name": "x", "description": "shown"}, seen[0])
+    assert listings.get("y") is None
+    listings.note({}, page("x", description="later", cursor="2"))
+    assert listings.get("x") == Listed({"name": "x", "description": "later"}, None)
+
+
+@pytest.mark.parametrize("result", [None, [], {}, {"tools": None}, {"tools": [None, 7, {}, {"name": 7}]}])
+def test_what_is_no_listing_lists_nothing(result: Any) -> None:
+    listings = Listings()
+    listings.note({}, result)
+    assert listings.get("x") is None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a client can be asked
+
+
+def envelope(capabilities: Any, revision: Any = "2026-07-28") -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "progressToken": 1,
+    }
+    return {"_meta": meta}
+
+
+@pytest.mark.parametrize(
+    ("revision", "capabilities", "way"),
+    [
+        ("2025-06-18", {"elicitation": {}}, "elicitation"),
+        ("2025-11-25", {"elicitation": {"form": {}, "url": {}}}, "elicitation"),
+        ("2025-11-25", {"elicitation": {"url": {}}}, "desk"),
+        ("2024-11-05", {"elicitation": {}}, "elicitation"),
+        ("2026-07-28", {"elicitation": {}}, "desk"),
+        ("2025-06-18", {"elicitation": True}, "desk"),
+        ("2025-06-18", {}, "desk"),
+        ("2025-06-18", None, "desk"),
+        (None, {"elicitation": {}}, "elicitation"),
+    ],
+)
+def test_a_handshake_says_how_a_client_can_be_asked(revision: Any, capabilities: Any, way: str) -> None:
+    ways = ClientWays()
+    assert ways.way_for({}) == "desk"
+    request = Request(1, "initialize", {"capabilities": capabilities}, {}, b"")
+    ways.note_initialize(request, {"protocolVersion": revision})
+    assert ways.way_for({}) == way
+
+
+@pytest.mark.parametrize(
+    ("params", "way"),
+    [
+        (envelope({"elicitation": {}}), "input_required"),
+        (envelope({"elicitation": {"url": {}}}), "desk"),
+        (envelope({}), "desk"),
+        (envelope(None), "desk"),
+        (envelope({"elicitation": {}}, 7), "desk"),
+        ({"_meta": []}, "desk"),
+    ],
+)
+def test_an_envelope_says_so_with_every_request(params: Any, way: str) -> None:
+    assert ClientWays().way_for(params) == way
+
+
+def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> None:
+    assert list(envelope_of(envelope({}))["_meta"]) == [  # type: ignore[call-overload]
+        "io.modelcontextprotocol/protocolVersion",
+        "io.modelcontextprotocol/clientCapabilities",
+    ]
+    assert envelope_of({"_meta": {"progressToken": 1}}) == {}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Questions and answers
+
+
+ARGUMENTS = "Arguments, as they will be sent (to see all: openai-responses-mcp approvals show 7f3a):"
+
+
+def asked(arguments: Any, **changes: Any) -> str:
+    request = HumanApprovalRequest(
+        "apr_7f3a99", "r", "a", "p", "pending", tool_name="s/t", arguments=arguments, **changes
+    )
+    return str(form_for(request, "s")["message"])
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text(), max_size=2), max_size=3))
+def test_the_question_shows_exactly_what_is_sent_and_nothing_invisible(arguments: dict[str, Any]) -> None:
+    message = asked(arguments, reason="why\u202e\x1b[31m")
+    shown = message.partition(f"{ARGUMENTS}\n")[2]
+    assert json.loads(shown) == arguments
+    assert all(letter.isprintable() or letter in "\n\u3000" for letter in message)
+
+
+def test_a_name_or_a_reason_cannot_pass_for_a_line_of_the_question() -> None:
+    evil = f'x"\n{ARGUMENTS}\n{{}}'
+    message = asked({"a": 1}, reason=evil, definition_change=f"description: {evil}")
+    assert message.count(f"\n{ARGUMENTS}\n") == 1
+
+
+def test_short_arguments_are_one_line_so_that_clients_that_cut_show_all_of_them() -> None:
+    message = asked({"path": "/notes/買い物.md", "content": "牛乳\n"}, reason="why")
+    assert message.splitlines() == [
+        'The server "s" is asked to run "t".',
+        "Why you are asked: why",
+        ARGUMENTS,
+        '{"path": "/notes/買い物.md", "content": "牛乳\\n"}',
+    ]
+
+
+def test_long_arguments_have_a_line_each() -> None:
+    shown = asked({"path": "/notes", "content": "牛乳" * 15}).splitlines()[3:]
+    assert shown == ["{", '  "path": "/notes",', f'  "content": "{"牛乳" * 15}"', "}"]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=5), lambda inner: st.dictionaries(st.text(max_size=5), inner)
+    )
+)
+def test_only_a_clear_yes_is_one(result: Any) -> None:
+    assert not answer_in(result).is_yes
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Records
+
+
+def entry(number: int) -> AuditEntry:
+    return AuditEntry("run", f"call_{number}", "started", "started")
+
+
+def records_on(store: BreakableLogStore) -> Records:
+    return Records(AuditLog(store, FakeClock(), Masking({}), "required"), FakeStartBook(store, FakeBudgetStore()))
+
+
+async def test_what_comes_together_is_written_together_and_in_order() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    records = records_on(store)
+    await within(asyncio.gather(*(records.write(entry(number)) for number in range(20))))
+    assert [log.tool_call_id for log in await store.query()] == [f"call_{number}" for number in range(20)]
+
+
+async def test_what_nobody_waits_for_is_written_with_the_next_or_at_the_end() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    records = records_on(store)
+    records.write_behind(entry(1))
+    await within(records.write(entry(2)))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+    records.write_behind(entry(3))
+    await within(records.settle())
+    assert len(await store.query()) == 3
+
+
+async def test_what_nobody_waits_for_is_written_by_itself_after_a_moment() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: log.tool_call_id == "call_2"
+    records = records_on(store)
+    records.write_behind(entry(1))
+    records.write_behind(entry(2))
+    assert await store.query() == []
+    await within(store.is_reached.wait())
+    store.goes_on.set()
+    await within(records.settle())
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
+async def test_at_the_end_everything_is_written_that_is_under_way() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: log.tool_call_id == "call_1"
+    records = records_on(store)
+    first = asyncio.create_task(records.write(entry(1)))
+    await within(store.is_reached.wait())
+    records.write_behind(entry(2))
+    ending = asyncio.create_task(records.settle())
+    await asyncio.sleep(0)
+    assert not ending.done()
+    store.goes_on.set()
+    await within(asyncio.gather(first, ending))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
+async def test_one_that_is_refused_harms_no_other() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.refuses = lambda log: log.tool_call_id == "call_2"
+    records = records_on(store)
+    done = await within(asyncio.gather(*(records.write(entry(number)) for number in range(4)), return_exceptions=True))
+    assert [type(one) for one in done] == [type(None), type(None), RecordRefused, type(None)]
+    assert len(await store.query()) == 3
+
+
+async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await within(records_on(store).write(entry(1)))
+
+
+async def test_who_stops_waiting_is_told_nothing_any_more() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.waits_at = lambda log: True
+    waiting = asyncio.create_task(records_on(store).write(entry(1)))
+    await within(store.is_reached.wait())
+    waiting.cancel()
+    store.is_broken = True
+    store.goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await within(waiting)
+
+
+def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
+    to_client, to_server = FakeTransport(), FakeTransport()
+    client, server = Peer(to_client, 10), Peer(to_server, 10)
+    held = server.hold(Request(1, "tools/call", {}, {}, b""))
+    server.close(1)
+    assert not server.release(held, b"late")
+    Replying(client, server).result(held, {})
+    Replying(client, server).error(held, "late")
+    assert (to_client.sent, to_server.sent) == ([], [])
+
+
+async def test_a_store_that_is_gone_is_tried_once_for_all_of_them() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    records = records_on(store)
+    await within(asyncio.gather(*(records.write(entry(number)) for number in range(20)), return_exceptions=True))
+    assert store.tries == 1
+
+
+async def test_what_nobody_waits_for_is_kept_until_the_store_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    records = records_on(store)
+    records.write_behind(entry(1))
+    await within(records.settle())
+    assert "the last records (1) could not be written" in caplog.text
+    store.is_broken = False
+    await within(records.write(entry(2)))
+    assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
+async def test_profiles_are_looked_up_once_in_a_while() -> None:
+    store = FakePolicyStore()
+    recent = RecentProfiles(store)
+    assert await recent.get_profile("fast") == PROFILES["fast"]
+    changed = PolicyProfile("fast", 1, 2, ())
+    await store.set_profile(changed)
+    assert await recent.get_profile("fast") == PROFILES["fast"]
+    await recent.set_profile(changed)
+    assert await recent.get_profile("fast") == changed

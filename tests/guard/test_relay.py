@@ -1,0 +1,442 @@
+"""The relay between two ends in memory: what reaches whom."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses_mcp.domain.jsonrpc import Reply
+from openai_responses_mcp.domain.ports import FramingFault
+from openai_responses_mcp.guard import relay
+from openai_responses_mcp.guard.peers import AnsweredWithError, Opened, Peer, PeerGone
+from openai_responses_mcp.guard.relay import Relay
+from tests.fakes import WAIT_SECONDS, FakeTransport
+from tests.guard.fake_process import FakeNotices
+
+
+class PassingKeeper:
+    """Passes every call on, but one that is called `crash`, `wait`, `look up` or `forget`."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.relay = relay
+        self.told: list[tuple[str, Any]] = []
+        self.is_settled = False
+        self.settles = True
+
+    async def keep(self, opened: Opened) -> None:
+        name = opened.request.params.get("name")
+        if name == "crash":
+            raise RuntimeError("crashed on purpose")
+        if name == "wait":
+            opened.waits_for_human = True
+            await asyncio.get_running_loop().create_future()
+        if name == "look up":
+            await self.relay.server.ask("tools/list", {})
+        if name == "forget":
+            return
+        self.relay.server.release(opened, opened.request.wire)
+        if name == "crash late":
+            raise RuntimeError("crashed on purpose")
+
+    def answered(self, opened: Opened, reply: Reply) -> None:
+        self.told.append(("answered", opened.request.id))
+
+    def given_up(self, opened: Opened, reason: str) -> None:
+        self.told.append((reason, opened.request.id))
+
+    async def settle(self) -> None:
+        if not self.settles:
+            await asyncio.get_running_loop().create_future()
+        self.is_settled = True
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
+        self.keepers: list[PassingKeeper] = []
+        self.is_loaded = asyncio.Event()
+        self.is_loaded.set()
+        self.relay = Relay(self.client, self.server, self._load, self.notices)
+        self.readers = [asyncio.create_task(self.relay.read_client()), asyncio.create_task(self.relay.read_server())]
+
+    async def _load(self, relay: Relay) -> Any:
+        await self.is_loaded.wait()
+        if not self.keepers:
+            self.keepers.append(PassingKeeper(relay))
+        return self.keepers[0]
+
+    async def settled(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    async def from_client(self, *messages: Any) -> None:
+        self.client.enqueue(*messages)
+        await self.settled()
+
+    async def passed_on(self, patience_seconds: float) -> bool:
+        return await self.relay.passed_on(self.readers[0], lambda: patience_seconds)
+
+    async def from_server(self, *messages: Any) -> None:
+        self.server.enqueue(*messages)
+        await self.settled()
+
+
+@asynccontextmanager
+async def a_scene() -> AsyncIterator[Scene]:
+    scene = Scene()
+    try:
+        yield scene
+    finally:
+        scene.client.end()
+        scene.server.end()
+        await asyncio.wait(scene.readers, timeout=WAIT_SECONDS)
+        assert all(reader.done() and reader.exception() is None for reader in scene.readers)
+
+
+def msg(**fields: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", **fields}
+
+
+def cancelled(request_id: int | str) -> dict[str, Any]:
+    return msg(method="notifications/cancelled", params={"requestId": request_id})
+
+
+def call(call_id: int | str, name: str = "echo") -> dict[str, Any]:
+    return msg(id=call_id, method="tools/call", params={"name": name})
+
+
+async def test_requests_and_their_replies_pass_in_both_directions() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"))
+        await scene.from_server(msg(id=1, method="roots/list"), msg(id=1, result={"a": 1}))
+        await scene.from_client(msg(id=1, result={"b": 2}))
+        assert scene.server.replies() == [msg(id=1, method="ping"), msg(id=1, result={"b": 2})]
+        assert scene.client.replies() == [msg(id=1, method="roots/list"), msg(id=1, result={"a": 1})]
+
+
+async def test_it_is_known_when_the_client_has_sent_its_roots() -> None:
+    told: list[str] = []
+    async with a_scene() as scene:
+        scene.relay.when_roots_are_sent(lambda: told.append("first"))
+        await scene.from_server(msg(id=1, method="ping"), msg(id=2, method="roots/list"))
+        await scene.from_client(msg(id=1, result={}), call(3))
+        assert told == []
+        await scene.from_client(msg(id=2, result={"roots": []}))
+        assert told == ["first"]
+        scene.relay.when_roots_are_sent(lambda: told.append("second"))
+        assert told == ["first", "second"]
+    async with a_scene() as scene:
+        scene.relay.when_roots_are_sent(lambda: told.append("in a call"))
+        answers = {"inputResponses": {"a": {"roots": [{"uri": "file:///x"}]}}}
+        await scene.from_client(msg(id=1, method="tools/call", params={"name": "echo", **answers}))
+        assert told[-1] == "in a call"
+
+
+async def test_a_reply_that_answers_nothing_open_is_dropped() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"), msg(id="x", result={}))
+        await scene.from_server(
+            msg(id="1", result={}), msg(id=2, result={}), msg(id=1, result={}), msg(id=1, result={})
+        )
+        assert scene.client.replies() == [msg(id=1, result={})]
+        assert scene.server.replies() == [msg(id=1, method="ping")]
+
+
+async def test_a_reply_to_a_call_that_the_guard_still_holds_is_dropped() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "wait"))
+        await scene.from_server(msg(id=1, result={"content": []}))
+        assert scene.client.sent == []
+        assert scene.server.sent == []
+
+
+async def test_an_id_in_flight_is_refused_on_both_sides() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="a"), msg(id=1, method="b"))
+        await scene.from_server(msg(id=1, method="c"), msg(id=1, method="d"))
+        assert [reply["error"]["code"] for reply in scene.client.replies() if "error" in reply] == [-32600]
+        assert [reply["error"]["code"] for reply in scene.server.replies() if "error" in reply] == [-32600]
+
+
+async def test_faults_of_the_client_are_answered_and_those_of_the_server_noticed() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(FramingFault("too long"), b"junk", msg(id=True, method="x"))
+        assert [(reply["id"], reply["error"]["code"]) for reply in scene.client.replies()] == [
+            (None, -32600),
+            (None, -32700),
+            (None, -32600),
+        ]
+        await scene.from_server(FramingFault("too long"), b"junk", msg(id=3, method=7))
+        assert len(scene.client.sent) == 3
+        assert [(reply["id"], reply["error"]["code"]) for reply in scene.server.replies()] == [(3, -32600)]
+        assert len(scene.notices.lines) == 3
+
+
+async def test_a_flood_of_junk_does_not_fill_the_log() -> None:
+    async with a_scene() as scene:
+        await scene.from_server(*[b"junk"] * 100)
+        for _ in range(100):
+            await scene.settled()
+        assert len(scene.notices.lines) == 20
+        assert "no more of this is told" in scene.notices.lines[-1]
+
+
+async def test_a_reply_that_is_unfit_ends_the_wait_on_both_sides() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"))
+        await scene.from_server(b'{"jsonrpc":"2.0","id":1,"result":1,"result":2}', msg(id=2, method="roots/list"))
+        assert scene.client.replies()[0]["error"]["code"] == -32603
+        await scene.from_client(b'{"jsonrpc":"2.0","id":2,"result":1,"result":2}')
+        assert scene.server.replies()[-1]["error"]["code"] == -32603
+
+
+async def test_a_call_goes_through_the_keeper_and_its_reply_too() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1))
+        await scene.from_server(msg(id=1, result={"content": []}))
+        assert scene.server.replies() == [call(1)]
+        assert scene.keepers[0].told == [("answered", 1)]
+
+
+async def test_a_call_that_cannot_be_decided_is_answered_and_does_not_pass() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "crash"), call(2))
+        assert [reply["error"]["code"] for reply in scene.client.replies()] == [-32603]
+        assert scene.server.replies() == [call(2)]
+
+
+async def test_a_crash_behind_a_call_that_has_passed_brings_no_second_reply() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "crash late"))
+        await scene.from_server(msg(id=1, result={}))
+        assert scene.client.replies() == [msg(id=1, result={})]
+        assert "crashed on purpose" in scene.notices.lines[0]
+
+
+async def test_a_call_that_nobody_keeps_can_be_cancelled() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "forget"))
+        await scene.from_client(cancelled(1), msg(id=1, method="ping"))
+        assert [message["method"] for message in scene.server.replies()] == ["ping"]
+
+
+async def test_a_server_that_cancels_a_request_of_the_client_has_still_to_answer_it() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"))
+        await scene.from_server(cancelled(1), msg(id=1, result={}))
+        assert scene.client.replies() == [cancelled(1), msg(id=1, result={})]
+
+
+async def test_cancelling_a_held_call_tells_the_server_nothing() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "wait"))
+        await scene.from_client(msg(method="notifications/cancelled", params={"requestId": 1}))
+        assert scene.server.sent == []
+        await scene.from_client(call(1))
+        assert scene.server.replies() == [call(1)]
+
+
+async def test_cancelling_a_call_at_the_server_passes_and_drops_the_late_reply() -> None:
+    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
+    async with a_scene() as scene:
+        await scene.from_client(call(1))
+        await scene.from_client(cancelled, cancelled)
+        await scene.from_server(msg(id=1, result={}))
+        assert scene.server.replies() == [call(1), cancelled, cancelled]
+        assert scene.client.sent == []
+        assert scene.keepers[0].told == [("cancelled by the client", 1)]
+
+
+async def test_a_server_ends_a_subscription_by_cancelling_it() -> None:
+    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="subscriptions/listen"))
+        await scene.from_server(cancelled, msg(id=1, result={}))
+        assert scene.client.replies() == [cancelled]
+
+
+async def test_a_server_takes_its_own_request_back() -> None:
+    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
+    async with a_scene() as scene:
+        await scene.from_server(msg(id=1, method="roots/list"), cancelled)
+        await scene.from_client(msg(id=1, result={}))
+        assert scene.server.sent == []
+
+
+async def test_what_is_listed_and_declared_is_remembered() -> None:
+    async with a_scene() as scene:
+        capabilities: dict[str, Any] = {"elicitation": {}}
+        await scene.from_client(
+            msg(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": capabilities}),
+            msg(id=2, method="tools/list"),
+        )
+        entry = {"name": "echo"}
+        await scene.from_server(
+            msg(id=1, result={"protocolVersion": "2025-06-18"}), msg(id=2, result={"tools": [entry]})
+        )
+        assert scene.relay.ways.way_for({}) == "elicitation"
+        assert scene.relay.listings.get("echo") == (entry, None)
+        await scene.from_server(msg(method="notifications/tools/list_changed"))
+        assert scene.relay.listings.get("echo") is None
+
+
+async def test_at_the_end_everything_open_is_answered_with_the_reason() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(msg(id=1, method="ping"), call(2), call(3, "wait"))
+        scene.client.end()
+        assert await scene.passed_on(WAIT_SECONDS)
+        await scene.relay.finish("it has ended")
+        errors = {reply["id"]: reply["error"] for reply in scene.client.replies()}
+        assert errors == {number: {"code": -32000, "message": "it has ended"} for number in (1, 2, 3)}
+        assert scene.keepers[0].told == [("it has ended", 2)]
+        assert scene.keepers[0].is_settled
+
+
+async def test_a_server_that_takes_nothing_is_not_waited_for_at_the_end() -> None:
+    async with a_scene() as scene:
+        scene.server.stop_reading()
+        await scene.from_client(msg(id=1, method="ping"), msg(id=2, method="ping"))
+        scene.client.end()
+        assert not await scene.passed_on(0.12)
+        scene.server.read_again()
+        assert await scene.passed_on(WAIT_SECONDS)
+        assert len(scene.server.sent) == 2
+
+
+async def test_a_call_that_the_server_holds_up_is_not_waited_for_at_the_end() -> None:
+    async with a_scene() as scene:
+        await scene.from_client(call(1, "look up"))
+        scene.client.end()
+        assert not await scene.passed_on(0.12)
+
+
+async def test_a_call_that_waits_until_everything_is_loaded_is_waited_for() -> None:
+    async with a_scene() as scene:
+        scene.is_loaded.clear()
+        await scene.from_client(call(1))
+        scene.client.end()
+        waiting = asyncio.create_task(scene.passed_on(0.01))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiting), 0.1)
+        scene.is_loaded.set()
+        assert await asyncio.wait_for(waiting, WAIT_SECONDS)
+
+
+async def test_a_store_that_takes_no_last_records_holds_the_end_up_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relay, "_SECONDS_TO_SETTLE", 0.01)
+    async with a_scene() as scene:
+        await scene.from_client(call(1))
+        scene.keepers[0].settles = False
+        await scene.relay.finish("over")
+        assert scene.notices.lines == ["the store did not take the last records in time"]
+
+
+async def test_a_client_that_does_not_read_holds_the_server_up_and_loses_nothing() -> None:
+    async with a_scene() as scene:
+        scene.client.stop_reading()
+        await scene.from_server(*[msg(method="notifications/x", params={"n": n}) for n in range(5)])
+        assert len(scene.client.sent) == 1
+        scene.client.read_again()
+        assert len(await scene.client.wait_for_sent(5)) == 5
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The guard's own questions
+
+
+async def test_the_guards_own_question_never_reaches_the_other_side() -> None:
+    async with a_scene() as scene:
+        asked = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}))
+        await scene.settled()
+        question = scene.client.replies()[0]
+        await scene.from_client(msg(id=question["id"], result={"action": "accept"}), msg(id=question["id"], result={}))
+        assert await asked == {"action": "accept"}
+        assert scene.server.sent == []
+
+
+async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() -> None:
+    transport = FakeTransport()
+    peer = Peer(transport, 10)
+    failing, leaving, stopped = (asyncio.create_task(peer.ask("x", {})) for _ in range(3))
+    await asyncio.sleep(0)
+    ids = [message["id"] for message in transport.replies()]
+    assert len(set(ids)) == 3
+    peer.is_answer_to_guard(Reply(ids[0], None, {"message": "no"}))
+    with pytest.raises(AnsweredWithError, match="no"):
+        await failing
+    stopped.cancel()
+    await asyncio.wait([stopped])
+    assert transport.replies()[-1]["params"] == {"requestId": ids[2]}
+    answered = asyncio.create_task(peer.ask("x", {}))
+    await asyncio.sleep(0)
+    peer.is_answer_to_guard(Reply(transport.replies()[-1]["id"], {"in": "time"}, None))
+    peer.close_all()
+    assert await answered == {"in": "time"}
+    with pytest.raises(PeerGone):
+        await leaving
+    with pytest.raises(PeerGone):
+        await peer.ask("x", {})
+
+
+async def test_too_many_open_requests_are_refused() -> None:
+    async with a_scene() as scene:
+        scene.relay.server._most_open = 2
+        await scene.from_client(*[msg(id=number, method="x") for number in range(3)])
+        assert scene.client.replies()[0]["error"]["message"] == "Too many requests are in flight"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whatever comes
+
+_IDS = st.sampled_from([1, 2, "1", "a", None, True, 1.0])
+_FRAGMENTS = st.one_of(
+    st.binary(max_size=30),
+    st.builds(
+        lambda fields: json.dumps(fields).encode(),
+        st.fixed_dictionaries(
+            {"jsonrpc": st.sampled_from(["2.0", "1.0"])},
+            optional={
+                "id": _IDS,
+                "method": st.sampled_from(["ping", "tools/call", "tools/list", "notifications/cancelled", 7]),
+                "params": st.sampled_from([{}, {"name": "echo"}, {"requestId": 1}, {"name": "wait"}, []]),
+                "result": st.sampled_from([{}, {"tools": [{"name": "x"}]}, {"resultType": "input_required"}, 1]),
+                "error": st.sampled_from([{}, {"message": "no"}]),
+            },
+        ),
+    ),
+)
+
+
+@contextmanager
+def _loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    try:
+        yield loop
+    finally:
+        loop.close()
+
+
+@given(st.lists(st.tuples(st.booleans(), _FRAGMENTS), max_size=12))
+def test_whatever_both_sides_send_only_messages_pass_and_no_reply_twice(sent: list[tuple[bool, bytes]]) -> None:
+    async def play() -> Scene:
+        async with a_scene() as scene:
+            for is_client, body in sent:
+                await (scene.from_client(body) if is_client else scene.from_server(body))
+            await scene.relay.finish("over")
+        return scene
+
+    with _loop() as loop:
+        scene = loop.run_until_complete(play())
+    for_server = scene.server.replies()
+    assert all(message["jsonrpc"] == "2.0" for message in [*for_server, *scene.client.replies()])
+    requests = [message["id"] for message in for_server if message.get("method") and "id" in message]
+    replies = [message["id"] for message in scene.client.replies() if "result" in message]
+    assert len(replies) <= len(requests)
+    assert all(isinstance(message.get("params", {}), dict) for message in for_server)

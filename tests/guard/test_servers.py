@@ -1,0 +1,82 @@
+"""The name of a server that nobody has named, and what tells one command from another."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from openai_responses_mcp.guard.servers import guarded_server, name_of
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("npx -y @modelcontextprotocol/server-filesystem /notes", "server-filesystem"),
+        ("npx --yes --package=typescript @scope/server@1.2.3", "server"),
+        ("npx -p left-pad some-server@latest", "some-server"),
+        (r"C:\nodejs\npx.CMD -y mcp-server", "mcp-server"),
+        ("cmd /c npx -y mcp-server", "mcp-server"),
+        ("npm exec -- @scope/thing", "thing"),
+        ("pnpm dlx thing", "thing"),
+        ("bunx thing", "thing"),
+        ("uvx mcp-server-git --repository /r", "mcp-server-git"),
+        ("uvx --from git+https://host/x.git --python 3.12 mcp-server-time[all]==1.2", "mcp-server-time"),
+        ("uv run --directory /srv weather.py", "weather"),
+        ("uv --directory /srv run server.py", "server"),
+        ("uv tool run mcp-server-git", "mcp-server-git"),
+        ("uv run python server.py", "server"),
+        ("pipx run --spec pkg mcp-thing", "mcp-thing"),
+        ("python3 a.py", "a"),
+        ("/usr/bin/python3.12 -u -X dev /srv/files.py --root /", "files"),
+        ("python -m mcp_server_fetch", "mcp_server_fetch"),
+        ("python3 -c pass", "python3"),
+        ("python3", "python3"),
+        ("node /srv/build/notes.mjs", "notes"),
+        ("node --require x.js dist/index.js", "index"),
+        ("deno run -A jsr:@scope/mcp", "mcp"),
+        ("java -jar /srv/server-1.0.jar", "server-1.0"),
+        ("docker run -i --rm -e TOKEN mcp/fetch", "fetch"),
+        ("docker run -i --rm --mount type=bind,src=/a,dst=/b registry.example/github/github-mcp-server:1.2 stdio", "github-mcp-server"),
+        ("docker run -i mcp/time@sha256:abc", "time"),
+        ("podman container run --rm mcp/fetch", "fetch"),
+        ("env TOKEN=x uvx mcp-server-git", "mcp-server-git"),
+        ("/opt/x/server.py", "server"),
+        ("/opt/x/my.server", "my.server"),
+        ("tool.exe", "tool"),
+        ("npx", "npx"),
+        ("npx -y", "npx"),
+    ],
+)  # fmt: skip
+def test_a_server_is_called_by_what_is_started(command: str, name: str) -> None:
+    assert name_of(shlex.split(command.replace("\\", "\\\\"))) == name
+
+
+def shown(text: str) -> str:
+    return text.replace("secret", "‹secret›")
+
+
+def test_a_relative_path_means_the_file_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fingerprints = set()
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").touch()
+        monkeypatch.chdir(tmp_path / folder)
+        here = guarded_server("a", ["python3", "a.py"], shown)
+        assert here == guarded_server("a", ["python3", str(tmp_path / folder / "a.py")], shown)
+        assert here == guarded_server("a", ["python3", "./a.py"], shown)
+        fingerprints.add(here.fingerprint)
+    assert len(fingerprints) == 2
+
+
+def test_what_is_no_file_here_is_the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["npx", "-y", "@scope/server"]
+    before = guarded_server("x", command, shown)
+    monkeypatch.chdir(tmp_path)
+    assert guarded_server("x", command, shown) == before
+
+
+def test_arguments_are_not_run_together_and_secrets_are_not_kept() -> None:
+    assert (
+        guarded_server("x", ["a", "b c"], shown).fingerprint != guarded_server("x", ["a", "b", "c"], shown).fingerprint
+    )
+    assert guarded_server("x", ["a", "--key=secret"], shown).command == "a --key=‹secret›"

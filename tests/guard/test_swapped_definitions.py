@@ -1,0 +1,183 @@
+"""A definition that nobody has let through never runs: whatever the server lists to whom, and whatever runs beside it."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from openai_responses_mcp.gate.definitions import pin_of
+from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule
+from openai_responses_mcp.gate.starts import GuardedServer
+from tests.guard.keepers import GuardScene, entry, refusal_in
+
+ALLOW = Policy(rules=(Rule(1, ("*",), decide="allow"),))
+A, B, C = entry("echo"), entry("echo", description="sends it away"), entry("echo", description="something else")
+KEY = ("small/echo", "fingerprint")
+
+
+def hash_of(one: dict[str, Any]) -> str:
+    return pin_of(one).partition(" ")[0]
+
+
+def pinned(scene: GuardScene) -> str:
+    return scene.starts.pins[KEY].partition(" ")[0]
+
+
+async def client_lists(scene: GuardScene, *entries: Any, list_id: str = "list") -> None:
+    """The client asks for the list, and is shown this one."""
+    lists, scene.server_lists = scene.server_lists, list(entries)
+    scene.client.enqueue({"jsonrpc": "2.0", "id": list_id, "method": "tools/list", "params": {}})
+    await scene.to_client(lambda message: message.get("id") == list_id)
+    scene.server_lists = lists
+
+
+async def test_one_definition_for_the_client_and_another_for_the_guard_is_asked_about() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [A]
+        await scene.call(1)
+        await client_lists(scene, B)
+        scene.start(2)
+        question = await scene.question()
+        message = question["params"]["message"]
+        assert "the client was shown another definition of this tool than the guard" in message
+        assert "sends it away" in message
+        scene.answer(question, "deny")
+        await scene.to_client(lambda message: message.get("id") == 2)
+        assert len(scene.calls_at_server()) == 1
+        assert pinned(scene) == hash_of(A)
+
+
+async def test_a_second_look_cannot_make_a_changed_tool_an_unchanged_one() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [A]
+        await scene.call(1)
+        # The first look after the notice gives B, the next one A again.
+        looks = iter([[B], [A]])
+        scene.pages = _Pages(looks)
+        await scene.list_changed()
+        scene.start(2)
+        assert "shown to the client and seen by the guard" in (await scene.question())["params"]["message"]
+        assert len(scene.calls_at_server()) == 1
+
+
+class _Pages(dict[str | None, Any]):
+    def __init__(self, looks: Any) -> None:
+        super().__init__()
+        self._looks = looks
+
+    def get(self, cursor: Any, default: Any = None) -> Any:
+        return {"tools": next(self._looks, default["tools"])}
+
+
+async def test_a_change_that_another_guard_has_refused_does_not_run_here() -> None:
+    """The other guard has pinned A meanwhile. This one has never seen it."""
+    async with GuardScene(ALLOW) as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [B]
+        scene.starts.pins[KEY] = pin_of(A)
+        scene.start(1)
+        question = await scene.question()
+        assert "has changed since it was approved" in question["params"]["message"]
+        scene.answer(question, "deny")
+        await scene.to_client(lambda message: message.get("id") == 1)
+        assert pinned(scene) == hash_of(A)
+
+
+async def test_a_pin_that_is_set_between_decision_and_start_is_decided_on_again() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [B]
+        known = scene.starts.known
+
+        async def known_then_pinned(server: GuardedServer, tool: str) -> Any:
+            found = await known(server, tool)
+            scene.starts.pins.setdefault(KEY, pin_of(A))
+            return found
+
+        scene.starts.known = known_then_pinned  # type: ignore[method-assign]
+        scene.start(1)
+        scene.answer(await scene.question(), "deny")
+        await scene.to_client(lambda message: message.get("id") == 1)
+        assert scene.calls_at_server() == []
+        assert pinned(scene) == hash_of(A)
+
+
+async def test_parallel_calls_with_a_budget_never_pin_what_was_refused() -> None:
+    async with GuardScene(replace(ALLOW, budget=Budget(50, "session"))) as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [A]
+        await scene.call(0)
+        for number in range(1, 6):
+            scene.start(number)
+        scene.server_lists = [B]
+        scene.server.enqueue({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        for number in range(6, 11):
+            scene.start(number)
+        answered: set[str] = set()
+        replies = 0
+        while replies < 11:
+            sent = await scene.client.wait_for_sent(1)
+            for message in sent:
+                if message.get("method") == "elicitation/create" and message["id"] not in answered:
+                    answered.add(message["id"])
+                    scene.answer(message, "deny")
+            replies = len({message["id"] for message in sent if isinstance(message.get("id"), int)})
+            await asyncio.sleep(0)
+        assert answered
+        assert pinned(scene) == hash_of(A)
+
+
+async def test_the_same_name_with_another_command_asks_once_also_where_a_rule_allows() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.declare(elicitation=True)
+        scene.starts.servers[("small", "before")] = "npx -y small"
+        scene.starts.pins[("small/echo", "before")] = pin_of(A)
+        scene.start(1)
+        question = await scene.question()
+        message = question["params"]["message"]
+        assert "another command runs under the name of this server than before" in message
+        assert '"npx -y small" is now "python small.py"' in message
+        scene.answer(question, "allow_once")
+        await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
+        assert "structuredContent" in (await scene.call(2))["result"]
+        assert "structuredContent" in (await scene.call(3, "other"))["result"]
+        assert scene.starts.pins[("small/echo", "before")] == pin_of(A)
+
+
+async def test_for_good_for_one_command_is_not_for_another() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        scene.answer(await scene.question(), "allow_call_for_good")
+        await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
+        [standing] = await scene.stores.standing.list_standing()
+        assert standing.origin == "fingerprint"
+        await scene.stores.standing.end(standing.standing_id, "2026-01-01T00:00:00+00:00", "test")
+        await scene.stores.standing.create(replace(standing, standing_id="sta_2", origin="another"))
+        scene.start(2)
+        await scene.until(lambda: _asked_twice(scene))
+        assert len(await scene.stores.standing.list_standing()) == 1
+
+
+async def _asked_twice(scene: GuardScene) -> bool:
+    return len([one for one in scene.client.replies() if one.get("method") == "elicitation/create"]) == 2
+
+
+async def test_a_policy_that_becomes_deny_while_a_person_is_asked_stops_the_call() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.start(1)
+        question = await scene.question()
+        scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
+        scene.answer(question, "allow_once")
+        reply = await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
+        assert "not any more" in refusal_in(reply)
+        assert scene.calls_at_server() == []
+
+
+async def test_ids_of_the_guard_cannot_be_told_by_a_prefix() -> None:
+    async with GuardScene(ALLOW) as scene:
+        await scene.call(1)
+        [listing] = [message for message in scene.server.replies() if message["method"] == "tools/list"]
+        assert "guard" not in listing["id"]

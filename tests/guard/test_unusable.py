@@ -1,0 +1,46 @@
+"""A policy or a store that cannot be used is reported before the server starts, also while stdin stays open."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.fakes import WAIT_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--policy", "missing.yaml"], "missing.yaml"),
+        (["--policy", "broken.yaml"], "broken.yaml:2"),
+        (["--policy", "later.yaml"], "cannot do hide_denied, results, notify yet"),
+        (["--store", "sqlite:///folder"], "is a folder"),
+    ],
+)
+def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
+    tmp_path: Path, options: list[str], problem: str
+) -> None:
+    (tmp_path / "broken.yaml").write_text("version: 1\nprofil: fast\n")
+    later = "hide_denied: true\nresults: {secrets: hide}\nnotify: {webhook_env: HOOK}\n"
+    (tmp_path / "later.yaml").write_text(f"version: 1\n{later}")
+    (tmp_path / "folder").mkdir()
+    started = tmp_path / "started"
+    command = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]
+    line = [sys.executable, "-m", "openai_responses_mcp", "guard", *options, "--", *command]
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as guard:
+        assert guard.stdin is not None
+        assert guard.stdout is not None
+        assert guard.stderr is not None
+        said = guard.stderr.readline()
+        assert problem in said
+        guard.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}\n')
+        guard.stdin.flush()
+        reply = json.loads(guard.stdout.readline())
+        assert reply["id"] == 1
+        assert reply["error"]["message"] in said
+        assert guard.wait(WAIT_SECONDS * 6) == 2
+    assert not started.exists()

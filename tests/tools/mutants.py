@@ -1,0 +1,316 @@
+"""Mutation testing: one small change at a time, and the tests of the module must notice.
+
+    python -m tests.tools.mutants [--modules framer citations ...] [--share 1.0] [--jobs 2]
+
+Works on a copy of the tree. The operators: a comparison becomes its neighbour (< and <=, == and !=, is and is not, in and
+not in), `and` and `or` change places, `not` is dropped, + and -, * and // change places, a whole number grows by one, a
+text becomes another, True and False change places, a returned value becomes None, a condition is turned around, a loop
+control (break, continue) or a call made for its effect is dropped. Docstrings, annotations and what is only for a person to read
+(log lines, the reasons of faults) are left alone.
+
+Which modules and tests: `mutant_tables`. Survivors that are known and explained stand in its `KNOWN_SURVIVORS`; any other survivor is listed, and fewer killed than
+`LEAST_KILLED` fails the run.
+"""
+
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES, Module
+
+ROOT = Path(__file__).resolve().parents[2]
+LEAST_KILLED = 0.90
+TEST_SECONDS = 60.0
+PULSE_SECONDS = 20.0
+
+
+# One counterexample is enough; making it smaller would only take time.
+IMPATIENCE = """
+from hypothesis import Phase, settings
+settings.register_profile("impatient", max_examples=200, phases=[Phase.explicit, Phase.generate], deadline=None)
+"""
+
+
+# What such a call is given is for a person to read.
+_FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
+
+# Of what these are given, only the text at this place is for a person; the code before it is not.
+_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0}
+
+
+OPTIONS = (
+    *("-x", "-q", "--assert=plain", "--hypothesis-seed=0", "--hypothesis-profile=impatient"),
+    *("-p", "asyncio", "-p", "timeout", "-p", "hypothesispytest", "-p", "impatience", "-p", "no:cacheprovider"),
+)
+
+
+class Mutant(NamedTuple):
+    module: str
+    line: int
+    code: str
+    change: str
+    source: str
+
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+
+
+def changes_of(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Each change of this node alone: what it is called, and the node instead."""
+    changed = copy.deepcopy(node)
+    if isinstance(changed, ast.Compare):
+        for number, operator in enumerate(changed.ops):
+            other = copy.deepcopy(changed)
+            other.ops[number] = _COMPARISONS[type(operator)]()
+            yield f"{type(operator).__name__} to {type(other.ops[number]).__name__}", other
+    elif isinstance(changed, ast.BoolOp):
+        changed.op = ast.Or() if isinstance(changed.op, ast.And) else ast.And()
+        yield "and/or", changed
+    elif isinstance(changed, ast.UnaryOp) and isinstance(changed.op, ast.Not):
+        yield "not dropped", changed.operand
+    elif isinstance(changed, ast.BinOp | ast.AugAssign) and type(changed.op) in _ARITHMETIC:
+        before = type(changed.op).__name__
+        changed.op = _ARITHMETIC[type(changed.op)]()
+        yield f"{before} to {type(changed.op).__name__}", changed
+    elif isinstance(changed, ast.IfExp | ast.If | ast.While):
+        changed.test = ast.UnaryOp(ast.Not(), changed.test)
+        yield "condition turned", changed
+    elif isinstance(changed, ast.Return) and changed.value is not None and not _is_none(changed.value):
+        changed.value = ast.Constant(None)
+        yield "returns None", changed
+    elif isinstance(changed, ast.Break | ast.Continue):
+        yield f"{type(changed).__name__.lower()} dropped", ast.Pass()
+    elif isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Call):
+        yield "call dropped", ast.Pass()
+    elif isinstance(changed, ast.Constant):
+        yield from _changes_of_constant(changed)
+
+
+def _changes_of_constant(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
+    value = node.value
+    if isinstance(value, bool):
+        yield f"{value} to {not value}", ast.Constant(not value)
+    elif isinstance(value, int):
+        yield f"{value} to {value + 1}", ast.Constant(value + 1)
+    elif isinstance(value, str):
+        yield "another text", ast.Constant(value + "X" if value else "X")
+    elif isinstance(value, bytes):
+        yield "other bytes", ast.Constant(value + b"X" if value else b"X")
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_for_people(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _name_of(node) in _FOR_PEOPLE
+
+
+def _is_message(call: ast.AST, child: ast.AST) -> bool:
+    if not isinstance(call, ast.Call) or not isinstance(child, ast.Constant | ast.JoinedStr):
+        return False
+    place = _MESSAGE_AT.get(_name_of(call))
+    return place is not None and call.args[place : place + 1] == [child]
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def places_in(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+    """Every node that may be changed, with its parent and its place there."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns", "type_comment", "decorator_list", "bases") or isinstance(
+            tree, ast.Import
+        ):
+            continue
+        for number, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(child, ast.AST) or _is_skipped(tree, child):
+                continue
+            yield tree, field, number, child
+            yield from places_in(child)
+
+
+def _is_skipped(parent: ast.AST, child: ast.AST) -> bool:
+    is_docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+    is_text_for_people = _is_for_people(parent) and isinstance(child, ast.Constant | ast.JoinedStr | ast.keyword)
+    is_log_line = isinstance(child, ast.Expr) and _is_for_people(child.value)
+    is_type_only = isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"
+    is_type_name = isinstance(child, ast.AnnAssign) and child.value is None
+    is_message = _is_message(parent, child)
+    return is_docstring or is_text_for_people or is_log_line or is_type_only or is_type_name or is_message
+
+
+def mutants_of(name: str, source: str) -> Iterator[Mutant]:
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    for parent, field, number, child in list(places_in(tree)):
+        line = getattr(child, "lineno", getattr(parent, "lineno", 0))
+        for change, other in changes_of(child):
+            _put(parent, field, number, ast.copy_location(other, child))
+            yield Mutant(name, line, lines[line - 1].strip() if line else "", change, _text(tree))
+            _put(parent, field, number, child)
+
+
+def _put(parent: ast.AST, field: str, number: int | None, node: ast.AST) -> None:
+    if number is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[number] = node
+
+
+def _text(tree: ast.AST) -> str:
+    return ast.unparse(ast.fix_missing_locations(copy.deepcopy(tree)))
+
+
+class Workshop:
+    """A copy of the tree in which one mutant at a time is tried."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder
+        # With the compiled files that are there: a mutant is newer than them, and no others are written.
+        shutil.copytree(ROOT / "src", folder / "src")
+        unwanted = shutil.ignore_patterns("node_modules", "bench", "clients")
+        shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        (folder / "impatience.py").write_text(IMPATIENCE)
+        path = os.pathsep.join([str(folder / "src"), str(folder)])
+        quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        self._tests = subprocess.Popen(
+            [sys.executable, "-m", "tests.tools.mutant_tests"],
+            cwd=folder,
+            env={**os.environ, **quick, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def passes(self, module: Module, source: str | None = None) -> bool:
+        """Whether the tests are content with this source, or with the one that is there."""
+        target = self._root / module.path
+        original = target.read_text()
+        target.write_text(original if source is None else source)
+        tests = [test for test in module.tests if (self._root / test).exists()]
+        try:
+            return self._run(tests, module.test_seconds) == 0
+        finally:
+            target.write_text(original)
+
+    def _run(self, tests: list[str], test_seconds: int) -> int:
+        # Each try has examples of its own; what was found for one mutant says nothing about the next.
+        shutil.rmtree(self._root / ".hypothesis", ignore_errors=True)
+        assert self._tests.stdin is not None
+        assert self._tests.stdout is not None
+        self._tests.stdin.write(json.dumps([*OPTIONS, f"--timeout={test_seconds}", *tests]) + "\n")
+        self._tests.stdin.flush()
+        return int(self._tests.stdout.readline())
+
+    def close(self) -> None:
+        assert self._tests.stdin is not None
+        self._tests.stdin.close()
+        self._tests.wait(TEST_SECONDS)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        workshops = [Workshop(Path(folder) / str(number)) for number in range(jobs)]
+        free: SimpleQueue[Workshop] = SimpleQueue()
+        for one in workshops:
+            free.put(one)
+        progress = _Progress(len(mutants))
+
+        def survives(mutant: Mutant) -> bool:
+            workshop = free.get()
+            try:
+                return workshop.passes(MODULES[mutant.module], mutant.source)
+            finally:
+                free.put(workshop)
+                progress.step()
+
+        survived = list(pool.map(survives, mutants))
+        for one in workshops:
+            one.close()
+    return [mutant for mutant, is_alive in zip(mutants, survived, strict=True) if is_alive]
+
+
+class _Progress:
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._told = total, 0, time.monotonic()
+        self._lock = threading.Lock()
+
+    def step(self) -> None:
+        with self._lock:
+            self._done += 1
+            if time.monotonic() - self._told > PULSE_SECONDS:
+                self._told = time.monotonic()
+                say(f"  {self._done} of {self._total} mutants tried")
+
+
+def check_unchanged(names: list[str]) -> None:
+    """Tests that fail anyway would kill every mutant."""
+    with TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder) / "unchanged")
+        for name in names:
+            if not workshop.passes(MODULES[name]):
+                raise SystemExit(f"The tests of {name} fail without any mutant.")
+        workshop.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--modules", nargs="*", default=list(MODULES), choices=list(MODULES))
+    parser.add_argument("--share", type=float, default=1.0, help="of the mutants to try, chosen by lot")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    check_unchanged(options.modules)
+    failed = 0
+    for name in options.modules:
+        mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text()))
+        if options.share < 1.0:
+            mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
+        survivors = survivors_of(mutants, options.jobs)
+        failed += _report(name, len(mutants), survivors)
+    say(f"{len(options.modules) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _report(name: str, total: int, survivors: list[Mutant]) -> bool:
+    """Whether too many have survived."""
+    known = {mutant: KNOWN_SURVIVORS.get((mutant.module, mutant.code, mutant.change)) for mutant in survivors}
+    killed = (total - len(survivors)) / total
+    say(f"{name}: {total - len(survivors)} of {total} mutants killed ({killed:.1%})")
+    for mutant, reason in known.items():
+        say(
+            f"  line {mutant.line}, {mutant.change}: {mutant.code}"
+            + (f"  -- {reason}" if reason else "  -- UNEXPLAINED")
+        )
+    return killed < LEAST_KILLED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
