@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.guard.servers import guarded_server, name_of
+from openai_responses_mcp.guard.servers import environment_for_server, guarded_server, name_of
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,8 @@ def test_arguments_are_not_run_together_and_secrets_are_not_kept() -> None:
         guarded_server("x", ["a", "b c"], shown).fingerprint != guarded_server("x", ["a", "b", "c"], shown).fingerprint
     )
     assert guarded_server("x", ["a", "--key=secret"], shown).command == "a --key=‹secret›"
+
+
+def test_the_guards_own_settings_are_left_out() -> None:
+    given = {"AGENTS_STORE": "postgresql://user:pw@host/db", "agents_x": "1", "PATH": "/bin", "NOT_AGENTS_": "2"}
+    assert environment_for_server(given) == {"PATH": "/bin", "NOT_AGENTS_": "2"}

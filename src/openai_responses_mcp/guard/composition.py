@@ -12,17 +12,18 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from openai_responses_mcp.adapters.child_process import ChildProcess
+from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Request
 from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.child_process import ChildProcess, environment_for_server
 from openai_responses_mcp.guard.hang_up import watch_for_hang_up
 from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime
 from openai_responses_mcp.guard.relay import Relay
-from openai_responses_mcp.guard.silent_logger import SilentLogger
+from openai_responses_mcp.guard.servers import environment_for_server
 from openai_responses_mcp.guard.stderr_lines import StderrLines
 from openai_responses_mcp.server.warmup import WarmUp
 

@@ -119,3 +119,8 @@ def _resolved(part: str) -> str:
     is_path = part in (".", "..") or part.startswith(("./", "../", ".\\", "..\\"))
     is_file = not part.startswith("-") and not os.path.isabs(part) and os.path.exists(part)
     return os.path.abspath(part) if is_path or is_file else part
+
+
+def environment_for_server(environ: Mapping[str, str]) -> dict[str, str]:
+    """The guard's environment, less its own settings: the store's address may hold a password."""
+    return {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from openai_responses_mcp.guard.child_process import ChildProcess
+from openai_responses_mcp.adapters.child_process import ChildProcess
 from openai_responses_mcp.guard.ports import ServerProcess
 from tests.fakes import SLOW_SECONDS
 from tests.guard.fake_process import FakeProcess

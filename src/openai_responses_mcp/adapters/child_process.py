@@ -1,7 +1,7 @@
-"""The guarded server as a child process in a group of its own, so that it and what it starts can be ended together.
+"""An MCP server as a child process in a group of its own, so that it and everything it starts can be ended together.
 
-Closing its input, asking it to end and ending it take less than two seconds in all. Its exit is noticed without reaping
-it at once: until then no other process can get its id, so signals reach nobody else.
+Closing its input, SIGTERM and SIGKILL take less than two seconds in all. Its exit is noticed without reaping it at once:
+until it is reaped no other process can get its id, so signals cannot reach the wrong one.
 """
 
 import asyncio
@@ -13,8 +13,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-from openai_responses_mcp.guard.ports import ServerProcess
-
 _SECONDS_TO_END_BY_ITSELF = 1.0
 _SECONDS_AFTER_SIGTERM = 0.6
 _SECONDS_AFTER_SIGKILL = 0.3
@@ -22,11 +20,11 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; elsewhere a session of its own
 
 
-class ChildProcess(ServerProcess):
-    """Made inside the running event loop. Raises `OSError` where the command cannot be started."""
+class ChildProcess:
+    """Fills the guard's port `ServerProcess`. Made inside the running event loop. Raises `OSError` where the command cannot be started."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 -- running what the user names is what the guard is for
+        self._process = subprocess.Popen(  # noqa: S603 -- running the server that the user names is the point
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -113,12 +111,12 @@ class ChildProcess(ServerProcess):
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         else:
             self._process.wait()
-        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop has ended.
             self._loop.call_soon_threadsafe(self._has_exited.set)
 
 
 def _living_members(group: int) -> int:
-    """How many processes of the group still run. Without /proc it is not known, and nobody is waited for."""
+    """How many processes of the group still run. Zero without /proc, where it is not known."""
     count = 0
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
@@ -135,8 +133,3 @@ def _is_living_member(pid: str, group: int) -> bool:
     except (OSError, ValueError):
         return False
     return int(its_group) == group and state not in (b"Z", b"X")
-
-
-def environment_for_server(environ: Mapping[str, str]) -> dict[str, str]:
-    """The guard's environment, less its own settings: the store's address may hold a password."""
-    return {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}

@@ -1,4 +1,4 @@
-"""A logger that writes nothing: stderr belongs to the guarded server."""
+"""A logger that writes nothing, for a process whose stderr belongs to another server."""
 
 from openai_responses_mcp.domain.ports import Logger
 

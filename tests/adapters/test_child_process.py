@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.guard.child_process import ChildProcess, environment_for_server
+from openai_responses_mcp.adapters.child_process import ChildProcess
 from tests.fakes import SLOW_SECONDS
 
 SPAWNING = "import subprocess, sys\nchild = subprocess.Popen(['sleep', '60'])\nprint(child.pid, flush=True)\n"
@@ -46,8 +46,3 @@ async def test_its_input_can_be_closed_while_somebody_writes() -> None:
 async def test_a_command_that_is_not_there_cannot_be_started() -> None:
     with pytest.raises(FileNotFoundError):
         ChildProcess(["/nowhere/at-all"], {})
-
-
-def test_the_guards_own_settings_are_left_out() -> None:
-    given = {"AGENTS_STORE": "postgresql://user:pw@host/db", "agents_x": "1", "PATH": "/bin", "NOT_AGENTS_": "2"}
-    assert environment_for_server(given) == {"PATH": "/bin", "NOT_AGENTS_": "2"}

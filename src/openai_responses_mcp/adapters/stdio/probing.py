@@ -1,0 +1,150 @@
+"""Starts an MCP server as a client does, asks for its name and its tools, and ends it again."""
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from openai_responses_mcp import __version__
+from openai_responses_mcp.adapters.child_process import ChildProcess
+from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+from openai_responses_mcp.adapters.stdio.transport import StdioTransport
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.jsonrpc import METHOD_NOT_FOUND, Reply, Request, read
+from openai_responses_mcp.domain.texts import one_line
+
+PROTOCOL_VERSION = "2025-06-18"
+MOST_TOOLS = 1000
+_LONGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+_LONGEST_TEXT = 300
+_LAST_READ_SECONDS = 0.5
+
+
+class ServerSeen(NamedTuple):
+    """What a client sees of a server that it has started."""
+
+    name: str
+    version: str
+    tools: tuple[str, ...]
+
+
+class ProbeFailed(Exception):
+    """No client could use the server; the text says why, on one line. It may quote the server's stderr: mask it."""
+
+
+async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_seconds: float) -> ServerSeen:
+    """Raises `ProbeFailed`. The server and everything it has started are gone afterwards."""
+    try:
+        process = ChildProcess(command, environ)
+    except (OSError, ValueError) as exc:
+        raise ProbeFailed(f"it cannot be started ({getattr(exc, 'strerror', None) or exc})") from exc
+    output, input_, stderr = process.wires
+    last_words = _LastLine(stderr)
+    framer = StdioFramer(_LONGEST_MESSAGE_BYTES, line_mode=True)
+    asking = _Asking(StdioTransport(output, input_, framer, SilentLogger(), reads_to_end=True))
+    try:
+        async with asyncio.timeout(within_seconds):
+            return await asking.seen()
+    except TimeoutError:
+        text = f"it did not answer {asking.method} within {within_seconds:g} s"
+        raise ProbeFailed(f"{text}{last_words.shown()}") from None
+    except _Ended:
+        code = await process.end()
+        raise ProbeFailed(f"it ended with exit code {code} before it answered{last_words.shown()}") from None
+    finally:
+        await process.end()
+        await asking.drain()
+        process.close()
+
+
+class _Ended(Exception):
+    """The server closed its output before it answered."""
+
+
+class _Asking:
+    """One request at a time. `method` is the one that waits for its reply."""
+
+    def __init__(self, transport: StdioTransport) -> None:
+        self._transport = transport
+        self._last_id = 0
+        self.method = ""
+
+    async def seen(self) -> ServerSeen:
+        client = {"name": "openai-responses-mcp-doctor", "version": __version__}
+        hello = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
+        info = _mapping(_mapping(await self._ask("initialize", hello)).get("serverInfo"))
+        self._send({"method": "notifications/initialized"})
+        tools: list[str] = []
+        params: dict[str, Any] = {}
+        while True:
+            page = _mapping(await self._ask("tools/list", params))
+            found = page.get("tools")
+            tools += [_text(_mapping(tool).get("name")) for tool in (found if isinstance(found, list) else [])]
+            if not isinstance(page.get("nextCursor"), str) or len(tools) > MOST_TOOLS:
+                return ServerSeen(_text(info.get("name")), _text(info.get("version")), tuple(tools[:MOST_TOOLS]))
+            params = {"cursor": page["nextCursor"]}
+
+    async def drain(self) -> None:
+        """The reader must have seen the end before its descriptor is closed, unless something keeps it open."""
+        with suppress(TimeoutError, TransportClosed):
+            async with asyncio.timeout(_LAST_READ_SECONDS):
+                while await self._transport.receive() is not None:
+                    pass
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> Any:
+        self._last_id += 1
+        self.method = method
+        self._send({"id": self._last_id, "method": method, "params": params})
+        while (received := await self._transport.receive()) is not None:
+            message = read(received.body) if isinstance(received.body, bytes) else None
+            if isinstance(message, Request):
+                self._send({"id": message.id, **_reply_to(message)})
+            elif isinstance(message, Reply) and message.id == self._last_id:
+                if message.error is not None:
+                    raise ProbeFailed(f"it answered {method} with an error: {_text(message.error.get('message'))}")
+                return message.result
+        raise _Ended
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._transport.send(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+
+def _reply_to(request: Request) -> dict[str, Any]:
+    if request.method == "ping":
+        return {"result": {}}
+    return {"error": {"code": METHOD_NOT_FOUND, "message": "Unknown method"}}
+
+
+class _LastLine:
+    """The last line on the server's stderr that is not blank, read by a thread until the server ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._line = b""
+        self._thread = threading.Thread(target=self._follow, args=(descriptor,), name="server-stderr", daemon=True)
+        self._thread.start()
+
+    def shown(self) -> str:
+        """As the end of a sentence."""
+        self._thread.join(_LAST_READ_SECONDS)
+        line = _text(self._line.decode("utf-8", "replace"))
+        return f"; its last line on stderr: {line}" if line else ""
+
+    def _follow(self, descriptor: int) -> None:
+        rest = b""
+        with suppress(OSError):
+            while chunk := os.read(descriptor, 64 * 1024):
+                lines = (rest + chunk).splitlines(keepends=True)
+                self._line = next((line for line in reversed(lines) if line.strip()), self._line)
+                rest = lines[-1][-_LONGEST_TEXT * 4 :] if not lines[-1].endswith(b"\n") else b""
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return one_line(value).strip()[:_LONGEST_TEXT] if isinstance(value, str) else ""
