@@ -97,7 +97,6 @@ class GuardScene:
         )
         self.keeper = CallKeeper(
             session,
-            self.relay.client,
             self.relay.server,
             Definitions(self.guarded, self.relay.listings, self.relay.server, self.starts),
             Gatekeeper(session, gate, budget, masking),

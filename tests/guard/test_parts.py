@@ -268,12 +268,12 @@ async def test_who_stops_waiting_is_told_nothing_any_more() -> None:
 
 def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
     to_client, to_server = FakeTransport(), FakeTransport()
-    client, server = Peer(to_client, 10), Peer(to_server, 10)
-    held = server.hold(Request(1, "tools/call", {}, {}, b""))
+    server = Peer(to_server, 10)
+    held = server.hold(Request(1, "tools/call", {}, {}, b""), to_client)
     server.close(1)
     assert not server.release(held, b"late")
-    Replying(client, server).result(held, {})
-    Replying(client, server).error(held, "late")
+    Replying(server).result(held, {})
+    Replying(server).error(held, "late")
     assert (to_client.sent, to_server.sent) == ([], [])
 
 

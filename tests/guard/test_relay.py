@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.domain.jsonrpc import Reply
-from openai_responses_mcp.domain.ports import FramingFault
+from openai_responses_mcp.domain.ports import FramingFault, Received
 from openai_responses_mcp.guard import relay
 from openai_responses_mcp.guard.peers import AnsweredWithError, Opened, Peer, PeerGone
 from openai_responses_mcp.guard.relay import Relay
@@ -440,3 +440,52 @@ def test_whatever_both_sides_send_only_messages_pass_and_no_reply_twice(sent: li
     replies = [message["id"] for message in scene.client.replies() if "result" in message]
     assert len(replies) <= len(requests)
     assert all(isinstance(message.get("params", {}), dict) for message in for_server)
+
+
+async def test_each_request_is_answered_where_it_came_from() -> None:
+    client, server = ClientWithChannels(), FakeTransport()
+    between = Relay(client, server, passing_keeper, FakeNotices())
+    readers = [asyncio.create_task(between.read_client()), asyncio.create_task(between.read_server())]
+    first, second, third = FakeTransport(), FakeTransport(), FakeTransport()
+    client.take(msg(id=1, method="tools/call", params={"name": "echo", "_meta": {"progressToken": "a"}}), first)
+    client.take(msg(id=2, method="ping"), second)
+    await server.wait_for_sent(2)
+    server.enqueue(
+        msg(method="notifications/progress", params={"progressToken": "a", "progress": 1}),
+        msg(id=7, method="roots/list"),
+        msg(method="notifications/message", params={}),
+        msg(id=2, error={"code": -32601, "message": "no"}),
+        msg(id=1, result={}),
+    )
+    await first.wait_for_sent(2)
+    # A question of the server goes to the newest request, what belongs to none to the client as a whole.
+    assert [message.get("method") for message in first.replies()] == ["notifications/progress", None]
+    assert [message.get("method") for message in second.replies()] == ["roots/list", None]
+    assert second.error_codes == [-32601]
+    assert [message["method"] for message in client.replies()] == ["notifications/message"]
+    client.take(call(3, "forget"), third)
+    client.take(cancelled(3), FakeTransport())
+    client.end()
+    server.end()
+    await asyncio.wait(readers, timeout=WAIT_SECONDS)
+    assert (third.withdrawn, third.sent) == (1, [])
+
+
+class ClientWithChannels(FakeTransport):
+    """Each message comes with a channel of its own, as over HTTP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._channels: list[FakeTransport] = []
+
+    def take(self, message: dict[str, Any], channel: FakeTransport) -> None:
+        self._channels.append(channel)
+        self.enqueue(message)
+
+    async def receive(self) -> Received | None:
+        received = await super().receive()
+        return None if received is None else received._replace(channel=self._channels.pop(0))
+
+
+async def passing_keeper(relay: Relay) -> Any:
+    return PassingKeeper(relay)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
+from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, Undecided
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
@@ -111,8 +112,8 @@ class Asking:
 
     async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
         try:
-            async with asyncio.timeout(self._wait_seconds), self._signs_of_life(question.params, request):
-                return await self._decided(request, question.reading, way)
+            async with asyncio.timeout(self._wait_seconds), self._signs_of_life(question, request):
+                return await self._decided(request, question, way)
         except TimeoutError:
             return await self._expired(request.approval_id)
         except asyncio.CancelledError:
@@ -175,10 +176,10 @@ class Asking:
         given = self._rules.wait_seconds
         return given if given is not None else self._policy().wait_seconds or DEFAULT_WAIT_SECONDS
 
-    async def _decided(self, request: HumanApprovalRequest, reading: Mapping[str, str], way: Way) -> Verdict:
+    async def _decided(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
         asked: set[asyncio.Task[Verdict | None]] = {asyncio.create_task(self._at_desk(request.approval_id))}
         if way == "elicitation":
-            asked.add(asyncio.create_task(self._in_client(request, reading)))
+            asked.add(asyncio.create_task(self._in_client(request, question)))
         try:
             done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
             refusals = [refusal for task in done if (refusal := task.result()) is not None]
@@ -188,12 +189,12 @@ class Asking:
             await asyncio.wait(asked)
         return refusals[0] if refusals else await self._used_up(request.approval_id)
 
-    async def _in_client(self, request: HumanApprovalRequest, reading: Mapping[str, str]) -> Verdict | None:
+    async def _in_client(self, request: HumanApprovalRequest, question: PendingQuestion) -> Verdict | None:
         """A refusal. None once the store has the decision."""
-        began, reads = self._monotonic(), bool(reading)
+        began, reading, reads = self._monotonic(), question.reading, bool(question.reading)
         form = form_for(request, self._rules.server_name, reads=reads)
         try:
-            answer = answer_in(await self._client.ask("elicitation/create", form), reads=reads)
+            answer = answer_in(await self._client.ask("elicitation/create", form, question.channel), reads=reads)
         except AnsweredWithError as exc:
             self._notices.tell(f"the client cannot ask ({exc}); from now on the desk is asked")
             self._ways.note_failure()
@@ -299,26 +300,26 @@ class Asking:
     # Signs of life
 
     @asynccontextmanager
-    async def _signs_of_life(self, params: JsonObject, request: HumanApprovalRequest) -> AsyncIterator[None]:
+    async def _signs_of_life(self, question: PendingQuestion, request: HumanApprovalRequest) -> AsyncIterator[None]:
         """A client gives up on a call that is silent for too long."""
         short = short_id(request.approval_id)
         text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
         self._notices.tell(f"{request.tool_name}: {text}")
-        token = progress_token_of(params)
-        signs = None if token is None else asyncio.create_task(self._progress(token, text))
+        token = progress_token_of(question.params)
+        signs = None if token is None else asyncio.create_task(self._progress(question.channel, token, text))
         try:
             yield
         finally:
             if signs is not None:
                 signs.cancel()
 
-    async def _progress(self, token: JsonValue, text: str) -> None:
+    async def _progress(self, channel: Channel, token: JsonValue, text: str) -> None:
         began, wait_seconds = time.monotonic(), self._wait_seconds
         while True:
             # At most one, so that the server may go on counting from there.
             waited = min((time.monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
             told = {"progressToken": token, "progress": round(waited, 6), "message": text}
-            self._client.send(messages.notification("notifications/progress", told))
+            channel.send(messages.notification("notifications/progress", told))
             await self._sleep(SECONDS_BETWEEN_SIGNS)
 
 

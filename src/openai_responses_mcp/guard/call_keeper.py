@@ -43,7 +43,6 @@ class CallKeeper:
     def __init__(
         self,
         session: GuardSession,
-        client: Peer,
         server: Peer,
         definitions: Definitions,
         gatekeeper: Gatekeeper,
@@ -53,7 +52,7 @@ class CallKeeper:
     ) -> None:
         self._session = session
         self._server = server
-        self._reply = Replying(client, server)
+        self._reply = Replying(server)
         self._definitions = definitions
         self._gatekeeper = gatekeeper
         self._records = records
@@ -170,7 +169,8 @@ class CallKeeper:
     async def _ask(self, opened: Opened, intent: Intent, judgement: Judgement) -> None:
         params = opened.request.params if intent.params is None else intent.params
         call, sealed = intent.call, intent._replace(params=json.loads(canonical(params)))
-        question = PendingQuestion(sealed, judgement, reading=self._definitions.reading(intent.defined))
+        reading = self._definitions.reading(intent.defined)
+        question = PendingQuestion(sealed, judgement, opened.channel, reading=reading)
         try:
             await self._records.write(judgement.entry)
             opened.waits_for_human = True
@@ -195,6 +195,7 @@ class CallKeeper:
             return True
         if question is None:
             return False
+        question = replace(question, channel=opened.channel)
         verdict = await self._asking.answered(question, object_in(opened.request.params.get("inputResponses")))
         # What the server itself had asked for goes to it; the answer to the guard does not.
         own = {key: value for key, value in opened.request.params.items() if key not in ANSWERS}

@@ -244,7 +244,6 @@ def load_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
     presence = Presence(session.run_id, "guard", options.name, now, now, f"{policy_path}{guarded.command}")
     keeper = CallKeeper(
         session,
-        relay.client,
         relay.server,
         Definitions(guarded, relay.listings, relay.server, starts, lambda *one: policy().stable_entry(*one)),
         Gatekeeper(session, gate, budget, masking),

@@ -8,8 +8,9 @@ import asyncio
 import uuid
 
 from openai_responses_mcp.domain.jsonrpc import Reply, Request, RequestId
-from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.domain.ports import Channel, Transport
 from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.client_ways import progress_token_of
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 
 
@@ -22,14 +23,23 @@ class AnsweredWithError(Exception):
 
 
 class Opened:
-    """A request of the other side that this side has to answer. One that is held has not been sent yet."""
+    """A request of the other side that this side has to answer. One that is held has not been sent yet.
 
-    def __init__(self, request: Request, *, is_held: bool = False) -> None:
+    `channel` leads back to the side that asked.
+    """
+
+    def __init__(self, request: Request, channel: Channel, *, is_held: bool = False) -> None:
         self.request = request
+        self.channel = channel
         self.is_held = is_held
         self.waits_for_human = False
         # What the model is told in front of the reply.
         self.note = ""
+
+
+def _token_of(opened: Opened) -> int | str | None:
+    token = progress_token_of(opened.request.params)
+    return token if isinstance(token, int | str) else None
 
 
 class Peer:
@@ -37,6 +47,7 @@ class Peer:
         self.transport = transport
         self._most_open = most_open
         self._open: dict[RequestId, Opened] = {}
+        self._by_token: dict[int | str, Opened] = {}
         self._asked: dict[RequestId, asyncio.Future[Reply]] = {}
         self._is_gone = False
 
@@ -51,14 +62,28 @@ class Peer:
             return "Invalid request: the id belongs to a request in flight"
         return "Too many requests are in flight" if len(self._open) >= self._most_open else ""
 
-    def pass_on(self, request: Request) -> None:
-        self._open[request.id] = Opened(request)
-        self.send(request.wire)
+    def pass_on(self, request: Request, channel: Channel, by: Channel | None = None) -> None:
+        """Send the request. `by` is a channel of this side, for a request that belongs to one of its own."""
+        self._keep(Opened(request, channel))
+        (by or self.transport).send(request.wire)
 
-    def hold(self, request: Request) -> Opened:
+    def hold(self, request: Request, channel: Channel) -> Opened:
         """Keep the id for a request that may be sent later."""
-        held = self._open[request.id] = Opened(request, is_held=True)
-        return held
+        return self._keep(Opened(request, channel, is_held=True))
+
+    def _keep(self, opened: Opened) -> Opened:
+        self._open[opened.request.id] = opened
+        token = _token_of(opened)
+        if token is not None:
+            self._by_token[token] = opened
+        return opened
+
+    def _forget(self, request_id: RequestId) -> Opened | None:
+        opened = self._open.pop(request_id, None)
+        token = None if opened is None else _token_of(opened)
+        if token is not None and self._by_token.get(token) is opened:
+            del self._by_token[token]
+        return opened
 
     def release(self, held: Opened, wire: bytes) -> bool:
         """Send what was held. False when it was taken back meanwhile."""
@@ -71,14 +96,25 @@ class Peer:
     def get(self, request_id: RequestId | None) -> Opened | None:
         return None if request_id is None else self._open.get(request_id)
 
+    def with_progress_token(self, token: object) -> Opened | None:
+        return self._by_token.get(token) if isinstance(token, str | int) else None
+
+    def newest(self) -> Opened | None:
+        """The open request that was sent last."""
+        return next((opened for opened in reversed(self._open.values()) if not opened.is_held), None)
+
+    @property
+    def has_open(self) -> bool:
+        return bool(self._open)
+
     def close(self, request_id: RequestId) -> Opened | None:
         """The request that is closed by this, if it was open."""
-        return self._open.pop(request_id, None)
+        return self._forget(request_id)
 
     def answered(self, request_id: RequestId) -> Opened | None:
         """The sent request that this answers. None for a reply that nobody waits for."""
         opened = self._open.get(request_id)
-        return None if opened is None or opened.is_held else self._open.pop(request_id)
+        return None if opened is None or opened.is_held else self._forget(request_id)
 
     @property
     def owes_the_guard(self) -> bool:
@@ -91,24 +127,28 @@ class Peer:
         for asked in self._asked.values():
             if not asked.done():
                 asked.set_exception(PeerGone())
-        left, self._open = list(self._open.values()), {}
+        left, self._open, self._by_token = list(self._open.values()), {}, {}
         return left
 
     # -----------------------------------------------------------------------------------------------------------------
     # Requests of the guard's own
 
-    async def ask(self, method: str, params: JsonObject) -> JsonValue:
-        """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request."""
+    async def ask(self, method: str, params: JsonObject, by: Channel | None = None) -> JsonValue:
+        """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request.
+
+        `by` is a channel of this side, for a question about one of its own requests.
+        """
         if self._is_gone:
             raise PeerGone
+        way = by or self.transport
         request_id = str(uuid.uuid4())
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._asked[request_id] = answer
         try:
-            self.send(messages.request(request_id, method, params))
+            way.send(messages.request(request_id, method, params))
             reply = await answer
         except asyncio.CancelledError:
-            self.send(messages.notification("notifications/cancelled", {"requestId": request_id}))
+            way.send(messages.notification("notifications/cancelled", {"requestId": request_id}))
             raise
         finally:
             del self._asked[request_id]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import NamedTuple
 
+from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.secrets.hashing import sealed
 from openai_responses_mcp.guard.definitions import Defined
@@ -35,7 +36,7 @@ class Intent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """`approval_id` is set once a person has been asked.
+    """`approval_id` is set once a person has been asked. `channel` leads to the client that made the call.
 
     `reading` are the tools that claim to read only, with the hashes of their definitions at this moment. It is empty
     if the tool of this call does not claim it.
@@ -43,6 +44,7 @@ class PendingQuestion:
 
     intent: Intent
     judgement: Judgement
+    channel: Channel
     approval_id: str = ""
     reading: Mapping[str, str] = field(default_factory=dict)
 

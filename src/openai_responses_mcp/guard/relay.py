@@ -19,7 +19,7 @@ from openai_responses_mcp.domain.jsonrpc import (
     Reply,
     Request,
 )
-from openai_responses_mcp.domain.ports import FramingFault, Transport
+from openai_responses_mcp.domain.ports import Channel, FramingFault, Transport
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.listings import Listings
@@ -83,39 +83,39 @@ class Relay:
         """Until its input ends or it is gone."""
         with suppress(TransportClosed):
             while (received := await self.client.transport.receive()) is not None:
-                self._from_client(_read(received.body))
+                self._from_client(_read(received.body), received.channel)
                 await _drained(self.server)
                 self._moves += 1
 
-    def _from_client(self, message: Request | Notification | Reply | BadMessage) -> None:
+    def _from_client(self, message: Request | Notification | Reply | BadMessage, channel: Channel) -> None:
         if isinstance(message, Request):
-            self._request_from_client(message)
+            self._request_from_client(message, channel)
         elif isinstance(message, Notification):
             self._notification_from_client(message)
         elif isinstance(message, Reply):
             if not self.client.is_answer_to_guard(message) and (opened := self.client.answered(message.id)):
                 if opened.request.method == _ROOTS:
                     self._note_roots()
-                self.server.send(message.wire)
+                opened.channel.reply(message.wire, _error_code(message))
         elif (reply := _as_reply(message, "client")) is not None:
-            self._from_client(reply)
+            self._from_client(reply, channel)
         else:
-            self.client.send(messages.error_reply(message.id, message.code, message.message))
+            channel.reply(messages.error_reply(message.id, message.code, message.message), message.code)
 
-    def _request_from_client(self, request: Request) -> None:
+    def _request_from_client(self, request: Request, channel: Channel) -> None:
         self.was_asked.set()
         problem = self.server.problem_with(request)
         if problem:
-            self.client.send(messages.error_reply(request.id, INVALID_REQUEST, problem))
+            channel.reply(messages.error_reply(request.id, INVALID_REQUEST, problem), INVALID_REQUEST)
         elif request.method == messages.CALL:
             answers = messages.object_in(request.params.get("inputResponses")).values()
             if any("roots" in messages.object_in(answer) for answer in answers):
                 self._note_roots()
-            held = self.server.hold(request)
+            held = self.server.hold(request, channel)
             task = self._tasks[held] = asyncio.create_task(self._keep(held))
             task.add_done_callback(lambda _: self._let_go(held))
         else:
-            self.server.pass_on(request)
+            self.server.pass_on(request, channel)
 
     def _notification_from_client(self, message: Notification) -> None:
         cancelled = messages.cancelled_id(message) if message.method == _CANCELLED else None
@@ -124,6 +124,7 @@ class Relay:
             self.server.send(message.wire)
             return
         self.server.close(opened.request.id)
+        opened.channel.withdraw()
         if opened.is_held:
             # The server has never heard of this call.
             if task := self._tasks.get(opened):
@@ -144,7 +145,7 @@ class Relay:
             self._notices.tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
             if held.is_held and self.server.close(held.request.id):
                 text = "The guard could not decide on this call; its stderr says why"
-                self.client.send(messages.error_reply(held.request.id, INTERNAL_ERROR, text))
+                held.channel.reply(messages.error_reply(held.request.id, INTERNAL_ERROR, text), INTERNAL_ERROR)
 
     # -----------------------------------------------------------------------------------------------------------------
     # From the server
@@ -153,29 +154,31 @@ class Relay:
         """Until its output ends."""
         with suppress(TransportClosed):
             while (received := await self.server.transport.receive()) is not None:
-                self._from_server(_read(received.body))
+                self._from_server(_read(received.body), received.channel)
                 await _drained(self.client)
 
-    def _from_server(self, message: Request | Notification | Reply | BadMessage) -> None:
+    def _from_server(self, message: Request | Notification | Reply | BadMessage, channel: Channel) -> None:
         if isinstance(message, Request):
-            self._request_from_server(message)
+            self._request_from_server(message, channel)
         elif isinstance(message, Notification):
             self._notification_from_server(message)
         elif isinstance(message, Reply):
             self._reply_from_server(message)
         elif (reply := _as_reply(message, "guarded server")) is not None:
-            self._from_server(reply)
+            self._from_server(reply, channel)
         else:
             self._complain(f"the server sent something that is not a message ({message.message})")
             if message.id is not None:
                 self.server.send(messages.error_reply(message.id, message.code, message.message))
 
-    def _request_from_server(self, request: Request) -> None:
+    def _request_from_server(self, request: Request, channel: Channel) -> None:
+        """The server does not say which call it asks for. The newest is the best guess, and the client listens there."""
         problem = self.client.problem_with(request)
         if problem:
             self.server.send(messages.error_reply(request.id, INVALID_REQUEST, problem))
         else:
-            self.client.pass_on(request)
+            newest = self.server.newest()
+            self.client.pass_on(request, channel, newest.channel if newest else None)
 
     def _notification_from_server(self, message: Notification) -> None:
         if message.method == _LIST_CHANGED:
@@ -185,7 +188,8 @@ class Relay:
             listening = self.server.get(cancelled)
             if listening is not None and listening.request.method == "subscriptions/listen":
                 self.server.close(cancelled)
-        self.client.send(message.wire)
+        of_call = self.server.with_progress_token(message.params.get("progressToken"))
+        (of_call.channel if of_call else self.client).send(message.wire)
 
     def _reply_from_server(self, reply: Reply) -> None:
         if self.server.is_answer_to_guard(reply):
@@ -198,7 +202,7 @@ class Relay:
             self.listings.note(opened.request.params, reply.result)
         elif opened.request.method == "initialize":
             self.ways.note_initialize(opened.request, reply.result)
-        self.client.send(with_note(reply, opened.note))
+        opened.channel.reply(with_note(reply, opened.note), _error_code(reply))
         if opened.request.method == messages.CALL and self._keeper is not None:
             self._keeper.answered(opened, reply)
 
@@ -231,7 +235,7 @@ class Relay:
         for opened in self.server.close_all():
             if not opened.is_held:
                 self._give_up(opened, reason)
-            self.client.send(messages.error_reply(opened.request.id, CONNECTION_CLOSED, reason))
+            opened.channel.reply(messages.error_reply(opened.request.id, CONNECTION_CLOSED, reason), CONNECTION_CLOSED)
         self.client.close_all()
         for task in tasks:
             task.cancel()
@@ -259,6 +263,11 @@ def _read(body: bytes | FramingFault) -> Request | Notification | Reply | BadMes
     if isinstance(body, FramingFault):
         return BadMessage(INVALID_REQUEST, f"Invalid request: {body.reason}")
     return messages.read(body)
+
+
+def _error_code(reply: Reply) -> int | None:
+    code = reply.error.get("code") if isinstance(reply.error, dict) else None
+    return code if isinstance(code, int) else None
 
 
 def _as_reply(bad: BadMessage, sender: str) -> Reply | None:

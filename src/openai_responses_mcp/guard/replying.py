@@ -10,17 +10,16 @@ from openai_responses_mcp.guard.peers import Opened, Peer
 class Replying:
     """Each call is answered once; a call that was cancelled meanwhile is not answered at all."""
 
-    def __init__(self, client: Peer, server: Peer) -> None:
-        self._client = client
+    def __init__(self, server: Peer) -> None:
         self._server = server
 
     def result(self, opened: Opened, result: JsonObject) -> None:
         if self._server.close(opened.request.id) is opened:
-            self._client.send(messages.result_reply(opened.request.id, result))
+            opened.channel.reply(messages.result_reply(opened.request.id, result))
 
     def error(self, opened: Opened, reason: str) -> None:
         if self._server.close(opened.request.id) is opened:
-            self._client.send(messages.error_reply(opened.request.id, INVALID_PARAMS, reason))
+            opened.channel.reply(messages.error_reply(opened.request.id, INVALID_PARAMS, reason), INVALID_PARAMS)
 
     def refusal(self, opened: Opened, tool_name: str, reason: str, comment: str = "") -> None:
         """As the result of the tool, so that the model can go on another way."""
