@@ -37,8 +37,8 @@ def controller_on(
     )
 
 
-def standing_on(stores: Stores, audit: AuditLog, masking: Masking) -> StandingApprovals:
-    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking)
+def standing_on(stores: Stores, audit: AuditLog, masking: Masking, caller: str = "") -> StandingApprovals:
+    return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking, caller)
 
 
 def open_rules(policy_file: str | os.PathLike[str] | None, store: str | None = None) -> PolicyRules:

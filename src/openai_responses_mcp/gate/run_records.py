@@ -13,10 +13,11 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 class RunRecords:
     """`secret_texts` are the texts in fields that a tool's own schema names after a secret."""
 
-    def __init__(self, run_id: str, masking: Masking) -> None:
+    def __init__(self, run_id: str, masking: Masking, who: str = "") -> None:
         self.secret_texts: list[str] = []
         self._run_id = run_id
         self._masking = masking
+        self._who = who
 
     def decision(self, request: ToolCallRequest, decision: GateDecision) -> AuditEntry:
         if _logger.isEnabledFor(logging.DEBUG):
@@ -38,6 +39,7 @@ class RunRecords:
             reason=decision.reason,
             reasons=decision.reasons,
             arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
+            who=self._who,
         )
 
     def about(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
@@ -50,4 +52,5 @@ class RunRecords:
             tool_kind=call.tool.kind,
             reason=self._masking.text(reason, self.secret_texts),
             arguments=self._masking.shown(call.args, call.tool.parameters),
+            who=self._who,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, Undecided
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision, Undecided
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.errors import AgentsError
@@ -61,12 +61,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AskingRules:
-    """`wait_seconds` and `ask` of the command line go before the policy file's."""
+    """`wait_seconds` and `ask` of the command line go before the policy file's. `caller` is who asks, if that is known."""
 
     server_name: str
     run_id: str
     wait_seconds: float | None = None
     ask: AskedAt | None = None
+    caller: str = ""
 
 
 class Asking:
@@ -130,6 +131,7 @@ class Asking:
             call=question.intent.call,
             attempt=question.intent.attempt,
             wait_seconds=self._wait_seconds,
+            caller=self._rules.caller,
         )
         requested = asyncio.create_task(asking)
         try:
@@ -254,11 +256,18 @@ class Asking:
     async def _submit(self, approval_id: str, answer: Answer, reading: Mapping[str, str]) -> None:
         terms = _TERMS.get(answer.choice)
         if terms is None:
-            await self._approvals.submit_decision(approval_id, "approve" if answer.is_yes else "deny", answer.comment)
+            decision: HumanDecision = "approve" if answer.is_yes else "deny"
+            await self._approvals.submit_decision(approval_id, decision, answer.comment, who=self._rules.caller)
         else:
             also = reading if answer.choice == "allow_reads_for_good" else {}
             *_, released = await approve_from_now_on(
-                self._approvals, self._standing, approval_id, terms=terms, comment=answer.comment, also=also
+                self._approvals,
+                self._standing,
+                approval_id,
+                terms=terms,
+                comment=answer.comment,
+                also=also,
+                who=self._rules.caller,
             )
             if released:
                 self._notices.tell(f"waiting calls that are allowed with it and run now: {released}")

@@ -20,12 +20,13 @@ from openai_responses_mcp.gate.starts import Spending
 
 @dataclass(frozen=True, slots=True)
 class GuardSession:
-    """One guard in front of one server. Its records are found by `run_id`."""
+    """One guard in front of one server. Its records are found by `run_id`. `caller` is who asks, where that is known."""
 
     server_name: str
     run_id: str
     profile: str | None = None
     is_observing: bool = False
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Gatekeeper:
         return self._records(call).about(call, event, decision, reason)
 
     def _records(self, call: PlannedCall) -> RunRecords:
-        records = RunRecords(self._session.run_id, self._masking)
+        records = RunRecords(self._session.run_id, self._masking, self._session.caller)
         records.secret_texts += secret_texts(call.tool.parameters, call.args)
         return records
 

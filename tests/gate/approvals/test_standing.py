@@ -13,6 +13,7 @@ from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sentences import holds, reason_in_record
 from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore, FakeStandingStore
@@ -302,3 +303,41 @@ async def test_a_request_that_is_decided_already_allows_nothing(room: Room) -> N
     with pytest.raises(AgentsError, match="decided already"):
         await approve_from_now_on(room.controller, room.standing, "a1", terms=StandingTerms(always=True))
     assert await room.standing.list() == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several people
+
+
+def of_caller(room: Room, caller: str) -> StandingApprovals:
+    return StandingApprovals(room.store, room.approvals, room.audit, room.clock, MASKING, caller)
+
+
+async def test_what_one_person_allows_holds_for_that_person_alone(room: Room) -> None:
+    alice, bob = of_caller(room, "alice"), of_caller(room, "bob")
+    made = await alice.allow(a_record(), always=True)
+    assert await alice.find(CALL, "r1") == made
+    assert await bob.find(replace(CALL, call_id="c7"), "r2") is None
+    assert await room.standing.find(replace(CALL, call_id="c9"), "r3") is None
+    await room.audit.settle("r1")
+    assert [(log.event, log.who) for log in await room.audit.query("r1")][-1] == ("standing_used", "alice")
+
+
+async def test_what_is_allowed_at_the_desk_holds_for_everybody(room: Room) -> None:
+    made = await room.standing.allow(a_record(), always=True)
+    assert made.caller is None
+    assert await of_caller(room, "bob").find(CALL, "r1") == made
+
+
+async def test_calls_of_another_person_are_not_released_with_it(room: Room) -> None:
+    asks = (Reason("profile", "needs_human", {}),)
+    for number, caller in ((1, "alice"), (2, "alice"), (3, "bob")):
+        record = a_record(f"a{number}", f"guard_{number}")
+        request = replace(record.request, caller=caller, reasons=asks)
+        await room.approvals.create([replace(record, request=request)])
+    terms = StandingTerms(always=True)
+    *_, released = await approve_from_now_on(room.controller, of_caller(room, "alice"), "a1", terms=terms, who="alice")
+    assert released == 1
+    assert [request.approval_id for request in await room.controller.pending()] == ["a3"]
+    decided = [(log.run_id, log.who) for log in await room.audit.query() if log.event == "approval"]
+    assert decided == [("guard_1", "alice"), ("guard_2", "")]

@@ -755,3 +755,10 @@ def test_the_statement_of_a_failed_store_is_not_shown(tmp_path: Path) -> None:
         database.work_now(lambda connection: connection.execute(text("SELECT 'sk-0123456789' FROM nowhere")))
     assert "sk-0123456789" not in repr(caught.value)
     assert caught.value.__cause__ is None
+
+
+async def test_the_name_of_who_asked_is_kept_and_covered_by_the_chain() -> None:
+    log = ExecutionLog("r", "c", "decision", "allow", "2026-11-18")
+    assert linked(replace(log, who="alice"), None).hash != linked(replace(log, who="bob"), None).hash
+    # As earlier versions wrote it.
+    assert linked(log, None).hash == linked(replace(log, who=""), None).hash

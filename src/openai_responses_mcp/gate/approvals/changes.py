@@ -83,9 +83,9 @@ def _invalid(message: str) -> AgentsError:
 
 
 def entry_about(
-    record: ApprovalRecord, event: str, decision: str, comment: str, changed: JsonObject | None = None
+    record: ApprovalRecord, event: str, decision: str, comment: str, changed: JsonObject | None = None, who: str = ""
 ) -> AuditEntry:
-    """`changed` are the arguments that a human gave instead of the request's."""
+    """`changed` are the arguments that a human gave instead of the request's. `who` asked, or decided."""
     request = record.request
     entry = AuditEntry(
         run_id=request.run_id,
@@ -99,6 +99,7 @@ def entry_about(
         reasons=request.reasons,
         arguments=request.arguments,
         comment=comment,
+        who=who,
     )
     if changed is None:
         return entry

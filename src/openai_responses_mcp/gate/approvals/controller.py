@@ -114,15 +114,16 @@ class ApprovalController:
         pause: Pause | None = None,
         attempt: int = 1,
         wait_seconds: float | None = None,
+        caller: str = "",
     ) -> HumanApprovalRequest:
         """Ask about one call, in words of the caller's own or in ours.
 
         A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
         `attempt` counts how often somebody is asked about this call. After `wait_seconds` without a decision the caller
-        lets the request expire.
+        lets the request expire. `caller` is who asked for the call.
         """
         opened = pause or Pause()
-        request = self._request(run_id, gate_decision, prompt, call)
+        request = replace(self._request(run_id, gate_decision, prompt, call), caller=self._masking.shown_text(caller))
         opened.records.append(
             ApprovalRecord(
                 request=request,
@@ -150,7 +151,12 @@ class ApprovalController:
         """Every request comes through here once it is stored."""
         for record in records:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
-        await self._audit.record(*(entry_about(record, "approval_requested", "pending", comment) for record in records))
+        await self._audit.record(
+            *(
+                entry_about(record, "approval_requested", "pending", comment, who=record.request.caller)
+                for record in records
+            )
+        )
         for record in records:
             await tell(self._on_requested, record.request)
 
@@ -224,9 +230,10 @@ class ApprovalController:
         *,
         tell_model: bool = False,
         arguments: JsonObject | None = None,
+        who: str = "",
     ) -> ResumeToken:
         """With `tell_model` a denial is told to the model, and the run goes on. With `arguments` these take the place of
-        the call's own: they are judged again when the run goes on."""
+        the call's own: they are judged again when the run goes on. `who` decides is in the log, where it is known."""
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
         is_short = comment is None or is_short_text(comment)
@@ -249,7 +256,7 @@ class ApprovalController:
             tell_model=tell_model,
             changed_arguments=changed,
         )
-        told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed))
+        told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed, who))
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)

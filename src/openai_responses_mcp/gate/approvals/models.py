@@ -22,7 +22,8 @@ class HumanApprovalRequest:
 
     `reason` says why in words, and `reasons` as data. `arguments` are those that will be used, with a label for each real secret. `definition_change` tells what has
     changed since the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
-    and `changed_arguments` are those that a human gave instead of the model's.
+    and `changed_arguments` are those that a human gave instead of the model's. `caller` is who asked, where a guard serves
+    several people.
     """
 
     approval_id: str
@@ -44,6 +45,7 @@ class HumanApprovalRequest:
     tell_model: bool = False
     changed_arguments: JsonObject | None = None
     reasons: tuple[Reason, ...] = ()
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class StandingApproval:
 
     Without `session_id` it holds in every session, without `expires_at` until it is revoked. `made_from` is the
     approval that it was made from, and `made_in` the run of that approval. `origin` is the fingerprint of the guarded
-    server's command; one of an earlier version has none.
+    server's command; one of an earlier version has none. With a `caller` it holds for that person's calls alone.
     """
 
     standing_id: str
@@ -79,6 +81,7 @@ class StandingApproval:
     ended_at: str | None = None
     ended_because: str = ""
     origin: str | None = None
+    caller: str | None = None
 
     @property
     def reason(self) -> Reason:

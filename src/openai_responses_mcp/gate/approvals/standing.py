@@ -63,16 +63,27 @@ class StandingTerms:
 
 
 class StandingApprovals(StandingVoice):
-    """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back."""
+    """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back.
+
+    With a `caller` they are that person's: those that hold for everybody or for this person are found, and one that is
+    made holds for this person alone.
+    """
 
     def __init__(
-        self, store: StandingStore, moments: ApprovalStore, audit: AuditLog, clock: Clock, masking: Masking
+        self,
+        store: StandingStore,
+        moments: ApprovalStore,
+        audit: AuditLog,
+        clock: Clock,
+        masking: Masking,
+        caller: str = "",
     ) -> None:
         self._store = store
         self._moments = moments
         self._audit = audit
         self._clock = clock
         self._masking = masking
+        self._caller = caller
 
     async def allow(
         self,
@@ -104,6 +115,7 @@ class StandingApprovals(StandingVoice):
             made_from=record.request.approval_id,
             made_in=record.request.run_id,
             comment=self._masking.text(comment or ""),
+            caller=self._caller or None,
         )
         # The record first: a crash may leave a record without its standing approval, but never the reverse.
         await self._audit.record_for_sure(_entry(made, "standing_made", "allow"))
@@ -117,7 +129,11 @@ class StandingApprovals(StandingVoice):
         """
         of_tool = await self._store.list_standing(call.tool.kind, call.tool.name)
         here = [
-            one for one in of_tool if one.session_id in (None, session_id) and one.origin in (None, call.tool.origin)
+            one
+            for one in of_tool
+            if one.session_id in (None, session_id)
+            and one.origin in (None, call.tool.origin)
+            and one.caller in (None, self._caller)
         ]
         if not here:
             return None
@@ -185,6 +201,7 @@ class StandingApprovals(StandingVoice):
             reasons=(standing.reason,),
             arguments=self._masking.shown(call.args, call.tool.parameters),
             comment=standing.comment,
+            who=self._caller,
         )
 
 
@@ -196,6 +213,7 @@ async def approve_from_now_on(
     terms: StandingTerms,
     comment: str | None = None,
     also: Mapping[str, str] | None = None,
+    who: str = "",
 ) -> tuple[ResumeToken, StandingApproval, int]:
     """Approve the request, and allow from now on what it asks for. A request that is decided already allows nothing.
 
@@ -203,7 +221,7 @@ async def approve_from_now_on(
     The number says how many other calls that waited at guards are released by this.
     """
     record = await approvals.get(approval_id)
-    token = await approvals.submit_decision(approval_id, "approve", comment)
+    token = await approvals.submit_decision(approval_id, "approve", comment, who=who)
     others = {name: pin for name, pin in (also or {}).items() if name != record.request.tool_name}
     of_others = [
         replace(record, request=replace(record.request, tool_name=name), definition_hash=pin)
@@ -256,6 +274,7 @@ def _covers(standing: StandingApproval, record: ApprovalRecord) -> bool:
         and standing.definition_hash == record.definition_hash
         and standing.session_id in (None, request.run_id)
         and standing.origin in (None, record.origin)
+        and standing.caller in (None, request.caller)
         and standing.arguments_hash in (None, record.arguments_hash)
     )
 

@@ -58,6 +58,7 @@ class AuditEntry:
     arguments: JsonObject | None = None
     comment: str = ""
     reasons: tuple[Reason, ...] = ()
+    who: str = ""
 
 
 class AuditLog:
@@ -245,6 +246,7 @@ class AuditLog:
             reasons=tuple(one.masked(mask.text) for one in entry.reasons),
             arguments=mask.mapping(entry.arguments or {}),
             comment=mask.text(entry.comment),
+            who=mask.text(entry.who),
         )
 
     def _now(self) -> str:

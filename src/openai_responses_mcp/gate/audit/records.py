@@ -14,7 +14,8 @@ LOSS_ACCEPTED = "loss_accepted"
 @dataclass(frozen=True, slots=True)
 class ExecutionLog:
     """One audit record. `sequence`, `previous_hash` and `hash` are set when it is appended; they link it to the record
-    before. `reasons` are the reasons of a decision as data. Records of earlier versions have none."""
+    before. `reasons` are the reasons of a decision as data. Records of earlier versions have none. `who` asked, or decided;
+    it is empty where that is not known."""
 
     run_id: str
     tool_call_id: str
@@ -31,6 +32,7 @@ class ExecutionLog:
     previous_hash: str = ""
     hash: str = ""
     reasons: tuple[Reason, ...] = ()
+    who: str = ""
 
 
 class Place(NamedTuple):
@@ -96,8 +98,9 @@ def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
         log.arguments,
         log.comment,
         log.timestamp,
-        # A record without reasons has the hash that earlier versions gave it.
+        # A record without reasons and without a name has the hash that earlier versions gave it.
         *([as_json(log.reasons)] if log.reasons else ()),
+        *([{"who": log.who}] if log.who else ()),
     )
 
 

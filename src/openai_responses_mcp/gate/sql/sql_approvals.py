@@ -233,6 +233,7 @@ def _approval_values(record: ApprovalRecord) -> dict[str, object]:
         "tell_model": request.tell_model,
         "changed_arguments": _maybe_text(request.changed_arguments),
         "reasons": reasons.as_text(request.reasons),
+        "caller": request.caller,
     }
 
 
@@ -248,5 +249,6 @@ def _approval_from(row: Row[Any]) -> ApprovalRecord:
         fields[name] = None if fields[name] is None else arguments_in(fields[name])
     fields["reasons"] = reasons.from_text(fields["reasons"])
     fields["tell_model"] = bool(fields["tell_model"])
+    fields["caller"] = fields["caller"] or ""
     own = {name: fields.pop(name) for name in ApprovalRecord.__slots__ if name != "request"}
     return ApprovalRecord(request=HumanApprovalRequest(**fields), **own)

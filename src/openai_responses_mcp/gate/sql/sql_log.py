@@ -107,7 +107,8 @@ def _values(record: ExecutionLog) -> dict[str, object]:
 
 def _log_from(row: Row[Any]) -> ExecutionLog:
     log = ExecutionLog(**row._mapping)
-    return replace(log, arguments=arguments_in(row.arguments), reasons=reasons.from_text(row.reasons))
+    read = reasons.from_text(row.reasons)
+    return replace(log, arguments=arguments_in(row.arguments), reasons=read, who=row.who or "")
 
 
 def arguments_text(arguments: JsonObject) -> str:

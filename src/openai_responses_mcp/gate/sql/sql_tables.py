@@ -104,6 +104,7 @@ approvals = Table(
     Column("origin", String(64)),
     Column("waits_until", String(40)),
     Column("reasons", AnyText),
+    Column("caller", AnyText),
 )
 
 logs = Table(
@@ -123,8 +124,9 @@ logs = Table(
     Column("timestamp", String(40), nullable=False),
     Column("previous_hash", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
-    # Earlier versions wrote none.
+    # Earlier versions wrote none of these.
     Column("reasons", AnyText),
+    Column("who", AnyText),
     UniqueConstraint("run_id", "tool_call_id", "event", name="agents_log_once"),
     Index("agents_log_time", "timestamp"),
 )
@@ -171,8 +173,9 @@ standing = Table(
     Column("comment", AnyText, nullable=False),
     Column("ended_at", String(40)),
     Column("ended_because", String(32), nullable=False),
-    # A row of an earlier version is without it.
+    # A row of an earlier version is without these.
     Column("origin", String(64)),
+    Column("caller", AnyText),
 )
 
 # How much of a budget is used, and up to how much a person has allowed.
@@ -215,5 +218,16 @@ definitions = Table(
     Column("pin", AnyText, nullable=False),
 )
 
-NEWEST = definitions
+# Calls of those who may make only so many a minute, or at once. One that has not ended renews its lease.
+caller_calls = Table(
+    "agents_caller_calls",
+    metadata,
+    Column("call_id", String(64), primary_key=True),
+    Column("caller", AnyText, nullable=False, index=True),
+    Column("started_at", String(40), nullable=False),
+    Column("renewed_at", String(40), nullable=False),
+    Column("ended_at", String(40)),
+)
+
+NEWEST = caller_calls
 """A store that lacks this table is new, or of an earlier version."""
