@@ -66,7 +66,7 @@ clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the gu
 browser: $(BROWSER)/node_modules/.made $(VENV)/.dev ## Try the desk in a real browser, which npm brings along; ARGS="--test-name-pattern=word" for some
 	@cd $(BROWSER) && npm test -- $(ARGS)
 
-transcripts: $(VENV)/.dev ## Write the transcripts in docs/reference/transports.md anew
+transcripts: $(VENV)/.dev ## Write docs/reference/transcripts.md from real conversations
 	@$(RUN) -m tests.tools.transcripts
 
 .PHONY: references docs
@@ -77,7 +77,7 @@ references: $(VENV)/.dev ## Write what the pages take from the program: tables o
 docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
 	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
 
-bench: $(VENV)/.dev ## Measure this server and its peers side by side, a guarded call and a call through the guard, write docs/benchmarks.md; ROUNDS=2 for a quick look
+bench: $(VENV)/.dev ## Measure this server and its peers side by side, a guarded call and a call through the guard, write docs/reference/figures.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.tools.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 .PHONY: manifests validate

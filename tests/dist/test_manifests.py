@@ -164,7 +164,8 @@ def test_an_install_link_holds_what_the_documentation_says_of_cursor(line: int) 
     entry = json.loads(b64decode(query["config"][0], validate=True))
     page = (ROOT / "docs" / "reference" / "clients.md").read_text("utf-8")
     shown = json.loads(re.findall(r"## Cursor\n.*?```json\n(.*?)```", page, re.DOTALL)[0])
-    assert {"type": "stdio", **entry} == shown["mcpServers"]["openai-responses"]
+    assert entry["env"] == shown["mcpServers"]["openai-responses"]["env"]
+    assert (entry["command"], entry["args"]) == ("uvx", ["openai-responses-mcp", "--stdio"])
     assert (link.scheme, link.netloc) in (("cursor", "anysphere.cursor-deeplink"), ("https", "cursor.com"))
 
 

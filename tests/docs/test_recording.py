@@ -12,12 +12,8 @@ def test_the_recording_shows_what_the_commands_print_today() -> None:
     assert read(DOCS / recording.PICTURE) == recording.picture(printed), "run `make references`"
 
 
-def test_the_recording_says_that_it_is_a_rehearsal() -> None:
-    assert "stand-in" in read(DOCS / recording.PICTURE)
-
-
 def test_the_recording_shows_an_answer_as_a_terminal_does() -> None:
     shown = recording.transcript_of_cast(read(DOCS / recording.CAST))
-    assert " • Rehearsal example 1 (https://example.com/rehearsal/1) (2026-11-16)" in shown
+    assert " • PEP 664 – Python 3.11 Release Schedule (https://peps.python.org/pep-0664/) (2026-11-16)" in shown
     assert shown.count("continue with --continue\n") == len(recording.COMMANDS)
     assert max(map(columns, shown.splitlines())) <= recording.COLUMNS

@@ -1,4 +1,4 @@
-"""Writes the transcripts in docs/reference/transports.md anew, from real conversations: `make transcripts`.
+"""Writes docs/reference/transcripts.md from real conversations: `make transcripts`.
 
 The same conversations give the same text: what differs from run to run is replaced, and of several progress
 notifications of a call the first one is shown, since how many there are depends on the machine.
@@ -13,7 +13,7 @@ from typing import Any
 from tests.clients.scenes import SCENES, Scene, Turn, play
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reference" / "transports.md"
+PAGE = ROOT / "docs" / "reference" / "transcripts.md"
 BEGIN, END = "<!-- transcripts:begin -->\n", "<!-- transcripts:end -->"
 LONGEST_TEXT = 90
 INTRODUCTION = """\

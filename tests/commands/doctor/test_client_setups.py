@@ -118,7 +118,7 @@ def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
 
 @pytest.mark.parametrize("client", [CLAUDE_DESKTOP, CURSOR], ids=by_name)
 def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -> None:
-    ((level, text),) = examine_file(client, "FILE", client.how_to_add, KEY, find_uvx)
+    ((level, text),) = examine_file(client, "FILE", client.how_to_add, KEY, find_all)
     assert (level, text[:58]) == ("FAIL", f"openai-responses in FILE: env has no key yet ({KEY}): "[:58])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, examine_file
 from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
+from openai_responses_mcp.domain.extras import REPOSITORY
 
 KEY = "OPENAI_API_KEY"
 CLAUDE_CODE, CODEX, CLAUDE_DESKTOP, CURSOR, VS_CODE, GEMINI = CLIENTS
@@ -42,7 +43,11 @@ def test_without_a_script_python_starts_it(tmp_path: Path) -> None:
 
 
 def test_what_uvx_runs_is_started_with_uvx() -> None:
-    assert own_command("/somewhere/.cache/uv/archive-v0/x1/bin/python") == ("uvx", "openai-responses-mcp")
+    command = own_command("/somewhere/.cache/uv/archive-v0/x1/bin/python")
+    assert command == ("uvx", "--from", REPOSITORY, "openai-responses-mcp")
+    gemini = maybe_how_to_add(GEMINI, "/nowhere/file", KEY, command, everywhere, "/home/u")
+    assert gemini is not None
+    assert gemini.endswith(f" openai-responses uvx -- --from {REPOSITORY} openai-responses-mcp --stdio")
 
 
 def test_what_is_recommended_here_exists() -> None:

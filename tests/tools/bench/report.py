@@ -27,7 +27,7 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
     sys.stdout.write(as_text(results) + "\n")
     if not updates_docs:
         return
-    page = docs / "benchmarks.md"
+    page = docs / "reference" / "figures.md"
     text = between_marks(page.read_text(), as_text(results))
     for name, part in (("guarded", guarded_report), ("guard", guard_report)):
         text = part.put_into(text, results.raw[name]) if name in results.raw else text

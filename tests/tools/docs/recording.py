@@ -1,7 +1,7 @@
-"""The recording on top of README and site: real commands with `--rehearse`, and what they leave on a real terminal.
+"""The recording on top of README and site: real commands, and what they leave on a real terminal.
 
-Two files come of it: an asciicast for players, and a picture that moves by itself. Dates are replaced, so that the same
-program gives the same files. The speed is made up: nobody wants to watch an import.
+The API is a server on loopback with an answer for each question. Two files come of it: an asciicast for players, and a
+picture that moves by itself. Dates are replaced, so that the same program gives the same files. The speed is made up.
 """
 
 import fcntl
@@ -16,18 +16,27 @@ import subprocess
 import sys
 import termios
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple
+from threading import Thread
+from typing import IO, Any, NamedTuple
 
 from tests.e2e.screens import Screen
 
 CAST, PICTURE = "recording.cast", "recording.svg"
 COMMANDS = (
-    'openai-responses-mcp "What is the latest version of Python?" --rehearse',
-    'openai-responses-mcp --quick "東京の今日の天気は?" --rehearse',
+    'openai-responses-mcp "Until when does Python 3.11 get security fixes?"',
+    'openai-responses-mcp --quick "Python 3.11 のサポートはいつまで?"',
+)
+_SCHEDULE = ("https://peps.python.org/pep-0664/", "PEP 664 – Python 3.11 Release Schedule")
+_VERSIONS = ("https://devguide.python.org/versions/", "Status of Python versions")
+_ANSWERS = (
+    ("until when", "Until **October 2027**. Since April 2024 there have been security fixes only.", 5480),
+    ("いつまで", "**2027 年 10 月**までです。2024 年 4 月以降は、セキュリティ修正だけが提供されています。", 4127),
 )
 COLUMNS, _ROWS = 96, 24
 LONGEST_SECONDS = 30.0
@@ -44,7 +53,57 @@ class Event(NamedTuple):
 
 def answers() -> list[str]:
     """What the commands print today."""
-    return [_printed(command) for command in COMMANDS]
+    with _api() as address:
+        return [_printed(command, {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "YOUR_KEY"}) for command in COMMANDS]
+
+
+@contextmanager
+def _api() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Api) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join(LONGEST_SECONDS)
+
+
+class _Api(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        question = self.rfile.read(int(self.headers["Content-Length"])).decode().lower()
+        # The question may be escaped.
+        (answer,) = (one for one in _ANSWERS if one[0] in question or json.dumps(one[0])[1:-1] in question)
+        body = json.dumps(_response(answer[1], answer[2])).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def _response(text: str, tokens: int) -> dict[str, Any]:
+    cited = [
+        {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 0}
+        for url, title in (_SCHEDULE, _VERSIONS)
+    ]
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "x"},
+    }
+    part = {"type": "output_text", "text": text, "annotations": cited}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+    return {
+        "id": "resp_3d4e5f",
+        "object": "response",
+        "status": "completed",
+        "model": "gpt-5.2",
+        "output": [search, message],
+        "usage": {"input_tokens": tokens - 160, "output_tokens": 160, "total_tokens": tokens},
+    }
 
 
 def transcript(printed: Sequence[str]) -> str:
@@ -62,16 +121,16 @@ def transcript_of_cast(text: str) -> str:
     return "".join(row[2] for row in rows).replace("\r\n", "\n")
 
 
-def _printed(command: str) -> str:
-    """What stays on the screen. Without a key or a file of one's own, so that it is the same for everybody."""
+def _printed(command: str, environ: Mapping[str, str]) -> str:
+    """What stays on the screen. In a home without files, so that it is the same everywhere."""
     with TemporaryDirectory() as home:
-        return _DATE.sub(_DAY, on_terminal(command, home, COLUMNS, _ROWS))
+        return _DATE.sub(_DAY, on_terminal(command, home, COLUMNS, _ROWS, environ))
 
 
-def on_terminal(command: str, home: str, columns: int, rows: int) -> str:
+def on_terminal(command: str, home: str, columns: int, rows: int, more: Mapping[str, str] | None = None) -> str:
     """What a command of this program leaves on a terminal of this size."""
     program = [sys.executable, "-m", "openai_responses_mcp", *shlex.split(command)[1:]]
-    environ = {"HOME": home, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+    environ = {"HOME": home, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(more or {})}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     with (
@@ -90,7 +149,7 @@ def _read(terminal: IO[bytes]) -> bytes:
     assert select.select([terminal], [], [], LONGEST_SECONDS)[0]
     try:
         return terminal.read(65536)
-    except OSError:  # Nobody has it open any more.
+    except OSError:  # The other end is closed.
         return b""
 
 

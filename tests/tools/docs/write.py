@@ -1,6 +1,6 @@
 """Writes what the pages take from the program: `make references`."""
 
-from tests.tools.docs import config_tables, llms, tools_page
+from tests.tools.docs import config_tables, llms, tool_tables
 from tests.tools.docs.regions import replaced
 from tests.tools.docs.site import DOCS, read
 
@@ -10,7 +10,8 @@ def references() -> dict[str, str]:
     page = read(DOCS / config_tables.PAGE)
     for section in config_tables.SECTIONS:
         page = replaced(page, section, f"\n{config_tables.table_of(section)}\n")
-    return {config_tables.PAGE: page, tools_page.PAGE: tools_page.tools_page()}
+    tools = replaced(read(DOCS / tool_tables.PAGE), tool_tables.REGION, tool_tables.tool_tables())
+    return {config_tables.PAGE: page, tool_tables.PAGE: tools}
 
 
 def write() -> None:

@@ -62,7 +62,7 @@ class Client:
     """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
 
 
-_ENTRY = '"command": "uvx", "args": ["openai-responses-mcp", "--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
+_ENTRY = '"command": "openai-responses-mcp", "args": ["--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
 _SNIPPET = f'{{"mcpServers": {{"openai-responses": {{{_ENTRY}}}}}}}'
 _VS_CODE_SNIPPET = '{"name":"openai-responses",' + _ENTRY.replace(": ", ":").replace(", ", ",") + "}"
 
@@ -70,7 +70,7 @@ CLIENTS = (
     Client(
         "Claude Code",
         ("{home}/.claude.json", "{folder}/.mcp.json"),
-        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
+        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
         "write ${OPENAI_API_KEY} there",
         program="claude",
         hands_environment_on=True,
@@ -79,7 +79,7 @@ CLIENTS = (
     Client(
         "Codex",
         ("{codex}/config.toml", "{folder}/.codex/config.toml"),
-        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- uvx openai-responses-mcp --stdio",
+        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
         'name it with env_vars = ["OPENAI_API_KEY"]',
         program="codex",
         section="mcp_servers",
@@ -114,7 +114,7 @@ CLIENTS = (
     Client(
         "Gemini CLI",
         ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
-        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses uvx openai-responses-mcp -- --stdio",
+        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses openai-responses-mcp -- --stdio",
         "write $OPENAI_API_KEY there, under env",
         program="gemini",
         parse=with_comments,

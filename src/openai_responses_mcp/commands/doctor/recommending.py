@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from openai_responses_mcp.commands.doctor.client_setups import PLACEHOLDER, Client, CommandFinder
+from openai_responses_mcp.domain.extras import REPOSITORY
 
 _NAME = "openai-responses"
-_PUBLISHED = ("uvx", "openai-responses-mcp")
+_PROGRAM = "openai-responses-mcp"
+_WITH_UVX = ("uvx", "--from", REPOSITORY, _PROGRAM)
 _TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, env_vars = [{key}]}}"
 
 
@@ -18,7 +20,7 @@ def own_command(executable: str = sys.executable, platform: str = sys.platform) 
     folder = os.path.dirname(executable)
     # What uvx runs lies in its cache, which is emptied now and then.
     if {"uv", "archive-v0"} <= {*folder.replace("\\", "/").split("/")}:
-        return _PUBLISHED
+        return _WITH_UVX
     script = os.path.join(folder, "openai-responses-mcp.exe" if platform == "win32" else "openai-responses-mcp")
     return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
 
@@ -45,7 +47,10 @@ def _command_line(client: Client, command: Sequence[str]) -> str:
         return (
             f"{client.how_to_add.partition(chr(39))[0]}{shlex.quote(json.dumps({'name': _NAME, **_fields(command)}))}"
         )
-    return client.how_to_add.replace(" ".join(_PUBLISHED), shlex.join(command))
+    before, _, after = client.how_to_add.partition(f" {_PROGRAM} ")
+    # Gemini CLI takes options for its own until "--", which stands after the command.
+    options = "-- " if after.startswith("-- ") else ""
+    return f"{before} {shlex.quote(command[0])} {options}{shlex.join([*command[1:], '--stdio'])}"
 
 
 def _entry(client: Client, command: Sequence[str], key_variable: str) -> str:
