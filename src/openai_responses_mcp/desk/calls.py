@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown
 
 Decided = Literal["allowed", "refused", "asked", "observed"]
 DecidedBy = Literal["policy", "person", "standing", "client", "nobody"]
@@ -60,6 +61,14 @@ class LoggedCall:
     def _last(self, event: str) -> ExecutionLog | None:
         """A decision that was made again has its number behind the event."""
         return next((one for one in reversed(self.records) if one.event.partition(":")[0] == event), None)
+
+
+def reason_of(log: ExecutionLog, language: Language) -> str:
+    """Why, in the reader's language; as it was written where a record says more than its reasons do."""
+    for says in {one.says for one in log.reasons}:
+        if reason_in_record(log.reasons, says) == log.reason:
+            return shown(log.reasons, says, language)
+    return log.reason
 
 
 def calls_in(logs: Iterable[ExecutionLog]) -> list[LoggedCall]:

@@ -44,7 +44,7 @@ _BY_CLIENT = "given by the client, faster than a person could read"
 _TERMS: Mapping[Choice, StandingTerms] = {
     "allow_tool_for_session": StandingTerms(for_session=True),
     "allow_tool_for_good": StandingTerms(always=True),
-    "allow_reads_for_good": StandingTerms(always=True),
+    "allow_reads_for_good": StandingTerms(always=True, reads=True),
     "allow_call_for_good": StandingTerms(always=True, same_arguments=True),
 }
 
@@ -132,6 +132,7 @@ class Asking:
             attempt=question.intent.attempt,
             wait_seconds=self._wait_seconds,
             caller=self._rules.caller,
+            reading=question.reading,
         )
         requested = asyncio.create_task(asking)
         try:
@@ -150,7 +151,7 @@ class Asking:
             request = (await self._approvals.get(question.approval_id)).request
             return await self._wait_for(request, question, "desk")
         self._waiting.discard(question.approval_id)
-        refusal = await self._submitted(question.approval_id, answer, question.reading, is_quick=is_quick)
+        refusal = await self._submitted(question.approval_id, answer, is_quick=is_quick)
         return refusal or await self._used_up(question.approval_id)
 
     async def end_session(self) -> None:
@@ -193,7 +194,7 @@ class Asking:
 
     async def _in_client(self, request: HumanApprovalRequest, question: PendingQuestion) -> Verdict | None:
         """A refusal. None once the store has the decision."""
-        began, reading, reads = self._monotonic(), question.reading, bool(question.reading)
+        began, reads = self._monotonic(), bool(question.reading)
         form = form_for(request, self._rules.server_name, reads=reads)
         try:
             answer = answer_in(await self._client.ask("elicitation/create", form, question.channel), reads=reads)
@@ -202,11 +203,11 @@ class Asking:
             self._ways.note_failure()
             return await self._at_desk(request.approval_id)
         except PeerGone:
-            return await self._submitted(request.approval_id, Answer("deny", "the client is gone"), {})
+            return await self._submitted(request.approval_id, Answer("deny", "the client is gone"))
         is_quick = self._monotonic() - began < READING_SECONDS
         if is_quick and not answer.is_yes and await self._is_desk_open():
             return await self._at_desk(request.approval_id)
-        return await self._submitted(request.approval_id, answer, reading, is_quick=is_quick)
+        return await self._submitted(request.approval_id, answer, is_quick=is_quick)
 
     async def _at_desk(self, approval_id: str) -> Verdict | None:
         while (await self._approvals.get(approval_id)).request.status == "pending":
@@ -236,9 +237,7 @@ class Asking:
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions
 
-    async def _submitted(
-        self, approval_id: str, answer: Answer, reading: Mapping[str, str], *, is_quick: bool = False
-    ) -> Verdict | None:
+    async def _submitted(self, approval_id: str, answer: Answer, *, is_quick: bool = False) -> Verdict | None:
         """A refusal if the person in the client said no. A yes counts only once the store has it.
 
         A quick answer is a program's: its yes counts for this one call, and its no is nobody's denial.
@@ -247,26 +246,24 @@ class Asking:
             await self._abandon(approval_id, "unasked", _UNASKED)
             return Verdict(False, _UNASKED)
         with suppress(AgentsError):
-            await self._submit(approval_id, Answer("allow_once", _BY_CLIENT) if is_quick else answer, reading)
+            await self._submit(approval_id, Answer("allow_once", _BY_CLIENT) if is_quick else answer)
         if answer.is_yes:
             return None
         await self._drop(approval_id)
         return Verdict(False, "denied in the client", answer.comment)
 
-    async def _submit(self, approval_id: str, answer: Answer, reading: Mapping[str, str]) -> None:
+    async def _submit(self, approval_id: str, answer: Answer) -> None:
         terms = _TERMS.get(answer.choice)
         if terms is None:
             decision: HumanDecision = "approve" if answer.is_yes else "deny"
             await self._approvals.submit_decision(approval_id, decision, answer.comment, who=self._rules.caller)
         else:
-            also = reading if answer.choice == "allow_reads_for_good" else {}
             *_, released = await approve_from_now_on(
                 self._approvals,
                 self._standing,
                 approval_id,
                 terms=terms,
                 comment=answer.comment,
-                also=also,
                 who=self._rules.caller,
             )
             if released:

@@ -47,9 +47,11 @@ def a_choice(approval_id: str = "a1", *, expires_at: str = LATER) -> ApprovalCho
 
 
 async def test_a_request_is_read_back_as_it_was_created(store: ApprovalStore) -> None:
-    await store.create([a_record()])
+    reading = replace(a_record("a2"), reading={"files/読む": "d1", "files/list": "d2"})
+    await store.create([a_record(), reading])
     assert await store.get("a1") == a_record()
-    assert await store.get("a2") is None
+    assert await store.get("a2") == reading
+    assert await store.get("a3") is None
 
 
 async def test_requests_are_created_all_or_none(store: ApprovalStore) -> None:

@@ -35,6 +35,7 @@ class Asker:
         prompt: str | None = None,
         risk_level: int = 3,
         wait_seconds: float | None = None,
+        reading: Mapping[str, str] | None = None,
         **tool: Any,
     ) -> HumanApprovalRequest:
         now = timestamp(self._stores.clock.now())
@@ -43,5 +44,5 @@ class Asker:
         call = PlannedCall(f"call_{self._number}", replace(TOOL, **tool), arguments or {"path": "a.txt"})
         decision = GateDecision("needs_human", risk_level, reason)
         return await self.controller.create_approval_request(
-            self._run_id, decision, prompt, call=call, wait_seconds=wait_seconds
+            self._run_id, decision, prompt, call=call, wait_seconds=wait_seconds, reading=reading
         )

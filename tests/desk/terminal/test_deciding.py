@@ -210,7 +210,7 @@ def test_nothing_standing_says_so(paused: Any, sqlite_url: str) -> None:
         (["approve", "A", "--arguments", "@/no/such/file"], "/no/such/file cannot be read"),
         (["approve", "A", "--tell-model"], "unrecognized arguments: --tell-model"),
         (["deny", "A", "--arguments", "{}"], "unrecognized arguments: --arguments"),
-        (["revoke"], "required: STANDING"),
+        (["revoke"], "required: ID"),
     ],
 )
 def test_wrong_usage_says_what_is_wrong(

@@ -1,6 +1,7 @@
 """What a person reads in the terminal: sentences, local time, commands that can be pasted."""
 
 import asyncio
+import json
 import os
 import pty
 import re
@@ -16,9 +17,11 @@ import pytest
 
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
-from openai_responses_mcp.desk.terminal.words import SENTENCES, language_of
+from openai_responses_mcp.desk.terminal.words import SENTENCES, Words, language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.presence import Presence
+from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.sentences import reason_in_record
 from openai_responses_mcp.gate.sql.opening import open_stores
 from tests.desk.page.asking import Asker
 
@@ -112,10 +115,53 @@ async def test_a_beginning_that_fits_two_says_so(shell: Shell, asker: Asker) -> 
 async def test_allowing_says_how_to_end_it(shell: Shell, asker: Asker) -> None:
     request = await asker.ask()
     said = await shell("approvals", "allow", request.approval_id, "--always")
-    assert "From now on files/write_file runs unasked always" in said
+    assert "From now on files/write_file runs unasked, always." in said
     ending = re.search(r"openai-responses-mcp (approvals revoke \w+)", said)
     assert ending is not None
     assert "files/write_file is asked about again." in await shell(*ending[1].split())
+
+
+async def test_every_tool_that_reads_is_allowed_at_once_and_ended_at_once(shell: Shell, asker: Asker) -> None:
+    reading = {"files/read_file": "d1", "files/list_directory": "d2"}
+    request, waiting = await asker.ask(reading=reading, **READ), await asker.ask({"path": "b"}, reading=reading, **READ)
+    short = request.approval_id.removeprefix("apr_")[:6]
+    said = await shell("approvals", "allow", short, "--for", "8h", "--reads")
+    assert "these 2 tools, which claim to read only, run unasked, until " in said
+    assert ": files/read_file, files/list_directory." in said
+    standing = json.loads(await shell("approvals", "standing", "--json"))
+    assert {one["tool_name"]: one["definition_hash"] for one in standing} == reading
+    assert all(one["expires_at"] and one["made_from"] == request.approval_id for one in standing)
+    ended = await shell("approvals", "revoke", short)
+    assert "files/read_file is asked about again." in ended
+    assert "files/list_directory is asked about again." in ended
+    assert await shell("approvals", "standing") == "Nothing is allowed from now on.\n"
+    facts = json.loads(await shell("approvals", "allow", waiting.approval_id, "--session", "--reads", "--json"))
+    assert facts["tools"] == ["files/read_file", "files/list_directory"]
+
+
+async def test_a_tool_that_does_not_claim_to_read_is_not_allowed_with_reads(shell: Shell, asker: Asker) -> None:
+    request = await asker.ask()
+    said = await shell("approvals", "allow", request.approval_id, "--always", "--reads", code=1)
+    assert "does not claim to read only" in said
+    assert (await asker.controller.get(request.approval_id)).request.status == "pending"
+
+
+async def test_a_beginning_that_fits_two_standing_approvals_says_so(shell: Shell, asker: Asker) -> None:
+    for _ in range(2):
+        await shell("approvals", "allow", (await asker.ask()).approval_id, "--always")
+    assert "Several standing approvals are meant by sta_" in await shell("approvals", "revoke", "sta_", code=1)
+
+
+async def test_the_reasons_in_the_log_are_japanese_too(
+    shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = (Reason("rule", "deny", {"rule": 2}),)
+    told = reason_in_record(reasons, "deny")
+    entry = AuditEntry("guard_1", "c1", "decision", "deny", "files/read_file", "mcp", reason=told, reasons=reasons)
+    await asker.audit.record(entry)
+    assert "the policy file refuses it (policy rule 2)" in await shell("log", "--records")
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    assert "ポリシーファイルのルール 2 が拒否しています" in await shell("log", "--records")
 
 
 async def test_the_time_that_is_left_is_shown(shell: Shell, sqlite_url: str) -> None:
@@ -236,13 +282,22 @@ def test_columns_are_aligned_and_only_the_last_is_cut() -> None:
     ("seconds", "shown"), [(-3, "0 s"), (59, "59 s"), (60, "1 min"), (7300, "2 h"), (90_000, "1 d")]
 )
 def test_a_span_has_the_largest_unit_that_says_enough(seconds: float, shown: str) -> None:
-    assert span(seconds) == shown
+    assert span(Words("en"), seconds) == shown
+
+
+def test_a_span_is_japanese_too() -> None:
+    assert [span(Words("ja"), seconds) for seconds in (5, 60, 7300, 90_000)] == ["5 秒", "1 分", "2 時間", "1 日"]
 
 
 def test_a_call_in_a_sentence_quotes_what_could_be_taken_for_words_of_ours() -> None:
-    assert call_shown("files/read_file", {"path": "a b"}) == 'files/read_file of "a b"'
-    assert call_shown("pay", {"amount": 5}) == "pay"
-    assert call_shown("files/write\nfile", {}) == '"files/write\\nfile"'
+    words = Words("en")
+    assert call_shown(words, "files/read_file", {"path": "a b"}) == 'files/read_file of "a b"'
+    assert call_shown(words, "pay", {"amount": 5}) == "pay"
+    assert call_shown(words, "files/write\nfile", {}) == '"files/write\\nfile"'
+
+
+def test_a_call_in_a_japanese_sentence_has_no_english_word_between() -> None:
+    assert call_shown(Words("ja"), "files/write_file", {"path": "メモ.md"}) == "files/write_file (メモ.md)"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -316,7 +371,11 @@ async def test_requests_are_decided_with_single_keys_as_they_come(sqlite_url: st
         await asker.ask(**READ)
         await asyncio.to_thread(screen.until, "[a] approve")
         screen.press("s")
-        await asyncio.to_thread(screen.until, "From now on files/read_file runs unasked for its session")
+        await asyncio.to_thread(screen.until, "From now on files/read_file runs unasked, for its session.")
+        await asker.ask(reading={"files/read_file": "d1", "files/list_directory": "d2"}, **READ)
+        await asyncio.to_thread(screen.until, "[r] allow every tool of this server that claims to read only")
+        screen.press("r")
+        await asyncio.to_thread(screen.until, "files/read_file, files/list_directory.")
         assert await asyncio.to_thread(screen.close) == 130
     assert await stores.presence.renewed_since("") == []
 

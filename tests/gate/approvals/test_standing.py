@@ -291,10 +291,26 @@ async def test_approving_from_now_on_decides_the_request_too(room: Room) -> None
     terms = StandingTerms(for_session=True, same_arguments=True)
     token, made, _ = await approve_from_now_on(room.controller, room.standing, "a1", terms=terms, comment="fine")
     assert token.run_id == "r1"
-    assert (made.session_id, made.arguments_hash, made.comment) == ("r1", arguments_hash(ARGS), "fine")
+    assert [(one.session_id, one.arguments_hash, one.comment) for one in made] == [("r1", arguments_hash(ARGS), "fine")]
     decided = await room.controller.get("a1")
     assert (decided.request.status, decided.request.comment) == ("approved", "fine")
     assert [event for event, _, _ in await room.told()] == ["approval", "standing_made"]
+
+
+async def test_every_tool_that_read_when_it_was_asked_is_allowed_with_it(room: Room) -> None:
+    reading = {"files/write": "d1", "files/list": "d2"}
+    await room.approvals.create([replace(a_record(), reading=reading)])
+    terms = StandingTerms(for_seconds=60, reads=True)
+    _, made, _ = await approve_from_now_on(room.controller, room.standing, "a1", terms=terms)
+    assert {one.tool_name: one.definition_hash for one in made} == reading
+    assert len({one.expires_at for one in made}) == 1
+
+
+async def test_a_tool_that_did_not_read_is_not_allowed_with_others(room: Room) -> None:
+    await room.approvals.create([a_record()])
+    with pytest.raises(AgentsError, match="does not claim to read only"):
+        await approve_from_now_on(room.controller, room.standing, "a1", terms=StandingTerms(always=True, reads=True))
+    assert (await room.controller.get("a1")).request.status == "pending"
 
 
 async def test_a_request_that_is_decided_already_allows_nothing(room: Room) -> None:

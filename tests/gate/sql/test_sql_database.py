@@ -102,7 +102,7 @@ def as_an_earlier_version_left_it(url: str, *tables: str) -> None:
             *tables,
         )
     ]
-    columns = ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller")
+    columns = ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller", "reading")
     statements += [f"ALTER TABLE agents_approvals DROP COLUMN {name}" for name in columns]
     SqlDatabase(url).work_now(lambda connection: [connection.execute(text(one)) for one in statements])
 
@@ -116,7 +116,7 @@ def test_tables_that_an_earlier_version_did_not_have_are_added(shared_url: str) 
 async def test_requests_that_an_earlier_version_stored_can_be_decided(shared_url: str) -> None:
     as_an_earlier_version_left_it(shared_url)
     old_row = {**_approval_values(a_record()), "number": 1}
-    for name in ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller"):
+    for name in ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller", "reading"):
         del old_row[name]
     names = ", ".join(old_row)
     marks = ", ".join(f":{name}" for name in old_row)

@@ -13,7 +13,7 @@ from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 MOST_CHOICES = 500
 
 _KEYS = {"approval_id", "decision", "comment", "from_now_on", "tell_model", "arguments"}
-_TERMS = {"for_seconds", "for_session", "always", "same_arguments"}
+_TERMS = {"for_seconds", "for_session", "always", "same_arguments", "reads"}
 _CODE = "AGENTS-E-APPROVAL-INVALID"
 
 
@@ -72,7 +72,7 @@ def _terms(given: JsonValue) -> StandingTerms:
     if not isinstance(given, dict) or not set(given) <= _TERMS:
         raise AgentsError(_CODE, f"from_now_on has {', '.join(sorted(_TERMS))} and nothing else")
     are_plain = all(isinstance(value, bool) for name, value in given.items() if name != "for_seconds")
-    require(are_plain, _CODE, "for_session, always and same_arguments are true or false")
+    require(are_plain, _CODE, "for_session, always, same_arguments and reads are true or false")
     return StandingTerms(**given)
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import get_args
 
-from openai_responses_mcp.desk.calls import LoggedCall
+from openai_responses_mcp.desk.calls import LoggedCall, reason_of
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
@@ -41,6 +41,7 @@ def request_view(record: ApprovalRecord, agent_name: str) -> View:
             "created_at": request.created_at,
             "waits_until": record.waits_until,
             "can_change_arguments": record.parameters is not None,
+            "reading_tools": list(record.reading),
         }
     ) | {"arguments": json_view(request.arguments), "parts": [_part(*one) for one in request.arguments.items()]}
 
@@ -80,7 +81,7 @@ def _record_view(log: ExecutionLog) -> View:
             "timestamp": log.timestamp,
             "event": log.event,
             "decision": log.decision,
-            "why": log.comment or log.reason,
+            "why": {language: log.comment or reason_of(log, language) for language in get_args(Language)},
         }
     )
 

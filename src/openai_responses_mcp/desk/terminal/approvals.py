@@ -98,7 +98,7 @@ def _row(console: Console, group: Sequence[ApprovalRecord]) -> tuple[str, ...]:
     count = words("alike", count=len(group)) if len(group) > 1 else ""
     return (
         short_id(request.approval_id),
-        words("ago", age=span(seconds_between(request.created_at, console.now()))),
+        words("ago", age=span(words, seconds_between(request.created_at, console.now()))),
         left(console, record),
         name_shown(request.tool_name),
         count,
@@ -111,7 +111,8 @@ def left(console: Console, record: ApprovalRecord) -> str:
     if record.waits_until is None:
         return ""
     seconds = -seconds_between(record.waits_until, console.now())
-    return console.words("left", time=span(seconds)) if seconds > 0 else console.words("overdue")
+    words = console.words
+    return words("left", time=span(words, seconds)) if seconds > 0 else words("overdue")
 
 
 def _commands(console: Console, short: str) -> list[str]:
@@ -165,7 +166,7 @@ def _arguments(console: Console, request: HumanApprovalRequest) -> list[str]:
 
 def _when(console: Console, record: ApprovalRecord) -> str:
     created, now = record.request.created_at, console.now()
-    ago = console.words("ago", age=span(seconds_between(created, now)))
+    ago = console.words("ago", age=span(console.words, seconds_between(created, now)))
     until = left(console, record) if record.request.status == "pending" else ""
     if until:
         return console.words("asked at", moment=local(created, now), ago=ago, left=until)
@@ -210,7 +211,7 @@ def decided_lines(
 ) -> list[str]:
     """One sentence, and the token where a run has to be resumed with it."""
     request, words = record.request, console.words
-    call = call_shown(request.tool_name, changed or request.arguments)
+    call = call_shown(words, request.tool_name, changed or request.arguments)
     is_of_guard = token.run_id.startswith(GUARD_RUN)
     if decision == "deny":
         lines = [words("denied", call=call)]
@@ -229,23 +230,34 @@ def token_facts(token: ResumeToken) -> dict[str, JsonValue]:
 
 
 async def allow(console: Console, arguments: argparse.Namespace) -> int:
-    terms = StandingTerms(arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments)
+    terms = StandingTerms(
+        arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments, arguments.reads
+    )
     record = await console.approvals.get(arguments.approval_id)
     token, made, released = await approve_from_now_on(
         console.approvals, console.standing, arguments.approval_id, terms=terms, comment=arguments.comment
     )
-    facts = {**token_facts(token), "standing_id": made.standing_id, "holds": holds(made.reason), "released": released}
+    facts = {
+        **token_facts(token),
+        "standing_id": made[0].standing_id,
+        "holds": holds(made[0].reason),
+        "released": released,
+    }
+    if terms.reads:
+        facts["tools"] = [one.tool_name for one in made]
     lines = decided_lines(console, record, "approve", token)
     console.tell(facts, "\n".join([*lines, *standing_lines(console, made, released)]))
     return 0
 
 
-def standing_lines(console: Console, made: StandingApproval, released: int) -> list[str]:
-    words = console.words
-    key = "allowed same" if made.arguments_hash else "allowed"
-    said = words(key, tool=name_shown(made.tool_name), holds=_holds(console, made), standing=made.standing_id)
-    others = [words("released", count=released)] if released else []
-    return [said, *others, words("revoke with", command=f"{console.program} approvals revoke {made.standing_id}")]
+def standing_lines(console: Console, made: Sequence[StandingApproval], released: int) -> list[str]:
+    """What is allowed from now on; several tools where it was for every one that reads."""
+    words, first = console.words, made[0]
+    key = "allowed same" if first.arguments_hash else "allowed" if len(made) == 1 else "allowed reads"
+    tools = ", ".join(name_shown(one.tool_name) for one in made)
+    lines = [*console.paper.wrapped(words(key, tool=tools, count=len(made), holds=_holds(console, first)))]
+    lines += [words("released", count=released)] if released else []
+    return [*lines, words("revoke with", command=f"{console.program} approvals revoke {short_id(first.made_from)}")]
 
 
 def _holds(console: Console, standing: StandingApproval) -> str:
@@ -271,10 +283,24 @@ async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
 
 
 async def revoke(console: Console, arguments: argparse.Namespace) -> int:
-    ended = await console.standing.revoke(arguments.standing_id, arguments.comment)
-    said = console.words("revoked", standing=ended.standing_id, tool=name_shown(ended.tool_name))
-    console.tell({**asdict(ended), "ended_because": "revoked"}, said)
+    holding = _named_standing(await console.standing.list(), arguments.standing_id)
+    ids = [one.standing_id for one in holding] or [arguments.standing_id]
+    ended = [await console.standing.revoke(one, arguments.comment) for one in ids]
+    lines = [console.words("revoked", tool=name_shown(one.tool_name)) for one in ended]
+    facts: list[JsonValue] = [{**asdict(one), "ended_because": "revoked"} for one in ended]
+    console.tell(facts[0] if len(facts) == 1 else facts, "\n".join(lines))
     return 0
+
+
+def _named_standing(holding: Sequence[StandingApproval], written: str) -> list[StandingApproval]:
+    """By its own id, or by that of the request that it was made from; a unique beginning is enough."""
+    own, of_request = f"sta_{written.removeprefix('sta_')}", f"{_PREFIX}{written.removeprefix(_PREFIX)}"
+    found = [one for one in holding if one.standing_id.startswith(own) or one.made_from.startswith(of_request)]
+    exact = [one for one in found if one.standing_id == own]
+    if len({one.made_from for one in exact or found}) > 1:
+        message = f"Several standing approvals are meant by {name_shown(written)}: write more of the id"
+        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
+    return exact or found
 
 
 def edited(text: str) -> str | None:

@@ -5,7 +5,7 @@ import getpass
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.desk.calls import LoggedCall, calls_in
+from openai_responses_mcp.desk.calls import LoggedCall, calls_in, reason_of
 from openai_responses_mcp.desk.terminal.console import Console
 from openai_responses_mcp.desk.terminal.text import beginning, local, name_shown
 from openai_responses_mcp.domain.texts import revealed
@@ -66,7 +66,7 @@ def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[i
             name_shown(one.event),
             console.words("outcome unknown") if one.sequence in unknown else name_shown(one.decision),
             name_shown(one.tool_name or "-"),
-            revealed(one.comment or one.reason).replace("\n", "\\n"),
+            _one_line(one.comment or reason_of(one, console.words.language)),
         )
         for one in logs
     ]

@@ -4,8 +4,8 @@
     approvals show ID
     approvals approve ID [--comment TEXT] [--arguments JSON|@FILE]
     approvals deny ID [--comment TEXT] [--tell-model]
-    approvals allow ID --for 8h|--session|--always [--same-arguments] [--comment TEXT]
-    approvals standing | revoke STANDING [--comment TEXT]
+    approvals allow ID --for 8h|--session|--always [--same-arguments|--reads] [--comment TEXT]
+    approvals standing | revoke ID [--comment TEXT]
     approvals watch
     approvals serve [--port N] [--open]                              (`desk_page`)
     log [--run RUN] [--since TIME] [--records]
@@ -132,13 +132,17 @@ def _add_approvals(area: argparse.ArgumentParser, shared: argparse.ArgumentParse
     terms.add_argument("--for", dest="for_seconds", metavar="TIME", type=duration, help="such as 30m, 8h or 7d")
     terms.add_argument("--session", action="store_true", help="as long as its run, or the guard that asks, goes on")
     terms.add_argument("--always", action="store_true", help="until it is revoked")
-    allow.add_argument("--same-arguments", action="store_true", help="only with exactly these arguments")
+    covering = allow.add_mutually_exclusive_group()
+    covering.add_argument("--same-arguments", action="store_true", help="only with exactly these arguments")
+    covering.add_argument(
+        "--reads", action="store_true", help="every tool of this server that claims to read only, as it is listed now"
+    )
     for verb in (approve, deny, allow):
         verb.add_argument("approval_id", metavar="ID", help="an id, or the beginning of one")
         verb.add_argument("--comment", metavar="TEXT", help="kept in the log")
     verbs.add_parser("standing", parents=[shared], help="what is allowed from now on")
     revoke = verbs.add_parser("revoke", parents=[shared], help="end a standing approval")
-    revoke.add_argument("standing_id", metavar="STANDING")
+    revoke.add_argument("standing_id", metavar="ID", help="its id, or that of the request it was made from")
     revoke.add_argument("--comment", metavar="TEXT", help="kept in the log")
     verbs.add_parser("watch", parents=[shared], help="decide with single keys as requests come")
     verbs.add_parser("serve", help="decide on a page in the browser, on this machine")

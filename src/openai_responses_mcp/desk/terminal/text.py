@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from openai_responses_mcp.desk.terminal.words import Words
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
@@ -46,9 +47,9 @@ class Paper:
             yield before + line
             return
         begin = before or GAP
-        pieces = chop_cells(line, max(self.width - cell_len(begin), _NARROWEST // 2))
-        yield before + pieces[0]
-        for piece in pieces[1:]:
+        pieces = _pieces(line, max(self.width - cell_len(begin), _NARROWEST // 2))
+        yield before + next(pieces)
+        for piece in pieces:
             yield begin + piece
 
     def boxed(self, text: str) -> list[str]:
@@ -85,6 +86,18 @@ class Paper:
         return self.cut(before + row[-1]).rstrip()
 
 
+def _pieces(line: str, room: int) -> Iterator[str]:
+    """Cut behind a space where that leaves no line half empty, so that words and names stay whole. Nothing is dropped."""
+    while cell_len(line) > room:
+        piece = chop_cells(line, room)[0]
+        at = piece.rfind(" ") + 1
+        if cell_len(piece[:at]) * 2 > room:
+            piece = piece[:at]
+        yield piece
+        line = line[len(piece) :]
+    yield line
+
+
 def quoted(text: str) -> str:
     return revealed_json(json.dumps(text, ensure_ascii=False))
 
@@ -103,14 +116,14 @@ _TARGETS = ("path", "file_path", "filename", "file", "destination", "uri", "url"
 _TO = ("write", "create", "move", "save", "edit", "append", "send", "post", "put", "copy")
 
 
-def call_shown(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+def call_shown(words: Words, tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """A call in a sentence: the tool, and what it is about where an argument says so."""
     shown = name_shown(tool)
     for name in _TARGETS:
         target = arguments.get(name)
         if isinstance(target, str) and 0 < len(target) <= _LONG_TEXT:
-            word = "to" if tool.rpartition("/")[2].startswith(_TO) else "of"
-            return f"{shown} {word} {name_shown(target)}"
+            key = "call to" if tool.rpartition("/")[2].startswith(_TO) else "call of"
+            return words(key, tool=shown, target=name_shown(target))
     return shown
 
 
@@ -134,9 +147,10 @@ def seconds_between(earlier: str, later: datetime) -> float:
         return 0.0
 
 
-def span(seconds: float) -> str:
+_UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"), (1, "seconds"))
+
+
+def span(words: Words, seconds: float) -> str:
     """The largest unit that says enough: 12 s, 4 min, 3 h, 2 d."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{max(int(seconds), 0)} s"
+    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    return words(unit, count=max(int(seconds // size), 0))

@@ -78,13 +78,13 @@ async def _decide(console: Console, record: ApprovalRecord, keys: Keys) -> None:
     """Show one request and wait for a key, until it is decided here or elsewhere."""
     words, approval_id = console.words, record.request.approval_id
     keys.forget()
-    console.tell([], "\n".join(["", *request_lines(console, record, with_commands=False), "", words("keys")]))
+    console.tell([], "\n".join(["", *request_lines(console, record, with_commands=False), "", *_keys(console, record)]))
     console.flush()
     while True:
         key = await keys.next(_BETWEEN_LOOKS_SECONDS)
         if key is None:
             if (await console.approvals.get(approval_id)).request.status != "pending":
-                call = call_shown(record.request.tool_name, record.request.arguments)
+                call = call_shown(words, record.request.tool_name, record.request.arguments)
                 console.tell([], words("gone", call=call))
                 return
             continue
@@ -105,10 +105,9 @@ async def _acted(console: Console, record: ApprovalRecord, key: str, keys: Keys)
         return decided_lines(console, record, "approve", await approvals.submit_decision(approval_id, "approve"))
     if key == "d":
         return decided_lines(console, record, "deny", await approvals.submit_decision(approval_id, "deny"))
-    if key == "s":
-        token, made, released = await approve_from_now_on(
-            approvals, console.standing, approval_id, terms=StandingTerms(for_session=True), comment=None
-        )
+    if key == "s" or (key == "r" and record.reading):
+        terms = StandingTerms(for_session=True) if key == "s" else StandingTerms(always=True, reads=True)
+        token, made, released = await approve_from_now_on(approvals, console.standing, approval_id, terms=terms)
         return [*decided_lines(console, record, "approve", token), *standing_lines(console, made, released)]
     if key == "e":
         changed = _changed(console, record, keys)
@@ -119,6 +118,11 @@ async def _acted(console: Console, record: ApprovalRecord, key: str, keys: Keys)
     if key == "?":
         console.tell([], "\n".join(console.paper.wrapped(console.words("help"))))
     return []
+
+
+def _keys(console: Console, record: ApprovalRecord) -> list[str]:
+    words = console.words
+    return [words("keys"), *([words("key r", count=len(record.reading))] if record.reading else [])]
 
 
 def _changed(console: Console, record: ApprovalRecord, keys: Keys) -> JsonObject | None:

@@ -115,12 +115,13 @@ class ApprovalController:
         attempt: int = 1,
         wait_seconds: float | None = None,
         caller: str = "",
+        reading: Mapping[str, str] | None = None,
     ) -> HumanApprovalRequest:
         """Ask about one call, in words of the caller's own or in ours.
 
         A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
         `attempt` counts how often somebody is asked about this call. After `wait_seconds` without a decision the caller
-        lets the request expire. `caller` is who asked for the call.
+        lets the request expire. `caller` is who asked for the call. `reading`: see `ApprovalRecord`.
         """
         opened = pause or Pause()
         request = replace(self._request(run_id, gate_decision, prompt, call), caller=self._masking.shown_text(caller))
@@ -135,6 +136,7 @@ class ApprovalController:
                 attempt=attempt,
                 parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
                 waits_until=_later(request.created_at, wait_seconds),
+                reading=reading or {},
             )
         )
         if pause is None:

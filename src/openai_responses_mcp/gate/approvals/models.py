@@ -1,6 +1,6 @@
 """What a person is asked, the token that their decision gives, what they allow from now on, and where that is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -103,6 +103,8 @@ class ApprovalRecord:
 
     All calls of one pause share `pause_id`. A record whose token expired is `replaced_by` a new one. `parameters` is the
     tool's own schema, and None where the arguments cannot be changed. `waits_until` is when an undecided request expires.
+    `reading` are the tools of the guarded server that claimed to read only when this was asked, with the hashes of their
+    definitions; it is empty if the tool of this call does not claim it.
     """
 
     request: HumanApprovalRequest
@@ -120,6 +122,7 @@ class ApprovalRecord:
     parameters: JsonObject | None = None
     origin: str | None = None
     waits_until: str | None = None
+    reading: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ so that session has to use the same `AuditLog`.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -47,12 +47,14 @@ _ANSWERABLE: frozenset[Voice] = frozenset({"profile", "rule", "tool"})
 
 @dataclass(frozen=True, slots=True)
 class StandingTerms:
-    """How long it holds: exactly one of the first three is said."""
+    """How long it holds: exactly one of the first three is said. `reads`: for every tool of the guarded server that claimed
+    to read only when the request was made, too."""
 
     for_seconds: int | None = None
     for_session: bool = False
     always: bool = False
     same_arguments: bool = False
+    reads: bool = False
 
     def __post_init__(self) -> None:
         code, seconds = "AGENTS-E-APPROVAL-INVALID", self.for_seconds
@@ -60,6 +62,7 @@ class StandingTerms:
         require(said.count(True) == 1, code, "A standing approval holds for a time, for the session or always: say one")
         is_time = seconds is None or (type(seconds) is int and 1 <= seconds <= LONGEST_LIFETIME_SECONDS)
         require(is_time, code, f"for_seconds is a whole number from 1 to {LONGEST_LIFETIME_SECONDS}")
+        require(not (self.reads and self.same_arguments), code, "Say one: the same arguments, or every tool that reads")
 
 
 class StandingApprovals(StandingVoice):
@@ -212,17 +215,19 @@ async def approve_from_now_on(
     *,
     terms: StandingTerms,
     comment: str | None = None,
-    also: Mapping[str, str] | None = None,
     who: str = "",
-) -> tuple[ResumeToken, StandingApproval, int]:
+) -> tuple[ResumeToken, list[StandingApproval], int]:
     """Approve the request, and allow from now on what it asks for. A request that is decided already allows nothing.
 
-    `also` names other tools of the same server that are allowed on the same terms, with the hashes of their definitions.
-    The number says how many other calls that waited at guards are released by this.
+    The first standing approval is for the tool of the request, any others are for tools that read. The number says how
+    many other calls that waited at guards are released by this.
     """
     record = await approvals.get(approval_id)
+    if terms.reads and not record.reading:
+        message = "The tool of this call does not claim to read only, so there is nothing to allow with it"
+        raise AgentsError("AGENTS-E-APPROVAL-INVALID", message)
     token = await approvals.submit_decision(approval_id, "approve", comment, who=who)
-    others = {name: pin for name, pin in (also or {}).items() if name != record.request.tool_name}
+    others = {name: pin for name, pin in record.reading.items() if terms.reads and name != record.request.tool_name}
     of_others = [
         replace(record, request=replace(record.request, tool_name=name), definition_hash=pin)
         for name, pin in others.items()
@@ -238,7 +243,7 @@ async def approve_from_now_on(
         )
         for one in (record, *of_others)
     ]
-    return token, made[0], await _release(approvals, made)
+    return token, made, await _release(approvals, made)
 
 
 async def _release(approvals: ApprovalController, made: Sequence[StandingApproval]) -> int:

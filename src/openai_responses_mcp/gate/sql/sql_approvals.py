@@ -234,6 +234,7 @@ def _approval_values(record: ApprovalRecord) -> dict[str, object]:
         "changed_arguments": _maybe_text(request.changed_arguments),
         "reasons": reasons.as_text(request.reasons),
         "caller": request.caller,
+        "reading": arguments_text(record.reading) if record.reading else None,
     }
 
 
@@ -248,6 +249,7 @@ def _approval_from(row: Row[Any]) -> ApprovalRecord:
     for name in ("parameters", "changed_arguments"):
         fields[name] = None if fields[name] is None else arguments_in(fields[name])
     fields["reasons"] = reasons.from_text(fields["reasons"])
+    fields["reading"] = {} if fields["reading"] is None else arguments_in(fields["reading"])
     fields["tell_model"] = bool(fields["tell_model"])
     fields["caller"] = fields["caller"] or ""
     own = {name: fields.pop(name) for name in ApprovalRecord.__slots__ if name != "request"}

@@ -171,7 +171,9 @@ class SqlDatabase:
             has = partial(connection.dialect.has_table, connection)
             if self._must_exist and not has(tables.log_turns.name):
                 raise StoreUnavailable(_NOWHERE)
-            if has(tables.NEWEST.name):
+            if all(
+                has(one.table.name) and one.name in _columns_of(connection, one.table.name) for one in tables.NEWEST
+            ):
                 return
         if self.is_sqlite:
             # Committed before the first table, so that a kill while tables are made leaves a file that is known as ours.
@@ -196,13 +198,16 @@ def _close(engine: Engine, held: dict[bool, Connection]) -> None:
 
 def _add_new_columns(connection: Connection) -> None:
     """Tables of an earlier version get what has been added since. An earlier version goes on using them."""
-    looked_up = inspect(connection)
     for table in tables.metadata.sorted_tables:
-        known = {column["name"] for column in looked_up.get_columns(table.name)}
+        known = _columns_of(connection, table.name)
         for column in table.columns:
             if column.name not in known:
                 declared = CreateColumn(column).compile(dialect=connection.dialect)
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {declared}")
+
+
+def _columns_of(connection: Connection, table: str) -> set[str]:
+    return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
 def _with_sqlite_settings(engine: Engine) -> Engine:

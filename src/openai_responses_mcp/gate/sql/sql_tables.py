@@ -105,6 +105,7 @@ approvals = Table(
     Column("waits_until", String(40)),
     Column("reasons", AnyText),
     Column("caller", AnyText),
+    Column("reading", AnyText),
 )
 
 logs = Table(
@@ -229,5 +230,5 @@ caller_calls = Table(
     Column("ended_at", String(40)),
 )
 
-NEWEST = caller_calls
-"""A store that lacks this table is new, or of an earlier version."""
+NEWEST = (caller_calls.c.call_id, approvals.c.reading)
+"""A store that lacks one of these columns is new, or of an earlier version."""

@@ -2,7 +2,7 @@
 
 import { block, data, element, find } from "./elements.js";
 import { look } from "./server.js";
-import { moment, number, words } from "./words.js";
+import { language, moment, number, words } from "./words.js";
 
 const known = {};
 let newest = 0;
@@ -89,7 +89,7 @@ function inside(call) {
       data(record.event),
       ": ",
       data(record.decision),
-      record.why ? element("span", { className: "why" }, " — ", data(record.why)) : "",
+      record.why[language] ? element("span", { className: "why" }, " — ", data(record.why[language])) : "",
     ),
   );
   return [

@@ -1,6 +1,6 @@
 // The ways to decide that are more than yes and no: other arguments, from now on, and a word to the model.
 
-import { element } from "./elements.js";
+import { data, element } from "./elements.js";
 import { words } from "./words.js";
 
 const HOUR = 3600;
@@ -19,7 +19,9 @@ export class More {
     this.text.rows = Math.min(request.arguments.split("\n").length + 1, 16);
     const options = words.holds.map((text, at) => element("option", { value: String(at) }, text));
     this.terms = element("select", { onchange: changed }, ...options);
-    this.same = element("input", { type: "checkbox", disabled: true });
+    this.same = element("input", { type: "checkbox", disabled: true, onchange: changed });
+    this.reads = element("input", { type: "checkbox", disabled: true, onchange: changed });
+    const reading = request.reading_tools;
     this.telling = element("input", { type: "checkbox" });
     this.place = element(
       "details",
@@ -29,6 +31,8 @@ export class More {
       request.can_change_arguments ? this.text : element("p", { className: "size" }, words.cannotChange),
       element("label", { className: "field" }, words.hold, this.terms),
       element("label", { className: "choose" }, this.same, words.sameArguments),
+      reading.length ? element("label", { className: "choose" }, this.reads, words.reads(reading.length)) : "",
+      reading.length ? element("p", { className: "size" }, data(reading.join(", "))) : "",
       element("label", { className: "choose" }, this.telling, words.tellModel),
     );
     this.canChange = request.can_change_arguments;
@@ -47,11 +51,13 @@ export class More {
     this.text.hidden = !this.changing.checked;
     this.changing.disabled = !this.canChange || !this.isSingle;
     this.terms.disabled = this.changing.checked;
-    this.same.disabled = this.changing.checked || !TERMS[this.terms.value];
+    const isOnce = this.changing.checked || !TERMS[this.terms.value];
+    this.same.disabled = isOnce || this.reads.checked;
+    this.reads.disabled = isOnce || this.same.checked;
   }
 
   get controls() {
-    return [this.changing, this.text, this.terms, this.same, this.telling];
+    return [this.changing, this.text, this.terms, this.same, this.reads, this.telling];
   }
 
   get approval() {
@@ -63,6 +69,7 @@ export class More {
     if (decision === "deny") return this.telling.checked ? { tell_model: true } : {};
     if (this.changing.checked) return { arguments: this.text.value };
     const terms = TERMS[this.terms.value];
-    return terms ? { from_now_on: { ...terms, same_arguments: this.same.checked } } : {};
+    const covers = { same_arguments: this.same.checked, reads: this.reads.checked };
+    return terms ? { from_now_on: { ...terms, ...covers } } : {};
   }
 }

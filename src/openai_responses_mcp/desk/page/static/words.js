@@ -31,6 +31,7 @@ const english = {
   denyAll: (count) => `Deny all ${count}`,
   allowSession: "Allow for this session",
   left: (time) => `${time} left`,
+  units: { days: "d", hours: "h", minutes: "min", seconds: "s" },
   overdue: "no time left",
   seeLog: "See it in the log",
   filter: "Filter: tool or arguments",
@@ -83,6 +84,7 @@ const english = {
   hold: "This approval holds",
   holds: ["for this call only", "for 1 hour", "for 8 hours", "for this run or session", "until it is revoked"],
   sameArguments: "Only with exactly these arguments",
+  reads: (count) => `For every tool of this server that claims to read only (${count}), as they are listed now:`,
   until: (text) => `until ${text}`,
   forSession: "for its run or session",
   always: "until it is revoked",
@@ -133,6 +135,7 @@ const japanese = {
   denyAll: (count) => `${count} 件すべて拒否`,
   allowSession: "このセッションで許可",
   left: (time) => `残り ${time}`,
+  units: { days: "日", hours: "時間", minutes: "分", seconds: "秒" },
   overdue: "残り時間なし",
   seeLog: "ログで見る",
   filter: "絞り込み：ツール名または引数",
@@ -185,6 +188,7 @@ const japanese = {
   hold: "この承認の有効範囲",
   holds: ["この呼び出しのみ", "1 時間", "8 時間", "この実行（セッション）の間", "取り消すまで"],
   sameArguments: "まったく同じ引数の場合のみ",
+  reads: (count) => `このサーバーの、読み取り専用と称するすべてのツール（現在の ${count} 個）に適用：`,
   until: (text) => `${text} まで`,
   forSession: "元の実行（セッション）の間",
   always: "取り消すまで",
@@ -222,14 +226,14 @@ export function moment(text) {
   return Number.isNaN(parsed.valueOf()) ? text : format.format(parsed);
 }
 
-const UNITS = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
+const UNITS = [[86_400, "days"], [3_600, "hours"], [60, "minutes"], [1, "seconds"]];
 
 /** How much time is left until a moment. */
 export function left(until, now) {
   const seconds = (new Date(until).valueOf() - now) / 1000;
   if (!(seconds > 0)) return words.overdue;
   const [size, unit] = UNITS.find(([one]) => seconds >= one) ?? UNITS.at(-1);
-  return words.left(`${Math.floor(seconds / size)} ${unit}`);
+  return words.left(`${Math.floor(seconds / size)} ${words.units[unit]}`);
 }
 
 export const number = (value) => new Intl.NumberFormat(language).format(value);
