@@ -1,6 +1,7 @@
 """Fixtures that every folder shares."""
 
 import gc
+import os
 import sys
 import tempfile
 import uuid
@@ -33,6 +34,13 @@ _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow
 settings.register_profile("few", _UNHURRIED, max_examples=30)
 settings.register_profile("many", _UNHURRIED, max_examples=500)
 settings.load_profile("few")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers again as cores: the tests wait for processes and time limits a third of their time."""
+    cores = os.cpu_count() or 1
+    return cores + (cores + 1) // 2
 
 
 @pytest.hookimpl(wrapper=True)
