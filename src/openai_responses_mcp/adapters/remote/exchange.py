@@ -1,0 +1,242 @@
+"""One HTTP exchange with a remote MCP server: credentials, redirects, and every failure in words that say what to do.
+
+Nothing is sent twice that may have been acted on: only a refusal for missing credentials (401) and a redirect within
+the same origin repeat a request. A request that broke after it was sent is reported as broken.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import httpx2
+
+from openai_responses_mcp.adapters.remote.addresses import RemoteAddress
+
+_CONNECT_SECONDS = 20.0
+_WRITE_SECONDS = 60.0
+_MOST_CONNECTIONS = 1000
+_MOST_REDIRECTS = 3
+_LONGEST_ERROR_BYTES = 64 * 1024
+_SECONDS_FOR_ERROR = 5.0
+_LONGEST_DETAIL = 200
+
+
+class RemoteFault(Exception):
+    """The exchange failed; the text is for the user. `status` is that of the response, 0 where there was none."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Credentials(Protocol):
+    async def headers(self) -> Mapping[str, str]:
+        """For the next request; empty where there are none. Raises `RemoteFault`."""
+        ...
+
+    async def renewed(self) -> Mapping[str, str]:
+        """After the server refused those of `headers`: others, or empty where there are none. Raises `RemoteFault`."""
+        ...
+
+
+class FixedHeaders(Credentials):
+    """Headers from the environment. Their values never change and are never shown."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def renewed(self) -> Mapping[str, str]:
+        return {}
+
+
+class Advice(NamedTuple):
+    """What a user can do where the server refuses: log in, or look at the variables of `--header-env`."""
+
+    login_command: str
+    variables: tuple[str, ...] = ()
+
+    @property
+    def for_refused(self) -> str:
+        if self.variables:
+            return f"check the value of {', '.join(self.variables)}, named with --header-env"
+        return f"log in with: {self.login_command}"
+
+
+class Exchange:
+    """Made and used inside one event loop."""
+
+    def __init__(
+        self,
+        address: RemoteAddress,
+        credentials: Credentials,
+        advice: Advice,
+        tls: Callable[[], ssl.SSLContext] = httpx2.create_ssl_context,
+    ) -> None:
+        self.address = address
+        self._credentials = credentials
+        self._advice = advice
+        self._tls = tls
+
+    @asynccontextmanager
+    async def opened(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        on_sent: Callable[[], object] = lambda: None,
+    ) -> AsyncIterator[httpx2.Response]:
+        """The response, with its body still to be read. Raises `RemoteFault`, also for what breaks while it is read."""
+        sent = asyncio.Event()
+
+        async def trace(name: str, _: Mapping[str, Any]) -> None:
+            if name.endswith("send_request_body.complete"):
+                sent.set()
+                on_sent()
+
+        try:
+            self._client  # noqa: B018 -- made here, so that what is wrong with the certificates is said
+        except OSError as exc:
+            raise RemoteFault(f"The certificates of this machine cannot be read ({exc.strerror or exc})") from exc
+        try:
+            given = await self._credentials.headers()
+            response = await self._send(method, {**headers, **given}, body, trace)
+            if response.status_code == 401 and (better := await self._credentials.renewed()):
+                await response.aclose()
+                response = await self._send(method, {**headers, **better}, body, trace)
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
+            raise RemoteFault(self._words_for(exc, was_sent=sent.is_set())) from exc
+
+    async def _send(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        trace: Callable[[str, Mapping[str, Any]], Awaitable[None]],
+    ) -> httpx2.Response:
+        request = self._client.build_request(
+            method, self.address.url, headers=headers, content=body or None, extensions={"trace": trace}
+        )
+        for _ in range(_MOST_REDIRECTS + 1):
+            response = await self._client.send(request, stream=True, follow_redirects=False)
+            next_request = response.next_request
+            if next_request is None:
+                return response
+            await response.aclose()
+            if not _is_same_origin(request.url, next_request.url):
+                raise RemoteFault(
+                    f"{self.address.host} redirects to {next_request.url.host}, which is refused;"
+                    " if that is the server, give its URL with --url",
+                    response.status_code,
+                )
+            if next_request.method != method:
+                raise RemoteFault(
+                    f"{self.address.host} redirects in a way that would drop the message"
+                    f" ({response.status_code}); give the URL that it redirects to with --url",
+                    response.status_code,
+                )
+            next_request.extensions = request.extensions
+            request = next_request
+        raise RemoteFault(f"{self.address.host} redirects in a circle; check the URL")
+
+    async def close(self) -> None:
+        if "_client" in self.__dict__:
+            await self._client.aclose()
+
+    @cached_property
+    def _client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            verify=self._tls(),
+            # A call takes as long as it takes; what never ends is bounded where it is read.
+            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=_WRITE_SECONDS),
+            limits=httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=20),
+            # No proxy stands between this machine and itself.
+            trust_env=not self.address.is_loopback,
+            headers={"accept-encoding": "identity", "user-agent": "openai-responses-mcp-guard"},
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Failures in words
+
+    def _words_for(self, exc: Exception, *, was_sent: bool) -> str:
+        host, detail = self.address.host, _detail(exc)
+        if was_sent:
+            return f"The connection to {host} broke{detail}; whether the request was acted on is not known"
+        if _is_about_certificate(exc):
+            return f"The certificate of {host} cannot be trusted{detail}; nothing was sent"
+        return f"{host} cannot be reached{detail}; check the URL and the network, then call again"
+
+    def refusal(self, response: httpx2.Response) -> RemoteFault:
+        """What a response that is no success means, and what to do."""
+        host, status = self.address.host, response.status_code
+        if status == 401:
+            return RemoteFault(f"{host} asks for credentials (401): {self._advice.for_refused}", status)
+        if status == 403:
+            return RemoteFault(f"{host} refuses this request (403): {self._advice.for_refused}", status)
+        if status == 404:
+            return RemoteFault(f"There is no MCP server at this address of {host} (404): check the URL", status)
+        if status == 405:
+            return RemoteFault(
+                f"This address of {host} takes no POST (405): check the URL. Servers of the older transport, HTTP with SSE,"
+                " cannot be guarded by their URL",
+                status,
+            )
+        if status == 429 or status >= 500:
+            wait = response.headers.get("retry-after", "")
+            when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 7 else "later"
+            what = "has too many requests" if status == 429 else "is in trouble"
+            return RemoteFault(f"{host} {what} ({status}); call again {when}", status)
+        return RemoteFault(f"{host} refused the request with status {status}", status)
+
+    def wrong_type(self, response: httpx2.Response) -> RemoteFault:
+        kind = media_type(response) or "nothing that is named"
+        return RemoteFault(
+            f"{self.address.host} answered with {kind[:60]}, not with JSON or an event stream: check that the URL is"
+            " that of an MCP server",
+            response.status_code,
+        )
+
+
+async def beginning_of(response: httpx2.Response) -> bytes:
+    """As much of an error's body as is looked at. Empty where it does not end in time."""
+    body = b""
+    try:
+        async with asyncio.timeout(_SECONDS_FOR_ERROR):
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _LONGEST_ERROR_BYTES:
+                    return b""
+    except TimeoutError:
+        return b""
+    return body
+
+
+def media_type(response: httpx2.Response) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_same_origin(first: httpx2.URL, second: httpx2.URL) -> bool:
+    return (first.scheme, first.host, first.port) == (second.scheme, second.host, second.port) and not second.userinfo
+
+
+def _is_about_certificate(exc: BaseException | None) -> bool:
+    while exc is not None:
+        if isinstance(exc, ssl.SSLCertVerificationError):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def _detail(exc: Exception) -> str:
+    text = str(exc)
+    return f" ({text[:_LONGEST_DETAIL]})" if text else f" ({type(exc).__name__})"

@@ -1,0 +1,577 @@
+"""A remote MCP server as a transport: Streamable HTTP in both eras, with the bodies of messages as they are.
+
+Each request is a POST of its own whose response brings the reply, and with it whatever the server says meanwhile.
+Notifications and replies wait until the requests before them are sent, so that the server sees the order of the client.
+
+In the older eras there is a session, between this transport and the server alone. A server that has forgotten it (404)
+gets the client's `initialize` again, and everything in flight is answered with an error: no request is sent twice. From
+2026-07-28 on there is no session, and closing a response cancels its request.
+"""
+
+import asyncio
+import json
+import uuid
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from openai_responses_mcp.adapters.remote.events import EventReader
+from openai_responses_mcp.adapters.remote.exchange import Exchange, RemoteFault, beginning_of, media_type
+from openai_responses_mcp.adapters.remote.request_headers import SESSION, VERSION, EnvelopeHeaders, revision_of
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Notification, Reply, Request, RequestId, read
+from openai_responses_mcp.domain.ports import Channel, FramingFault, Received, Transport
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECTION_CLOSED = -32000
+MOST_UNSENT_BYTES = 4 * 1024 * 1024
+MOST_ARRIVED_BYTES = 4 * 1024 * 1024
+
+_FEW_UNSENT_BYTES = 64 * 1024
+_ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_CANCELLED, _INITIALIZED = "notifications/cancelled", "notifications/initialized"
+_LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+_SECONDS_TO_TAKE_A_NOTE = 10.0
+_SECONDS_TO_OPEN = 60.0
+_SECONDS_FOR_JSON = 300.0
+_SECONDS_TO_LEAVE = 1.0
+_LONGEST_RETRY_SECONDS = 60.0
+_SHORTEST_RETRY_SECONDS = 0.01
+_MOST_FAILED_RESUMPTIONS = 5
+_LONGEST_SESSION_ID = 1024
+
+
+class _Session:
+    """`id` is empty for a server that keeps no session. `asked` are the server's requests that wait for a reply."""
+
+    def __init__(self, session_id: str, revision: str) -> None:
+        self.id = session_id
+        self.headers = {name: value for name, value in ((SESSION, session_id), (VERSION, revision)) if value}
+        self.asked: set[RequestId] = set()
+        self.stream: asyncio.Task[None] | None = None
+
+
+class _Flight:
+    """A request on its way. `session` is the one that it was sent in, None in the era without sessions."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.revision = revision_of(request)
+        self.session: _Session | None = None
+        self.is_sent = asyncio.Event()
+        self.task: asyncio.Task[None]
+
+
+class _Forgotten(Exception):
+    """The server does not know the session."""
+
+
+class RemoteServer(Transport, Channel):
+    """Made inside the running event loop. `tell` takes a line for people; `retry_seconds` is the first wait."""
+
+    def __init__(
+        self, exchange: Exchange, tell: Callable[[str], object], longest_bytes: int, retry_seconds: float = 1.0
+    ) -> None:
+        self._exchange = exchange
+        self._tell = tell
+        self._longest = longest_bytes
+        self._retry_seconds = retry_seconds
+        self._outgoing: deque[bytes] = deque()
+        self._unsent_bytes = 0
+        self._arrived: deque[bytes | FramingFault] = deque()
+        self._arrived_bytes = 0
+        self._has_ended = self._is_closed = False
+        self._something_changed = asyncio.Event()
+        self._flights: dict[RequestId, _Flight] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._envelope = EnvelopeHeaders()
+        self._revision = ""
+        self._session: _Session | None = None
+        # How the client has opened the session, to open another one where the server forgets it.
+        self._initialize: JsonObject | None = None
+        self._initialized: bytes | None = None
+        self._is_lost = False
+        self._opening = asyncio.Lock()
+        self._start(self._send_all()).add_done_callback(self._stopped_sending)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The transport
+
+    async def receive(self) -> Received | None:
+        while True:
+            self._require_open()
+            if self._unsent_bytes <= MOST_UNSENT_BYTES:
+                if self._arrived:
+                    body = self._arrived.popleft()
+                    self._arrived_bytes -= len(body) if isinstance(body, bytes) else 0
+                    self._something_changed.set()
+                    return Received(body, self)
+                if self._has_ended:
+                    return None
+            await self._change()
+
+    def send(self, body: bytes) -> None:
+        if not self._is_closed:
+            self._outgoing.append(body)
+            self._unsent_bytes += len(body)
+            self._something_changed.set()
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
+        self.send(body)
+
+    def withdraw(self) -> None:
+        pass
+
+    async def flush(self) -> None:
+        """Returns before the last few are written: a connection takes a while to open, and more can follow meanwhile."""
+        while self._unsent_bytes > _FEW_UNSENT_BYTES and not self._is_closed:
+            await self._change()
+        self._require_open()
+
+    def stop_listening(self) -> None:
+        """What has arrived can still be received, and then the input ends."""
+        self._has_ended = True
+        self._something_changed.set()
+
+    def close(self) -> None:
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._something_changed.set()
+
+    async def end(self) -> None:
+        """Send what waits to be sent, end the session at the server, close all connections; within three seconds."""
+        try:
+            async with asyncio.timeout(_SECONDS_TO_LEAVE):
+                while self._unsent_bytes:
+                    await self._change()
+        except TimeoutError:
+            self._tell(f"{self._exchange.address.host} did not take the last messages in time")
+        self.stop_listening()
+        tasks = [task for task in self._tasks if not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_SECONDS_TO_LEAVE / 2)
+        session, self._session = self._session, None
+        if session is not None:
+            await self._forsake(session)
+        await self._exchange.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise TransportClosed("the connection to the server is closed")
+
+    async def _change(self) -> None:
+        self._something_changed.clear()
+        await self._something_changed.wait()
+
+    def _start(self, work: Any) -> "asyncio.Task[None]":
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # To the server
+
+    async def _send_all(self) -> None:
+        while True:
+            while not self._outgoing:
+                await self._change()
+            body = self._outgoing.popleft()
+            message = read(body)
+            if isinstance(message, Request):
+                await self._launch(message)
+            else:
+                await self._pass_note(message, body)
+                self._note_sent(len(body))
+
+    def _stopped_sending(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._tell(f"nothing more can be sent to {self._exchange.address.host} ({type(failure).__name__})")
+            self.close()
+
+    async def _launch(self, request: Request) -> None:
+        flight = self._flights[request.id] = _Flight(request)
+        flight.task = self._start(self._fly(flight))
+        flight.task.add_done_callback(lambda task: self._landed(flight, task))
+        if request.method == "initialize":
+            # Whatever comes after it needs the session.
+            await asyncio.wait({flight.task}, timeout=_SECONDS_TO_OPEN)
+
+    def _landed(self, flight: _Flight, task: "asyncio.Task[None]") -> None:
+        self._note_flight_sent(flight)
+        if self._flights.get(flight.request.id) is flight:
+            del self._flights[flight.request.id]
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._fail(flight, f"The guard could not read the reply ({type(failure).__name__})")
+
+    def _note_flight_sent(self, flight: _Flight) -> None:
+        if not flight.is_sent.is_set():
+            flight.is_sent.set()
+            self._note_sent(len(flight.request.wire))
+
+    def _note_sent(self, size: int) -> None:
+        self._unsent_bytes -= size
+        self._something_changed.set()
+
+    async def _pass_note(self, message: Notification | Reply | BadMessage, body: bytes) -> None:
+        """A message that gets no reply. Failures go to people: the client does not wait for anything."""
+        if isinstance(message, Reply):
+            session = self._session
+            if session is None or message.id not in session.asked:
+                return  # The server that asked this has forgotten it, or nothing was asked.
+            session.asked.discard(message.id)
+        flight = self._cancelled_by(message)
+        if flight is not None and flight.revision:
+            flight.task.cancel()
+            return
+        revision = revision_of(message) if isinstance(message, Notification) else ""
+        if not revision and self._session is None and isinstance(message, Notification):
+            if message.method == _CANCELLED:
+                return
+            revision = self._revision
+        headers = self._envelope.of(message, revision) if revision and isinstance(message, Notification) else {}
+        try:
+            async with asyncio.timeout(_SECONDS_TO_TAKE_A_NOTE):
+                for other in list(self._flights.values()):
+                    await other.is_sent.wait()
+                session = self._session
+                is_taken = await self._is_taken(body, headers, session)
+        except TimeoutError:
+            self._tell(f"{self._exchange.address.host} did not take a notification in time")
+        except RemoteFault as fault:
+            self._tell(f"a notification was not delivered: {fault}")
+        else:
+            if not is_taken and session is not None:
+                await self._replace(session)
+            elif isinstance(message, Notification) and message.method == _INITIALIZED and session is not None:
+                self._initialized = body
+                self._listen(session)
+        if flight is not None:
+            flight.task.cancel()
+
+    def _cancelled_by(self, message: Notification | Reply | BadMessage) -> _Flight | None:
+        if not isinstance(message, Notification) or message.method != _CANCELLED:
+            return None
+        cancelled = message.params.get("requestId")
+        return self._flights.get(cancelled) if isinstance(cancelled, str | int) else None
+
+    async def _is_taken(self, body: bytes, envelope: Mapping[str, str], session: _Session | None) -> bool:
+        """False if the server has forgotten the session. Raises `RemoteFault`."""
+        headers = {**_ACCEPT, **(envelope or ({} if session is None else session.headers))}
+        async with self._exchange.opened("POST", headers, body) as response:
+            if response.status_code == 404 and not envelope and session is not None and session.id:
+                return False
+            if not response.is_success:
+                raise self._exchange.refusal(response)
+        return True
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # A request and its reply
+
+    async def _fly(self, flight: _Flight) -> None:
+        try:
+            if flight.revision:
+                self._revision = flight.revision
+            elif flight.request.method != "initialize":
+                if self._is_lost:
+                    await self._open_again()
+                flight.session = self._session
+            await self._converse(flight)
+        except _Forgotten:
+            if flight.session is not None:
+                await self._replace(flight.session, but=flight)
+            self._fail(flight, self._words_for_forgotten())
+        except RemoteFault as fault:
+            self._fail(flight, str(fault))
+
+    async def _converse(self, flight: _Flight) -> None:
+        if flight.revision:
+            headers = self._envelope.of(flight.request, flight.revision)
+        else:
+            headers = {} if flight.session is None else flight.session.headers
+        reader = EventReader(self._longest)
+        host = self._exchange.address.host
+        fault = RemoteFault(f"{host} ended its reply without an answer; whether the request was acted on is not known")
+        try:
+            async with self._exchange.opened(
+                "POST", {**_ACCEPT, **headers}, flight.request.wire, lambda: self._note_flight_sent(flight)
+            ) as response:
+                if await self._is_answered(flight, response, reader):
+                    return
+        except RemoteFault as broken:
+            if broken.status or not reader.last_id:
+                raise
+            fault = broken
+        if flight.session is None or not flight.session.id or not reader.last_id:
+            raise fault
+        await self._resume(flight, flight.session, reader, fault)
+
+    async def _is_answered(self, flight: _Flight, response: "httpx2.Response", reader: EventReader) -> bool:
+        """Whether the reply has come. Raises `RemoteFault` if it never will, and `_Forgotten`."""
+        host, status = self._exchange.address.host, response.status_code
+        if status == 404 and flight.session is not None and flight.session.id:
+            raise _Forgotten
+        if not response.is_success:
+            said = _error_for(flight.request.id, await beginning_of(response)) if status not in (401, 403) else None
+            if said is None:
+                raise self._exchange.refusal(response)
+            await self._arrive(said)
+            return True
+        if status == 202:
+            raise RemoteFault(f"{host} took the request and said that no answer follows (202)", status)
+        kind = media_type(response)
+        if kind == "text/event-stream":
+            return await self._read_events(flight, response, reader)
+        if kind != "application/json":
+            raise self._exchange.wrong_type(response)
+        if not await self._take(await self._whole(response), flight, response):
+            raise RemoteFault(f"{host} answered with something that is not the reply to the request", status)
+        return True
+
+    async def _whole(self, response: "httpx2.Response") -> bytes:
+        body, host = bytearray(), self._exchange.address.host
+        try:
+            async with asyncio.timeout(_SECONDS_FOR_JSON), aclosing(response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > self._longest:
+                        raise RemoteFault(f"The reply of {host} is larger than {self._longest} bytes", 200)
+        except TimeoutError:
+            raise RemoteFault(f"The reply of {host} did not end within {_SECONDS_FOR_JSON:.0f} seconds", 200) from None
+        return bytes(body)
+
+    async def _read_events(
+        self, flight: _Flight | None, response: "httpx2.Response", reader: EventReader, session: _Session | None = None
+    ) -> bool:
+        """Until the reply to the request, or to the end. A stream of its own has no request."""
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                for event in reader.feed(chunk):
+                    if event.data is not None:
+                        if await self._take(event.data, flight, response, session):
+                            return True
+                        continue
+                    reason = f"{self._exchange.address.host} sent an event of more than {self._longest} bytes"
+                    if flight is not None:
+                        raise RemoteFault(reason, 200)
+                    self._arrived.append(FramingFault(reason))
+                    self._something_changed.set()
+        return False
+
+    async def _take(
+        self, body: bytes, flight: _Flight | None, response: "httpx2.Response", session: _Session | None = None
+    ) -> bool:
+        """Whether this is the reply to the request. Of a stream, everything is passed on."""
+        message = read(body)
+        session = session or (None if flight is None else flight.session) or self._session
+        if isinstance(message, Request) and session is not None:
+            session.asked.add(message.id)
+        is_reply = isinstance(message, Reply) or (isinstance(message, BadMessage) and message.is_reply)
+        is_answer = flight is not None and is_reply and message.id == flight.request.id  # type: ignore[union-attr]
+        if flight is not None and is_answer and isinstance(message, Reply):
+            self._note_reply(flight, message, response)
+        if flight is None or is_answer or media_type(response) != "application/json":
+            await self._arrive(body)
+        return is_answer
+
+    def _note_reply(self, flight: _Flight, reply: Reply, response: "httpx2.Response") -> None:
+        if flight.request.method == "tools/list":
+            self._envelope.note_tools(reply.result)
+        elif flight.request.method == "initialize" and reply.error is None and not flight.revision:
+            if self._session is not None and self._session.id:
+                self._start(self._forsake(self._session))
+            self._initialize = flight.request.content
+            self._session, self._is_lost = _session_in(reply, response), False
+
+    async def _arrive(self, body: bytes) -> None:
+        while self._arrived_bytes > MOST_ARRIVED_BYTES:
+            await self._change()
+        self._arrive_now(body)
+
+    def _arrive_now(self, body: bytes) -> None:
+        if not self._has_ended:
+            self._arrived.append(body)
+            self._arrived_bytes += len(body)
+            self._something_changed.set()
+
+    def _fail(self, flight: _Flight, reason: str) -> None:
+        if self._flights.get(flight.request.id) is flight or flight.task.done():
+            error = {"code": CONNECTION_CLOSED, "message": reason}
+            self._arrive_now(_encoded({"jsonrpc": "2.0", "id": flight.request.id, "error": error}))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Streams of the older eras
+
+    def _listen(self, session: _Session) -> None:
+        if session.id and session.stream is None:
+            session.stream = self._start(self._hear(session))
+
+    async def _hear(self, session: _Session) -> None:
+        """The server's own stream, opened again whenever it breaks."""
+        reader, failures = EventReader(self._longest), 0
+        while not self._is_closed:
+            is_forgotten = False
+            try:
+                async with self._stream(session, reader) as response:
+                    if response.status_code == 404:
+                        is_forgotten = True
+                    elif response.status_code == 200 and media_type(response) == "text/event-stream":
+                        failures = 0
+                        await self._read_events(None, response, reader, session)
+                    elif response.status_code < 500 and response.status_code != 429:
+                        return  # Most servers have no such stream, and say so with 405.
+                    else:
+                        failures += 1
+            except RemoteFault:
+                failures += 1
+            if is_forgotten:
+                self._start(self._replace(session))
+                return
+            reader = await self._pause(reader, failures)
+
+    async def _resume(self, flight: _Flight, session: _Session, reader: EventReader, fault: RemoteFault) -> None:
+        """The rest of a response that broke. The server runs nothing again for this: it sends what was not received."""
+        failures = 0
+        while True:
+            reader = await self._pause(reader, failures)
+            try:
+                async with self._stream(session, reader) as response:
+                    if response.status_code == 404:
+                        raise _Forgotten
+                    is_stream = response.status_code == 200 and media_type(response) == "text/event-stream"
+                    if is_stream and await self._read_events(flight, response, reader):
+                        return
+                    if not is_stream and response.status_code < 500 and response.status_code != 429:
+                        raise fault
+                    failures = 0 if is_stream else failures + 1
+            except RemoteFault as broken:
+                if broken.status or broken is fault:
+                    raise
+                failures += 1
+            if failures > _MOST_FAILED_RESUMPTIONS:
+                raise fault
+
+    @asynccontextmanager
+    async def _stream(self, session: _Session, reader: EventReader) -> AsyncIterator["httpx2.Response"]:
+        resumed = {"last-event-id": reader.last_id} if reader.last_id.isascii() and reader.last_id else {}
+        headers = {"accept": "text/event-stream", **session.headers, **resumed}
+        async with self._exchange.opened("GET", headers) as response:
+            yield response
+
+    async def _pause(self, reader: EventReader, failures: int) -> EventReader:
+        """A reader for the next response, which goes on where the last one has ended."""
+        said = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
+        await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(said * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
+        following = EventReader(self._longest)
+        following.last_id, following.retry_seconds = reader.last_id, reader.retry_seconds
+        return following
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # A session that is lost
+
+    def _words_for_forgotten(self) -> str:
+        host = self._exchange.address.host
+        return f"{host} has forgotten the session, so a new one was opened; this request was not repeated: call again"
+
+    async def _replace(self, session: _Session, but: _Flight | None = None) -> None:
+        """Open another session in its place. Everything that was in flight in it is answered with an error."""
+        async with self._opening:
+            if self._session is not session:
+                return
+            self._session, self._is_lost = None, True
+            if session.stream is not None and session.stream is not asyncio.current_task():
+                session.stream.cancel()
+            for flight in list(self._flights.values()):
+                if flight.session is session and flight is not but:
+                    self._fail(flight, self._words_for_forgotten())
+                    del self._flights[flight.request.id]
+                    flight.task.cancel()
+            for asked in session.asked:
+                params = {"requestId": asked, "reason": "the server has forgotten the session"}
+                self._arrive_now(_encoded({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
+            try:
+                await self._open()
+            except RemoteFault as fault:
+                self._tell(f"no new session could be opened: {fault}")
+
+    async def _open_again(self) -> None:
+        async with self._opening:
+            if self._is_lost:
+                await self._open()
+
+    async def _open(self) -> None:
+        """The client's own `initialize` once more, with an id of ours; the reply stays here. Raises `RemoteFault`."""
+        request = _encoded({**(self._initialize or {}), "id": str(uuid.uuid4())})
+        flight = _Flight(read(request))  # type: ignore[arg-type]
+        host = self._exchange.address.host
+        try:
+            async with asyncio.timeout(_SECONDS_TO_OPEN), self._exchange.opened("POST", _ACCEPT, request) as response:
+                if not response.is_success:
+                    raise self._exchange.refusal(response)
+                reply = await self._opening_reply(flight, response)
+                if reply is None or reply.error is not None:
+                    raise RemoteFault(f"{host} refuses to open a new session; restart the client")
+                session = _session_in(reply, response)
+        except TimeoutError:
+            raise RemoteFault(f"{host} did not open a new session in time; call again later") from None
+        if self._initialized is not None:
+            if not await self._is_taken(self._initialized, {}, session):
+                raise RemoteFault(f"{host} has forgotten the new session at once; restart the client")
+            self._listen(session)
+        self._session, self._is_lost = session, False
+        # The tools may have changed meanwhile, without a word from the server.
+        self._arrive_now(_encoded(_LIST_CHANGED))
+
+    async def _opening_reply(self, flight: _Flight, response: "httpx2.Response") -> Reply | None:
+        if media_type(response) == "application/json":
+            message = read(await self._whole(response))
+            return message if isinstance(message, Reply) else None
+        reader = EventReader(self._longest)
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                for event in reader.feed(chunk):
+                    message = read(event.data or b"")
+                    if isinstance(message, Reply) and message.id == flight.request.id:
+                        return message
+        return None
+
+    async def _forsake(self, session: _Session) -> None:
+        """Say that the session is over. Servers end it by themselves where this fails."""
+        if not session.id:
+            return
+        try:
+            async with asyncio.timeout(_SECONDS_TO_LEAVE), self._exchange.opened("DELETE", session.headers):
+                pass
+        except (TimeoutError, RemoteFault):
+            return
+
+
+def _session_in(reply: Reply, response: "httpx2.Response") -> _Session:
+    session_id = response.headers.get(SESSION, "")
+    is_fit = session_id.isascii() and session_id.isprintable() and len(session_id) <= _LONGEST_SESSION_ID
+    revision = reply.result.get("protocolVersion") if isinstance(reply.result, dict) else None
+    is_plain = isinstance(revision, str) and revision.isascii() and revision.isprintable() and len(revision) < 64
+    return _Session(session_id if is_fit else "", revision if isinstance(revision, str) and is_plain else "")
+
+
+def _error_for(request_id: RequestId, body: bytes) -> bytes | None:
+    """The JSON-RPC error in a body, as the reply to this request. Some servers refuse before they have read the id."""
+    message = read(body)
+    if isinstance(message, Reply):
+        return body if message.id == request_id else None
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    is_error = isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
+    return _encoded({"jsonrpc": "2.0", "id": request_id, "error": error}) if is_error else None
+
+
+def _encoded(content: JsonObject) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()

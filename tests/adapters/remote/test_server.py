@@ -1,0 +1,471 @@
+"""A remote server as a transport, against a stand-in on loopback: both eras, sessions, streams, and what can break."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import pytest
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from openai_responses_mcp.adapters.remote.exchange import Credentials, FixedHeaders
+from openai_responses_mcp.domain.ports import FramingFault
+from tests.adapters.remote.stand_in import (
+    ENVELOPE,
+    INITIALIZE,
+    INITIALIZED,
+    LONGEST,
+    Answering,
+    Asked,
+    Message,
+    as_json,
+    event,
+    events,
+    remote,
+    request,
+    result,
+)
+from tests.fakes import WAIT_SECONDS
+
+CANCEL_1 = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+
+def always(*responses: Callable[[], Response]) -> Answering:
+    """One response after the other; the last one again and again."""
+    left = list(responses)
+
+    async def answer(_: Asked) -> Response:
+        return (left.pop(0) if len(left) > 1 else left[0])()
+
+    return answer
+
+
+# The two eras
+
+
+async def test_messages_of_a_session_pass_byte_for_byte() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        reply = b'{"jsonrpc": "2.0",  "id": 1, "result": {"z": 1.50, "a": "\\u00e9"}}'
+        scene.server.answers["tools/call"] = always(lambda: as_json(reply))
+        sent = b'{"id": 1, "jsonrpc":"2.0",   "method": "tools/call", "params": {"name": "\\u0061"}}'
+        scene.transport.send(sent)
+        assert await scene.raw() == reply
+        called = scene.server.first("tools/call")
+        assert called.body == sent
+        assert called.headers["mcp-session-id"] == "session-1"
+        assert called.headers["mcp-protocol-version"] == "2025-11-25"
+        assert "mcp-session-id" not in scene.server.first("initialize").headers
+    assert scene.server.kinds()[-1] == "DELETE"
+    assert scene.server.asked[-1].headers["mcp-session-id"] == "session-1"
+
+
+async def test_a_request_of_the_new_era_repeats_itself_in_headers_and_has_no_session() -> None:
+    schema = {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "n": {"x-mcp-header": "bad name"}}}
+    async with remote() as scene:
+        tools = [{"name": "café", "inputSchema": schema}]
+        scene.server.answers["tools/list"] = always(lambda: as_json(result(1, tools=tools)))
+        scene.send(request(1, "tools/list", _meta=ENVELOPE))
+        assert (await scene.next())["id"] == 1
+        scene.send(request(2, name="café", arguments={"region": "eu", "n": 3}, _meta=ENVELOPE))
+        assert await scene.next() == result(2, of="tools/call")
+        headers = scene.server.first("tools/call").headers
+        assert (headers["mcp-protocol-version"], headers["mcp-method"]) == ("2026-07-28", "tools/call")
+        assert headers["mcp-name"] == "=?base64?Y2Fmw6k=?="
+        assert headers["mcp-param-region"] == "eu"
+        assert [name for name in headers if name.startswith("mcp-param")] == ["mcp-param-region"]
+        assert "mcp-session-id" not in headers
+        scene.send({"jsonrpc": "2.0", "method": "notifications/other", "params": {}})
+        (noted,) = await scene.server.came("notifications/other")
+        assert noted.headers["mcp-protocol-version"] == "2026-07-28"
+    assert "DELETE" not in scene.server.kinds()
+
+
+async def test_what_follows_initialize_waits_for_the_session() -> None:
+    async with remote() as scene:
+        scene.send(INITIALIZE, INITIALIZED, request(1))
+        assert [(await scene.next())["id"] for _ in range(2)] == [0, 1]
+        assert scene.server.first("tools/call").headers["mcp-session-id"] == "session-1"
+        assert scene.server.kinds()[:2] == ["initialize", "notifications/initialized"]
+
+
+async def test_a_second_initialize_ends_the_first_session() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.send({**INITIALIZE, "id": "again"})
+        assert (await scene.next())["id"] == "again"
+        (ended,) = await scene.server.came("DELETE")
+        assert ended.headers["mcp-session-id"] == "session-1"
+
+
+async def test_a_server_without_sessions_gets_the_revision_alone() -> None:
+    async with remote() as scene:
+        shown = result(0, protocolVersion="2025-06-18")
+        scene.server.answers["initialize"] = always(lambda: as_json(shown))
+        await scene.opened()
+        scene.send(request(1))
+        assert (await scene.next())["id"] == 1
+        headers = scene.server.first("tools/call").headers
+        assert headers["mcp-protocol-version"] == "2025-06-18"
+        assert "mcp-session-id" not in headers
+    assert not {"GET", "DELETE"} & set(scene.server.kinds())
+
+
+# What the server says besides replies
+
+
+async def test_progress_and_a_question_come_before_the_reply_and_the_answer_goes_back() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        answered = asyncio.Event()
+        progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
+        question = request("q", "elicitation/create", message="?")
+        parts = (event(progress), event(question), answered, event(result(1)))
+        scene.server.answers["tools/call"] = always(lambda: events(*parts))
+        scene.send(request(1))
+        assert [await scene.next(), await scene.next()] == [progress, question]
+        scene.send(result("unasked"), result("q", action="accept"))
+        (reply,) = await scene.server.came("reply")
+        assert reply.message == result("q", action="accept")
+        answered.set()
+        assert await scene.next() == result(1)
+
+
+async def test_the_stream_of_a_session_is_opened_again_where_it_broke() -> None:
+    async with remote() as scene:
+        changed = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
+        never = asyncio.Event()
+        too_large = b"data: " + b"x" * (LONGEST + 1) + b"\n\n"
+        first = (b"retry: 10\n", event(changed, "e1"), too_large)
+        scene.server.answers["GET"] = always(
+            lambda: events(*first),
+            lambda: Response(status_code=503),
+            lambda: events(event(request(1, "roots/list")), never),
+        )
+        await scene.opened()
+        assert await scene.next() == changed
+        fault = await asyncio.wait_for(scene.transport.receive(), WAIT_SECONDS)
+        assert fault is not None
+        assert isinstance(fault.body, FramingFault)
+        assert await scene.next() == request(1, "roots/list")
+        opened = await scene.server.came("GET", 3)
+        assert [one.headers.get("last-event-id") for one in opened[:3]] == [None, "e1", "e1"]
+
+
+# Cancelling
+
+
+async def test_a_cancelled_request_of_the_new_era_is_one_whose_response_is_closed() -> None:
+    async with remote() as scene:
+        is_closed = asyncio.Event()
+
+        async def waiting(_: Asked) -> Response:
+            async def body() -> AsyncIterator[bytes]:
+                try:
+                    yield b": here\n\n"
+                    await asyncio.Event().wait()
+                finally:
+                    is_closed.set()
+
+            return StreamingResponse(body(), media_type="text/event-stream")
+
+        scene.server.answers["tools/call"] = waiting
+        scene.send(request(1, _meta=ENVELOPE))
+        await scene.server.came("tools/call")
+        scene.send(CANCEL_1)
+        await asyncio.wait_for(is_closed.wait(), WAIT_SECONDS)
+        scene.send(CANCEL_1, request(2, "ping", _meta=ENVELOPE))
+        assert (await scene.next())["id"] == 2
+        assert "notifications/cancelled" not in scene.server.kinds()
+
+
+async def test_a_cancelled_request_of_a_session_is_told_the_server_and_gets_no_reply() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.answers["tools/call"] = always(lambda: events(b": here\n\n", asyncio.Event()))
+        scene.send(request(1), CANCEL_1)
+        (cancelled,) = await scene.server.came("notifications/cancelled")
+        assert cancelled.headers["mcp-session-id"] == "session-1"
+        assert scene.server.kinds().index("tools/call") < scene.server.kinds().index("notifications/cancelled")
+        scene.send(request(2, "ping"))
+        assert (await scene.next())["id"] == 2
+
+
+# Resumption
+
+
+async def test_a_response_that_breaks_is_resumed_where_the_server_can() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+        scene.server.answers["tools/call"] = always(lambda: events(b"retry: 5\nid: e1\ndata:\n\n", event(note, "e2")))
+        scene.server.answers["GET"] = always(
+            lambda: Response(status_code=503), lambda: events(b": on it\n\n"), lambda: events(event(result(1), "e3"))
+        )
+        scene.send(request(1))
+        assert [await scene.next(), await scene.next()] == [note, result(1)]
+        assert [one.headers["last-event-id"] for one in (await scene.server.came("GET", 4))[1:]] == ["e2"] * 3
+        assert scene.server.kinds().count("tools/call") == 1
+
+
+@pytest.mark.parametrize("status", [400, 503])
+async def test_a_response_that_cannot_be_resumed_is_an_error_and_no_second_run(status: int) -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.answers["tools/call"] = always(lambda: events(b"retry: 1\nid: e1\ndata:\n\n"))
+        scene.server.answers["GET"] = always(lambda: Response(status_code=status))
+        scene.send(request(1))
+        assert "whether the request was acted on is not known" in await scene.error()
+        assert scene.server.kinds().count("tools/call") == 1
+
+
+@pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}])
+async def test_a_response_without_a_place_to_resume_is_an_error(meta: Message) -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.answers["tools/call"] = always(lambda: events(b": nothing\n\n"))
+        scene.send(request(1, **meta))
+        assert "ended its reply without an answer" in await scene.error()
+
+
+# A session that the server has forgotten
+
+
+def forgetting(*forgotten: str) -> Answering:
+    async def answer(asked: Asked) -> Response:
+        if asked.headers["mcp-session-id"] in forgotten:
+            return as_json({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no session"}}, 404)
+        return as_json(result(asked.message["id"], fresh=True))
+
+    return answer
+
+
+async def test_a_forgotten_session_is_opened_again_and_nothing_runs_twice() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        never = asyncio.Event()
+        question = request("q", "roots/list")
+        scene.server.answers["slow"] = always(lambda: events(event(question), never))
+        scene.send(request("in flight", "slow"))
+        assert await scene.next() == question
+        scene.server.answers["tools/call"] = forgetting("session-1")
+        scene.send(request(1))
+        failed, cancelled, changed, last = [await scene.next() for _ in range(4)]
+        assert (failed["id"], last["id"]) == ("in flight", 1)
+        assert all("has forgotten the session" in one["error"]["message"] for one in (failed, last))
+        assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", "q")
+        assert changed["method"] == "notifications/tools/list_changed"
+        first, second = await scene.server.came("initialize", 2)
+        assert second.message["params"] == first.message["params"]
+        assert second.message["id"] != first.message["id"]
+        noted = await scene.server.came("notifications/initialized", 2)
+        assert noted[1].headers["mcp-session-id"] == "session-2"
+        # An answer to the question of the old session is none to the new one.
+        scene.send(result("q"), request(2))
+        assert await scene.next() == result(2, fresh=True)
+        assert "reply" not in scene.server.kinds()
+        assert scene.server.kinds().count("slow") == 1
+        assert [one.message["id"] for one in scene.server.asked if one.kind == "tools/call"] == [1, 2]
+
+
+async def test_a_session_whose_stream_is_forgotten_is_opened_again() -> None:
+    async with remote() as scene:
+        never = asyncio.Event()
+        scene.server.answers["GET"] = always(lambda: Response(status_code=404), lambda: events(b":\n\n", never))
+        scene.send(INITIALIZE)
+        await scene.next()
+        scene.send(INITIALIZED)
+        assert (await scene.next())["method"] == "notifications/tools/list_changed"
+        assert (await scene.server.came("GET", 2))[1].headers["mcp-session-id"] == "session-2"
+
+
+async def test_a_notification_finds_out_too_and_a_response_that_is_resumed() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.answers["notifications/roots/list_changed"] = always(lambda: Response(status_code=404))
+        scene.send({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+        assert (await scene.next())["method"] == "notifications/tools/list_changed"
+        await scene.server.came("GET", 2)
+        scene.server.answers["tools/call"] = always(lambda: events(b"retry: 1\nid: e1\ndata:\n\n"))
+        scene.server.answers["GET"] = always(lambda: Response(status_code=404))
+        scene.send(request(1))
+        assert (await scene.next())["method"] == "notifications/tools/list_changed"
+        assert "has forgotten the session" in await scene.error()
+        await scene.server.came("initialize", 3)
+
+
+async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_request() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        refused = {"jsonrpc": "2.0", "id": "x", "error": {"code": -32602, "message": "no"}}
+        plain = scene.server._answer
+        scene.server.answers["tools/call"] = forgetting("session-1")
+        scene.server.answers["initialize"] = always(
+            lambda: Response(status_code=503), lambda: as_json(refused), lambda: events(event(refused))
+        )
+        for said in ("has forgotten the session", "refuses to open a new session", "refuses to open a new session"):
+            scene.send(request(1))
+            assert said in await scene.error()
+        assert "no new session could be opened" in scene.told[0]
+
+        async def as_events(asked: Asked) -> Response:
+            response = await plain(asked)
+            streamed = events(b": first\n\n", event(json.loads(bytes(response.body))))
+            streamed.headers["mcp-session-id"] = response.headers["mcp-session-id"]
+            return streamed
+
+        scene.server.answers["initialize"] = as_events
+        scene.send(request(2))
+        assert [(await scene.next()).get("id") for _ in range(2)] == [None, 2]
+        del scene.server.answers["initialize"]
+        scene.server.answers["tools/call"] = forgetting("session-2")
+        scene.server.answers["notifications/initialized"] = always(lambda: Response(status_code=404))
+        scene.send(request(3))
+        assert "has forgotten the session" in await scene.error()
+        assert "at once" in scene.told[-1]
+
+
+# What can go wrong
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (lambda: Response(status_code=401), "(401): log in with: guard login --url X"),
+        (lambda: Response(status_code=403), "(403): log in with: guard login --url X"),
+        (lambda: as_json({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "m"}}, 401), "log in with"),
+        (lambda: Response(status_code=404), "There is no MCP server at this address"),
+        (lambda: Response(status_code=405), "takes no POST (405)"),
+        (lambda: Response(status_code=429, headers={"retry-after": "7"}), "too many requests (429); call again in 7 s"),
+        (lambda: Response("x" * 100_000, 502), "is in trouble (502); call again later"),
+        (lambda: Response(status_code=418), "refused the request with status 418"),
+        (lambda: Response("<html>", media_type="text/html"), "answered with text/html, not with JSON"),
+        (lambda: Response(), "nothing that is named"),
+        (lambda: Response(status_code=202), "no answer follows (202)"),
+        (lambda: as_json(b"{"), "is not the reply to the request"),
+        (lambda: as_json(result(2)), "is not the reply to the request"),
+        (lambda: as_json(b" " * (LONGEST + 1)), f"larger than {LONGEST} bytes"),
+        (lambda: events(b"data: " + b"x" * (LONGEST + 1) + b"\n\n"), f"an event of more than {LONGEST} bytes"),
+        (lambda: RedirectResponse("https://other.example/mcp", 307), "redirects to other.example, which is refused"),
+        (lambda: RedirectResponse("/mcp", 302), "would drop the message (302)"),
+        (lambda: RedirectResponse("/mcp", 307), "redirects in a circle"),
+        (lambda: as_json({"error": {"code": 7, "message": "theirs"}}, 400), "theirs"),
+        (lambda: as_json(b'{"error": "x"}', 400), "refused the request with status 400"),
+        (lambda: as_json(result(9), 400), "refused the request with status 400"),
+        (lambda: as_json(b"[1", 400), "refused the request with status 400"),
+        (lambda: Response(b"{}", headers={"content-encoding": "gzip"}, media_type="application/json"), "broke"),
+    ],
+)
+async def test_a_server_that_does_something_else_is_an_error_that_says_what_to_do(
+    response: Callable[[], Response], said: str
+) -> None:
+    async with remote() as scene:
+        scene.server.answers["tools/call"] = always(response)
+        scene.send(request(1, _meta=ENVELOPE))
+        failed = await scene.next()
+        assert failed["id"] == 1
+        assert said in failed["error"]["message"]
+        del scene.server.answers["tools/call"]
+        scene.send(request(2, _meta=ENVELOPE))
+        assert (await scene.next())["id"] == 2
+
+
+async def test_an_error_of_the_server_keeps_its_bytes_whatever_the_status() -> None:
+    error = b'{"jsonrpc":"2.0", "id":1,"error":{"code":-32601,"message":"unknown","data":[1]}}'
+    async with remote() as scene:
+        scene.server.answers["tools/call"] = always(lambda: as_json(error, 404))
+        scene.send(request(1, _meta=ENVELOPE))
+        assert await scene.raw() == error
+
+
+async def test_a_redirect_within_the_server_is_followed() -> None:
+    async with remote() as scene:
+        scene.server.answers["tools/call"] = always(
+            lambda: RedirectResponse("/mcp/", 308), lambda: as_json(result(1, ok=True))
+        )
+        scene.send(request(1, _meta=ENVELOPE))
+        assert await scene.next() == result(1, ok=True)
+        first, second = await scene.server.came("tools/call", 2)
+        assert first.body == second.body
+
+
+async def test_a_server_that_is_gone_is_an_error_and_the_next_request_tries_again() -> None:
+    async with remote(url="http://127.0.0.1:9/mcp") as scene:
+        for number in (1, 2):
+            scene.send(request(number, _meta=ENVELOPE))
+            assert "127.0.0.1:9 cannot be reached" in await scene.error()
+        scene.send({"jsonrpc": "2.0", "method": "notifications/other"})
+        await scene.transport.end()
+        assert "a notification was not delivered" in scene.told[0]
+
+
+async def test_a_connection_that_breaks_after_the_request_is_not_repeated() -> None:
+    taken: list[bytes] = []
+
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(await reader.readuntil(b"}}"))
+        writer.close()
+
+    server = await asyncio.start_server(break_off, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, remote(url=f"http://127.0.0.1:{port}/mcp") as scene:
+        scene.send(request(1, _meta={**ENVELOPE, "z": {}}))
+        assert "broke" in await scene.error()
+        assert len(taken) == 1
+
+
+# Credentials
+
+
+class Renewing(Credentials):
+    def __init__(self, *tokens: str) -> None:
+        self._tokens = list(tokens)
+
+    async def headers(self) -> Mapping[str, str]:
+        return {"authorization": self._tokens[0]}
+
+    async def renewed(self) -> Mapping[str, str]:
+        del self._tokens[0]
+        return await self.headers() if self._tokens else {}
+
+
+async def test_a_refused_token_is_renewed_once() -> None:
+    async def picky(asked: Asked) -> Response:
+        is_new = asked.headers["authorization"] == "new"
+        return as_json(result(asked.message["id"])) if is_new else Response(status_code=401)
+
+    async with remote(Renewing("old", "new")) as scene:
+        scene.server.answers["tools/call"] = picky
+        scene.send(request(1, _meta=ENVELOPE))
+        assert await scene.next() == result(1)
+
+
+async def test_refused_headers_name_their_variables_and_not_their_values() -> None:
+    async with remote(FixedHeaders({"x-key": "a-secret"}), variables=("MY_KEY",)) as scene:
+        scene.server.answers["tools/call"] = always(lambda: Response(status_code=401))
+        scene.send(request(1, _meta=ENVELOPE))
+        said = await scene.error()
+        assert "MY_KEY" in said
+        assert "a-secret" not in said
+        assert scene.server.first("tools/call").headers["x-key"] == "a-secret"
+
+
+# The end
+
+
+async def test_the_end_sends_what_was_sent_before_it() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.send({"jsonrpc": "2.0", "method": "notifications/last"})
+        await scene.transport.end()
+        assert scene.server.kinds()[-2:] == ["notifications/last", "DELETE"]
+        assert await scene.transport.receive() is None
+
+
+async def test_the_end_does_not_wait_for_a_server_that_takes_nothing() -> None:
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.is_reading.clear()
+        scene.send({"jsonrpc": "2.0", "method": "notifications/last"})
+        await asyncio.wait_for(scene.transport.end(), WAIT_SECONDS)
+        assert "did not take the last messages in time" in scene.told[-1]
+        scene.server.is_reading.set()
