@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.cli import MAYBE_VALUES, SWITCHES, VALUES, Options, UsageError, main, parse
-from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL, HELP
+from openai_responses_mcp.cli import main
+from openai_responses_mcp.commands.usage import DEMO_QUESTION, HELP, OPTIONS, BadCommandLine, Options, parse
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
 
 PREFIX = "openai-responses-mcp: "
@@ -36,7 +36,6 @@ def environ(tmp_path: Path) -> dict[str, str]:
         (["--ask=Why?"], Options(ask="Why?")),
         (["--ask=--why--"], Options(ask="--why--")),
         (["--ask", "-1 + 1?"], Options(ask="-1 + 1?")),
-        (["--ask", ""], Options(ask="")),
         (["Why?"], Options(ask="Why?")),
         (["-"], Options(ask="-")),
         (["--rehearse", "Why so?", "--quick"], Options(ask="Why so?", rehearse=True, quick=True)),
@@ -48,20 +47,23 @@ def environ(tmp_path: Path) -> dict[str, str]:
             ["--ask", "-", "--tool", "answer", "--domains=a,b", "--recency", "7", "--style", "bullets", "--json"],
             Options(ask="-", tool="answer", domains="a,b", recency="7", style="bullets", json=True),
         ),
-        (["--detailed", "--init", "--completion", "zsh"], Options(detailed=True, init=True, completion="zsh")),
+        (["--completion", "zsh"], Options(completion="zsh")),
+        (["--rehearse"], Options(rehearse=True, ask=DEMO_QUESTION)),
+        (["--rehearse", "--quick"], Options(rehearse=True, quick=True, ask=DEMO_QUESTION)),
+        (["--rehearse", "--stdio"], Options(rehearse=True, stdio=True)),
         (["--fetch", "resp_1"], Options(fetch="resp_1")),
         (["--config", "a.yaml"], Options(config="a.yaml")),
         (["--config=a=b.yaml"], Options(config="a=b.yaml")),
         (["--config="], Options(config="")),
         (["--model", "o3"], Options(model="o3")),
         (["--model=o3", "--model", "o4"], Options(model="o4")),
-        (["--debug"], Options(debug=True)),
-        (["--debug", "a.log"], Options(debug=True, debug_file="a.log")),
-        (["--debug=a.log"], Options(debug=True, debug_file="a.log")),
-        (["--debug", "--stdio"], Options(debug=True, stdio=True)),
+        (["--debug"], Options(debug="")),
+        (["--debug", "a.log"], Options(debug="a.log")),
+        (["--debug=a.log"], Options(debug="a.log")),
+        (["--debug", "--stdio"], Options(debug="", stdio=True)),
         (
             ["--stdio", "--debug", "a.log", "--model=o3"],
-            Options(stdio=True, debug=True, debug_file="a.log", model="o3"),
+            Options(stdio=True, debug="a.log", model="o3"),
         ),
     ],
 )
@@ -77,22 +79,20 @@ def test_a_command_line_is_taken_apart(line: list[str], options: Options) -> Non
         "--show",
         "--conf",
         "--mod=o3",
-        "--stdio=1",
         "--Stdio",
         "-s",
-        "-vh",
         "--",
         "-q",
     ],
 )
 def test_abbreviations_and_unknown_options_are_refused(argument: str) -> None:
-    with pytest.raises(UsageError, match="unknown option"):
+    with pytest.raises(BadCommandLine, match="unknown option"):
         parse([argument])
 
 
 @pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"]])
 def test_an_option_without_its_value_is_refused(line: list[str]) -> None:
-    with pytest.raises(UsageError, match="needs a value"):
+    with pytest.raises(BadCommandLine, match="needs a value"):
         parse(line)
 
 
@@ -105,9 +105,7 @@ def test_help_is_shown_when_asked_for_and_when_there_is_nothing_to_do(
 
 
 def test_help_names_every_option_in_one_screen() -> None:
-    named = {option.flag for option in (*COMMANDS, *ASKING, *GENERAL)}
-    assert {*SWITCHES, *VALUES, *MAYBE_VALUES} - {"-h", "-v"} == named
-    assert all(f"  {option.spelled} " in HELP for option in (*COMMANDS, *ASKING, *GENERAL))
+    assert all(f"  {option.spelled} " in HELP for option in OPTIONS)
     assert "(-h)" in HELP
     assert "(-v)" in HELP
     assert all(f"openai-responses-mcp {name} ..." in HELP for name in ("guard", "approvals", "policy", "log"))
@@ -131,8 +129,18 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--doctor", "--stdio"], "--stdio and --doctor do not go together (see openai-responses-mcp --help)"),
         (["--ask", "a", "--fetch", "b"], "--ask and --fetch do not go together (see openai-responses-mcp --help)"),
         (["--ask=a", "--show-config"], "--ask and --show-config do not go together (see openai-responses-mcp --help)"),
-        (["What", "now"], "one question at a time: put it in quotes (found now) (see openai-responses-mcp --help)"),
-        (["--ask", "a", "b"], "one question at a time: put it in quotes (found b) (see openai-responses-mcp --help)"),
+        (["What", "now?"], 'put the question in quotes: openai-responses-mcp "What now?"'),
+        (
+            ["--quick", "--ask", "What", "is", "--domains", "a b", "this"],
+            """put the question in quotes: openai-responses-mcp "What is this" --quick --domains 'a b'""",
+        ),
+        (["--ask=What", "is"], 'put the question in quotes: openai-responses-mcp "What is"'),
+        (["a", "$HOME"], "put the question in quotes: openai-responses-mcp 'a $HOME'"),
+        (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
+        (["--modle=o3"], "unknown option --modle=o3: did you mean --model? (see openai-responses-mcp --help)"),
+        (["--stdio=1"], "--stdio takes no value (see openai-responses-mcp --help)"),
+        (["doctor"], "unknown command doctor: did you mean --doctor? (see openai-responses-mcp --help)"),
+        (["--doctor", "status"], "status is a command: write it first (see openai-responses-mcp --help)"),
         ([""], "--ask needs a question"),
         (["--json", "--stdio"], "--json goes with --ask (see openai-responses-mcp --help)"),
         (["--continue"], "--continue goes with --ask (see openai-responses-mcp --help)"),
@@ -154,7 +162,6 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--two\nlines"], "unknown option --two lines (see openai-responses-mcp --help)"),
         ([f"--api-key={KEY}"], "unknown option --api-key=*** (see openai-responses-mcp --help)"),
         (["--config"], "--config needs a value (see openai-responses-mcp --help)"),
-        (["--rehearse"], "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)"),
         (
             ["--rehearse", "--show-config"],
             "--rehearse goes with --stdio, --http or --ask (see openai-responses-mcp --help)",
@@ -190,8 +197,19 @@ def test_the_configuration_is_shown_as_json_on_stderr(
 def test_warnings_come_before_the_configuration(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
     warning, _, shown = capfd.readouterr().err.partition("\n")
-    assert warning == f"{PREFIX}warning: --config /no/such/file.yaml: there is no such file; going on without it"
+    assert (
+        warning
+        == f"{PREFIX}WARNING: --config /no/such/file.yaml: there is no such file, so the settings in it are not used"
+    )
     assert json.loads(shown)["sources"]["cli"] == ["--config"]
+
+
+def test_a_warning_stands_out_on_a_terminal(
+    environ: dict[str, str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["--show-config", "--config", "/no/such/file.yaml"], environ) == 0
+    assert capfd.readouterr().err.startswith(f"{PREFIX}\x1b[1;33mWARNING:\x1b[0m --config /no")
 
 
 def test_every_problem_of_the_configuration_is_a_line(

@@ -28,7 +28,6 @@ from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
     profiles, location = settings.model_profiles._asdict(), settings.search.user_location
-    places = location._asdict() if location else {}
     return AnsweringRules(
         profiles={name: profile for name, profile in profiles.items() if profile is not None},
         instructions=system_policy,
@@ -37,7 +36,7 @@ def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
         domains=settings.search.defaults.domains,
         restrict_to_domains=settings.search.restrict_to_domains,
         search_context_size=settings.search.context_size,
-        user_location=tuple((name, place) for name, place in places.items() if place),
+        user_location=None if location is None else tuple((k, v) for k, v in location._asdict().items() if v),
         searches_live=settings.search.live,
         max_citations=settings.policy.max_citations,
         max_output_tokens=settings.request.max_output_tokens,

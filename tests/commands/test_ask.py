@@ -72,9 +72,14 @@ def test_a_failure_is_told_on_stderr_with_exit_one(
     assert KEY not in told.err
 
 
-def test_a_missing_key_is_a_failure_that_names_it(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_key_is_a_failure_that_says_where_keys_come_from_and_how_to_do_without(
+    environ: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--ask", "Why?"], environ | {"OPENAI_API_KEY": ""}) == 1
-    assert capfd.readouterr() == ("", "answer failed: Missing API key: set OPENAI_API_KEY\n")
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == "answer failed: Missing API key: set OPENAI_API_KEY"
+    assert "https://platform.openai.com/api-keys" in second
+    assert second.endswith("openai-responses-mcp --rehearse")
 
 
 def test_a_rehearsal_needs_no_key_and_says_what_it_is(environ: dict[str, str]) -> None:

@@ -122,7 +122,7 @@ def test_a_named_file_that_is_missing_is_skipped_with_a_warning(configured: Load
     configuration = configured("policy: {max_citations: 9}", Flags(config=path))
     assert configuration.settings == Settings()
     assert configuration.sources.yaml is None
-    assert configuration.warnings == (f"--config {path}: there is no such file; going on without it",)
+    assert configuration.warnings == (f"--config {path}: there is no such file, so the settings in it are not used",)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from openai_responses_mcp.config.loading import (
     load,
     show,
 )
-from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings, key_paths
+from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings, UserLocation, key_paths
 from openai_responses_mcp.domain.policy import SYSTEM_POLICY, join_policy
 
 Load = Callable[..., Configuration]
@@ -113,6 +113,11 @@ def test_every_key_can_be_set_in_the_file(configured: Load) -> None:
     assert settings.search.user_location is not None
     assert (settings.search.user_location.country, settings.search.user_location.city) == ("JP", None)
     assert (settings.server.error_style, settings.server.max_message_bytes) == ("tool_result", 1024)
+
+
+def test_a_location_without_a_place_is_not_the_same_as_none(configured: Load) -> None:
+    assert configured("search: {user_location: {}}").settings.search.user_location == UserLocation()
+    assert configured("search: {user_location: null}").settings.search.user_location is None
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "request:\nopenai:\n  base_url:\n", "\ufeff---\n", "{}"])

@@ -52,7 +52,7 @@ def test_the_printed_text_itself_can_be_given_warnings_and_all(
     assert main(["--show-config", "--config", "/no/such/file"], environ) == 0
     file = tmp_path / "shown.json"
     file.write_text(capfd.readouterr().err, "utf-8")
-    assert file.read_text("utf-8").startswith("openai-responses-mcp: warning: ")
+    assert file.read_text("utf-8").startswith("openai-responses-mcp: WARNING: ")
     settings = load(Flags(config=str(file)), {"HOME": str(tmp_path)}).settings
     assert settings.model_profiles.answer is not None
     assert settings.model_profiles.answer.model == "o3"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.cli import PROGRAM
+from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.settings import key_paths
 from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
 from tests.tools.docs import config_tables, llms

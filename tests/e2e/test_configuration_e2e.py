@@ -106,7 +106,7 @@ def test_a_missing_file_is_skipped_with_a_warning(tmp_path: Path, yaml: Path) ->
     assert done.returncode == 0
     assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert done.stderr == (
-        f"openai-responses-mcp: warning: --config {yaml}: there is no such file; going on without it\n"
+        f"openai-responses-mcp: WARNING: --config {yaml}: there is no such file, so the settings in it are not used\n"
     )
 
 
@@ -170,7 +170,7 @@ def test_retired_keys_are_warned_of_once_each_and_ignored(tmp_path: Path, yaml: 
     assert done.returncode == 0
     assert json.loads(done.stdout)["id"] == 1
     assert len(done.stderr.splitlines()) == 4
-    assert all(told.startswith("openai-responses-mcp: warning: ") for told in done.stderr.splitlines())
+    assert all(told.startswith("openai-responses-mcp: WARNING: ") for told in done.stderr.splitlines())
 
 
 def test_a_home_without_a_configuration_is_enough(tmp_path: Path) -> None:

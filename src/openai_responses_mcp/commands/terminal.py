@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from openai_responses_mcp.adapters.signals import EXIT_CODES, listen
 from openai_responses_mcp.commands.live import LiveView, is_lively
 from openai_responses_mcp.commands.showing import Showing
-from openai_responses_mcp.domain.errors import AnsweringError
+from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
+from openai_responses_mcp.domain.errors import AnsweringError, KeyMissing
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.server.warmup import WarmUp
@@ -42,6 +43,8 @@ def show_answer(
         return codes[0]
     except AnsweringError as exc:
         sys.stderr.write(f"answer failed: {one_line(basis.mask(str(exc)))}\n")
+        if isinstance(exc, KeyMissing):
+            sys.stderr.write(f"{WITHOUT_A_KEY}\n")
         return 1
     finally:
         basis.logger.close()

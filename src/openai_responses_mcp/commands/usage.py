@@ -1,6 +1,12 @@
-"""What can be written on the command line, in words: the help, and what shells complete."""
+"""The command line of the answering server: its options, the help, and how arguments become `Options`.
 
-from collections.abc import Mapping
+One table of options serves the parser, the help and the completions. argparse is loaded by `parse` alone: `--stdio`, the
+line that clients start, is understood without it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from openai_responses_mcp import __version__
@@ -31,7 +37,7 @@ COMMANDS = (
     Option("--stdio", "", "serve an MCP client on stdin and stdout"),
     Option("--http", "[<host>:]<port>", "serve MCP clients over HTTP"),
     Option("--ask", '"<question>"', "answer one question; - reads it from stdin"),
-    Option("--fetch", "<response id>", "show the answer of research that went on at the API"),
+    Option("--fetch", "<response id>", "show the answer of research that ran at the API"),
     Option("--doctor", "", "check configuration, key, API and client set-up"),
     Option("--show-config", "", "show the effective configuration (JSON, on stderr)"),
     Option("--init", "", "write a configuration file to start from"),
@@ -41,7 +47,7 @@ ASKING = (
     Option("--tool", "<name>", "answer (default), answer_detailed or answer_quick", TOOLS),
     Option("--detailed", "", "the same as --tool answer_detailed"),
     Option("--quick", "", "the same as --tool answer_quick"),
-    Option("--continue", "[<id>]", "go on with the last answer, or with that of this id"),
+    Option("--continue", "[<id>]", "continue the last answer, or the given id"),
     Option("--domains", "<a,b>", "prefer these sites"),
     Option("--recency", "<days>", "how many days old sources may be"),
     Option("--style", "<style>", "summary, bullets or citations-only", STYLES),
@@ -51,7 +57,7 @@ GENERAL = (
     Option("--config", "<path>", "read this YAML file instead of the default one"),
     Option("--model", "<id>", "use this model for the answer profile"),
     Option("--debug", "[<path>]", "log what happens on stderr, and to this file"),
-    Option("--rehearse", "", "no key: a stand-in answers"),
+    Option("--rehearse", "", "no key: a stand-in answers; alone: a demo question"),
     Option("--drain", "<seconds>", "with --http: how long calls may take at the end"),
     Option("--tls-cert", "<path>", "with --http: a certificate, in PEM"),
     Option("--tls-key", "<path>", "with --http: its key"),
@@ -80,7 +86,7 @@ GUARDING = (
     Option("--store", "URL", "where requests and the log are kept (default: a SQLite file of your own)"),
     Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
     Option("--ask", "WHERE", "auto, client or desk: where a human is asked (default: the file's, else auto)", ASKED_AT),
-    Option("--observe", "", "everything passes, nobody is asked; what would have been decided is recorded"),
+    Option("--observe", "", "every call passes and nothing is asked; the decisions are only recorded"),
 )
 
 
@@ -111,5 +117,156 @@ Options:
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 incomplete.
 More on these (the extra "guard"): {PROGRAM} guard --help
 Set OPENAI_API_KEY in the environment. Try it without a key:
-  {PROGRAM} "What is HTTP 404?" --rehearse
+  {PROGRAM} --rehearse
 """
+
+# The command line, understood
+
+OPTIONS = (*COMMANDS, *ASKING, *GENERAL)
+KEYS_PAGE = "https://platform.openai.com/api-keys"
+WITHOUT_A_KEY = f"Keys come from {KEYS_PAGE}. To try it without one: {PROGRAM} --rehearse"
+DEMO_QUESTION = "What does HTTP status 404 mean?"
+COMMAND_WORDS = ("agents", "guard", "approvals", "log", "policy", "status")
+_TOGETHER = (["--stdio", "--show-config"], ["--http", "--show-config"], ["--fetch", "--json"])
+_SERVING = ("--drain", "--tls-cert", "--tls-key")
+_SHORT = {"--help": "-h", "--version": "-v"}
+_ID = "resp_"
+_SEE_HELP = f"(see {PROGRAM} --help)"
+_UNSAFE_IN_DOUBLE_QUOTES = frozenset('"$`\\!%')
+
+
+class BadCommandLine(Exception):
+    """The command line cannot be understood; the text says why, on one line."""
+
+
+class Options(SimpleNamespace):
+    """What was given. None and False stand for what was not; an optional value that was left out is empty."""
+
+    stdio: bool = False
+    http: str | None = None
+    drain: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    show_config: bool = False
+    doctor: bool = False
+    init: bool = False
+    rehearse: bool = False
+    help: bool = False
+    version: bool = False
+    ask: str | None = None
+    fetch: str | None = None
+    completion: str | None = None
+    tool: str | None = None
+    detailed: bool = False
+    quick: bool = False
+    continues: str | None = None
+    domains: str | None = None
+    recency: str | None = None
+    style: str | None = None
+    json: bool = False
+    config: str | None = None
+    model: str | None = None
+    debug: str | None = None
+
+    def given(self, options: Sequence[Option]) -> list[str]:
+        return [one.flag for one in options if getattr(self, _field(one.flag)) not in (None, False)]
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Raises `BadCommandLine`. Takes `--name value` and `--name=value`; the last one given counts."""
+    import argparse
+
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for option in OPTIONS:
+        flags = [option.flag, *filter(None, [_SHORT.get(option.flag)])]
+        if not option.value:
+            parser.add_argument(*flags, dest=_field(option.flag), action="store_true")
+        elif option.value.startswith("["):
+            parser.add_argument(*flags, dest=_field(option.flag), nargs="?", const="")
+        else:
+            parser.add_argument(*flags, dest=_field(option.flag))
+    options = Options()
+    try:
+        _, rest = parser.parse_known_args(_with_ids_only(arguments), options)
+    except argparse.ArgumentError as exc:
+        flag = (exc.argument_name or "").partition("/")[0]
+        takes_value = any(option.value for option in OPTIONS if option.flag == flag)
+        raise BadCommandLine(f"{flag} {'needs a value' if takes_value else 'takes no value'} {_SEE_HELP}") from exc
+    _take_question(options, rest, arguments)
+    _check(options)
+    return options
+
+
+def _field(flag: str) -> str:
+    return "continues" if flag == "--continue" else flag.strip("-").replace("-", "_")
+
+
+def _with_ids_only(arguments: Sequence[str]) -> list[str]:
+    """`--continue` takes the word behind it only if that is an id; otherwise it is the question."""
+    return [
+        f"{word}=" if word == "--continue" and not after.startswith(_ID) else word
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=False)
+    ]
+
+
+def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[str]) -> None:
+    """Words that belong to no option are the question, if they are one word in the shell's eyes."""
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            raise BadCommandLine(f"unknown option {word}{_nearest(word)} {_SEE_HELP}")
+    asked = [] if options.ask is None else [options.ask]
+    if len(asked) + len(rest) > 1:
+        others = _without(arguments, ["--ask", *asked, *rest])
+        line = " ".join([PROGRAM, _quoted(" ".join([*asked, *rest])), *map(shlex.quote, others)])
+        raise BadCommandLine(f"put the question in quotes: {line}")
+    for word in rest:
+        if word in COMMAND_WORDS:
+            raise BadCommandLine(f"{word} is a command: write it first {_SEE_HELP}")
+        if any(word == option.flag.strip("-") for option in OPTIONS):
+            raise BadCommandLine(f"unknown command {word}: did you mean --{word}? {_SEE_HELP}")
+        options.ask = word
+
+
+def _nearest(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.partition("=")[0], [option.flag for option in OPTIONS], n=1, cutoff=0.75)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _without(arguments: Sequence[str], taken: Sequence[str]) -> list[str]:
+    left = list(arguments)
+    for word in taken:
+        if word in left:
+            left.remove(word)
+    return [word for word in left if not word.startswith("--ask=")]
+
+
+def _quoted(question: str) -> str:
+    """In double quotes, which every shell knows, unless one of them would read something inside."""
+    return shlex.quote(question) if _UNSAFE_IN_DOUBLE_QUOTES & {*question} else f'"{question}"'
+
+
+def _check(options: Options) -> None:
+    """Raises `BadCommandLine` for what does not go together."""
+    if options.help or options.version:
+        return
+    commands, asking = options.given(COMMANDS), options.given(ASKING)
+    if options.rehearse and not commands:
+        options.ask = DEMO_QUESTION
+        commands = ["--ask"]
+    if len(commands) > 1 and sorted(commands) not in map(sorted, _TOGETHER):
+        raise BadCommandLine(f"{commands[0]} and {commands[1]} do not go together {_SEE_HELP}")
+    if asking and commands != ["--ask"] and commands + asking not in _TOGETHER:
+        raise BadCommandLine(f"{asking[0]} goes with --ask {_SEE_HELP}")
+    serving = options.given([option for option in GENERAL if option.flag in _SERVING])
+    if serving and options.http is None:
+        raise BadCommandLine(f"{serving[0]} goes with --http {_SEE_HELP}")
+    if options.rehearse and not {"--stdio", "--http", "--ask"} & {*commands}:
+        raise BadCommandLine(f"--rehearse goes with --stdio, --http or --ask {_SEE_HELP}")
+    if options.ask is not None and not options.ask.strip():
+        raise BadCommandLine("--ask needs a question")
+    if options.fetch is not None and not options.fetch.strip():
+        raise BadCommandLine("--fetch needs the id of a response")
+    if options.continues and not options.continues.startswith(_ID):
+        raise BadCommandLine(f"--continue takes the id of an answer, which starts with {_ID} {_SEE_HELP}")

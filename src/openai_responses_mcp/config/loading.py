@@ -150,7 +150,7 @@ def _from_file(
     paths = default_paths(environ) if flags.config is None else (expanded(flags.config, environ),)
     existing = [path for path in paths if not _is_missing(path)]
     if not existing and flags.config is not None:
-        findings.warning(f"--config {flags.config}: there is no such file; going on without it")
+        findings.warning(f"--config {flags.config}: there is no such file, so the settings in it are not used")
     if not existing:
         return None, Settings(), {}
     from openai_responses_mcp.config.file import check_file, read_file

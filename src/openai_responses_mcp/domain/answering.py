@@ -38,7 +38,7 @@ class AnsweringRules:
     domains: tuple[str, ...]
     restrict_to_domains: bool
     search_context_size: str | None
-    user_location: tuple[tuple[str, str], ...]
+    user_location: tuple[tuple[str, str], ...] | None
     searches_live: bool
     max_citations: int
     max_output_tokens: int | None

@@ -4,7 +4,8 @@ AnsweringError
 ├── RequestError                what we were asked, or are set up to do, cannot be done
 │   ├── InvalidArguments        a tool argument is missing or wrong
 │   ├── ProfileMissing          no model profile to answer with
-│   ├── KeyUnusable             no API key, or one that cannot be sent
+│   ├── KeyUnusable             an API key that cannot be sent
+│   │   └── KeyMissing              no API key is set
 │   └── CallInFlight            the id of a call that has not been answered yet
 ├── GatewayError                the other side misbehaved, or refused
 │   ├── GatewayTimeout          no complete reply in time; never repeated
@@ -46,6 +47,10 @@ class ProfileMissing(RequestError):
 
 class KeyUnusable(RequestError):
     """There is no key, or it holds characters that no header can carry."""
+
+
+class KeyMissing(KeyUnusable):
+    """The variable for the key is not set."""
 
 
 class CallInFlight(RequestError):

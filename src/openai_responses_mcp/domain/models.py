@@ -37,11 +37,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """How the always offered web search is set up for one request; one that is not live reads stored pages only."""
+    """How web search is set up for one request. One that is not live reads stored pages only.
+
+    Without `user_location` the API searches as if from the United States. An empty one names no place at all.
+    """
 
     allowed_domains: tuple[str, ...] = ()
     context_size: str | None = None
-    user_location: tuple[tuple[str, str], ...] = ()
+    user_location: tuple[tuple[str, str], ...] | None = None
     is_live: bool = True
 
 

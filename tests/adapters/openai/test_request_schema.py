@@ -48,6 +48,7 @@ ALL = Settings(
 SETTINGS = {
     "defaults": Settings(),
     "all": ALL,
+    "nowhere in particular": Settings(search=SearchSettings(user_location=UserLocation())),
     "near": Settings(search=SearchSettings(user_location=UserLocation(country="JP"))),
     **{
         f"model {model}": Settings(model_profiles=ModelProfiles(Profile(model)))

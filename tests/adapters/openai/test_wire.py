@@ -51,6 +51,10 @@ def asked(**fields: Any) -> ModelRequest:
             {"tools": [{"type": "web_search", "search_context_size": "high"}]},
         ),
         (
+            asked(search=SearchTool(user_location=())),
+            {"tools": [{"type": "web_search", "user_location": {"type": "approximate"}}]},
+        ),
+        (
             asked(search=SearchTool(user_location=(("country", "JP"), ("city", "Tokyo")))),
             {
                 "tools": [
@@ -347,6 +351,15 @@ def searched(action: object) -> dict[str, Any]:
         (searched({"type": "search", "query": "the\nweather \ud800"}), 'searching for "the weather \ufffd"'),
         (searched({"type": "search", "query": "q" * 81}), f'searching for "{"q" * 80}…"'),
         (searched({"type": "open_page", "url": "https://a.org"}), "reading https://a.org"),
+        (searched({"type": "search", "queries": ["rain", 3, "snow"]}), 'searching for "rain", "snow"'),
+        (searched({"type": "search", "query": "one", "queries": ["one", "two"]}), 'searching for "one"'),
+        (searched({"type": "search", "queries": ["a", "b", "c", "d"]}), 'searching for "a", "b", "c"'),
+        (searched({"type": "search", "queries": []}), "reading the results"),
+        (
+            searched({"type": "find_in_page", "pattern": "x", "url": "https://a.org"}),
+            'looking for "x" on https://a.org',
+        ),
+        (searched({"type": "find_in_page", "pattern": "x"}), 'looking for "x"'),
         (searched({"type": "search"}), "reading the results"),
         (searched("odd"), "reading the results"),
         (added("brand_new"), None),

@@ -10,6 +10,7 @@ import pytest
 from openai_responses_mcp.cli import main
 from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
 from openai_responses_mcp.commands.doctor.recommending import own_command
+from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import Flags, load
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.server import StandInThread
@@ -210,7 +211,7 @@ def test_without_a_key_the_way_to_the_api_is_checked_all_the_same(patient: Patie
     patient.environ["MODEL_QUICK"] = "gpt-5-mini"
     code, lines = patient.examine()
     assert code == 1
-    assert lines["key"] == ("FAIL", "Missing API key: set OPENAI_API_KEY")
+    assert lines["key"] == ("FAIL", f"Missing API key: set OPENAI_API_KEY. {WITHOUT_A_KEY}")
     assert lines["API"][0] == "ok"
     assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked: that takes a key")
     assert lines["settings for answer"] == ("warn", "effort medium, verbosity medium; not checked: that takes a key")
@@ -221,7 +222,7 @@ def test_a_missing_key_is_missed_under_its_configured_name(patient: Patient) -> 
     patient.configure("openai: {api_key_env: MY_KEY}")
     (patient.home / "bin" / "codex").touch(mode=0o755)
     _, lines = patient.examine()
-    assert lines["key"] == ("FAIL", "Missing API key: set MY_KEY")
+    assert lines["key"] == ("FAIL", f"Missing API key: set MY_KEY. {WITHOUT_A_KEY}")
     assert "MY_KEY=YOUR_KEY" in lines["Codex"][1]
 
 
@@ -261,7 +262,7 @@ def assert_not_reached(code: int, lines: dict[str, tuple[str, str]], words: str)
     assert code == 1
     assert lines["key"] == (
         "warn",
-        "set in OPENAI_API_KEY; not checked, because no answer tells whether the API takes it",
+        "set in OPENAI_API_KEY; the key could not be verified",
     )
     assert lines["API"][0] == "FAIL"
     assert words in lines["API"][1]

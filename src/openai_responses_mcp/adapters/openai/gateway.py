@@ -20,6 +20,7 @@ from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, r
 from openai_responses_mcp.domain.errors import (
     GatewayError,
     GatewayTimeout,
+    KeyMissing,
     KeyUnusable,
     ResponseLost,
     StillRunning,
@@ -228,7 +229,7 @@ class OpenAIResponsesGateway(LLMGateway):
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:
-            raise KeyUnusable(f"Missing API key: set {self._api_key_variable}")
+            raise KeyMissing(f"Missing API key: set {self._api_key_variable}")
         if not (self._api_key.isascii() and self._api_key.isprintable()) or " " in self._api_key:
             raise KeyUnusable(
                 f"The API key in {self._api_key_variable} holds a space, a control character or a letter that no key"

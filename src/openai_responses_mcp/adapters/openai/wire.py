@@ -26,6 +26,7 @@ JsonObject = dict[str, Any]
 
 _DATE_FIELDS = ("published_at", "published_date", "date")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_MOST_QUERIES = 3
 _LONGEST_QUOTE = 80
 # No real reply has as many. Reading more would hold up the event loop.
 _MOST_ITEMS = 2_000
@@ -69,7 +70,7 @@ def _search_tool(search: SearchTool) -> JsonObject:
         tool["filters"] = {"allowed_domains": list(search.allowed_domains)}
     if search.context_size:
         tool["search_context_size"] = search.context_size
-    if search.user_location:
+    if search.user_location is not None:
         tool["user_location"] = {"type": "approximate", **dict(search.user_location)}
     if not search.is_live:
         tool["external_web_access"] = False
@@ -166,8 +167,13 @@ def _writing(delta: object) -> Progress:
 
 def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
     facts = action if isinstance(action, dict) else {}
-    if facts.get("query"):
-        return Progress(f'searching for "{_short(facts["query"], mask)}"')
+    # An action has one query, or several; to look for a pattern is to search within a page.
+    queries = [facts["query"]] if facts.get("query") else _texts(facts.get("queries"))
+    if queries:
+        return Progress("searching for " + ", ".join(f'"{_short(query, mask)}"' for query in queries[:_MOST_QUERIES]))
+    if facts.get("pattern"):
+        place = f" on {_short(facts['url'], mask)}" if facts.get("url") else ""
+        return Progress(f'looking for "{_short(facts["pattern"], mask)}"{place}')
     return Progress(f"reading {_short(facts['url'], mask)}" if facts.get("url") else "reading the results")
 
 

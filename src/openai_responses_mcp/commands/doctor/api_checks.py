@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import Profile, Settings
-from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyUnusable
+from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyMissing, KeyUnusable
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.start import Basis
 
@@ -79,7 +80,7 @@ async def ask_api(basis: Basis, longest_wait_seconds: float) -> ApiReport:
     try:
         return await _ask(container.openai_gateway(), None, models, requests, longest_wait_seconds)
     except KeyUnusable as exc:
-        # A made-up key shows as well whether anybody answers there, so that both problems are seen at once.
+        # With a made-up key it still shows whether the API answers, so both problems are seen at once.
         container = basis.load_container()
         container.api_key.override("none")
         return await _ask(container.openai_gateway(), exc, models[:1], requests, longest_wait_seconds)
@@ -162,6 +163,8 @@ def _is_answer(error: GatewayError | None) -> bool:
 
 
 def _key_line(settings: Settings, report: ApiReport) -> Line:
+    if isinstance(report.key_problem, KeyMissing):
+        return Line("FAIL", "key", f"{report.key_problem}. {WITHOUT_A_KEY}")
     if report.key_problem:
         return Line("FAIL", "key", str(report.key_problem))
     errors = [outcome.error for outcome in report.outcomes]
@@ -172,7 +175,7 @@ def _key_line(settings: Settings, report: ApiReport) -> Line:
     # An API that says what a key may not do knows the key.
     if any(error is None or error.status == 403 for error in errors):
         return Line("ok", "key", is_set)
-    return Line("warn", "key", f"{is_set}; not checked, because no answer tells whether the API takes it")
+    return Line("warn", "key", f"{is_set}; the key could not be verified")
 
 
 def _api_line(settings: Settings, report: ApiReport) -> Line:
