@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.budgets import SessionBudget, limits_of
@@ -20,6 +21,7 @@ from openai_responses_mcp.guard.asking import Asking, AskingRules
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
+from openai_responses_mcp.guard.given_replies import GivenReplies
 from openai_responses_mcp.guard.recording import Records
 from openai_responses_mcp.guard.relay import Relay
 from tests.agents.fake_policy import FakePaths, FakePolicySource
@@ -65,9 +67,14 @@ class GuardScene:
         self.server_lists: list[Any] = [entry("echo"), entry("other")]
         self.pages: dict[str | None, Any] = {}
         self.sleeps: list[float] = []
+        self.told: list[tuple[HumanApprovalRequest, str]] = []
         self.is_desk_open, self.reading_seconds, self._moment = False, 2.0, 0.0
-        self.relay = Relay(self.client, self.server, self._loaded, self.notices)
         masking = Masking({"MY_SECRET_KEY": "planted-secret-value"})
+        self.source = FakePolicySource()
+        self.source.policy = self.policy
+        rules = PolicyRules(self.source, FakePaths())
+        replies = GivenReplies(rules, "small", masking, is_observing=observes)
+        self.relay = Relay(self.client, self.server, self._loaded, self.notices, replies)
         audit = AuditLog(self.logs, self.stores.clock, masking, "required")
         decisions = RecordedFirst(self.stores.approvals, self.logs)
         self.approvals = ApprovalController(self.stores.approvals, decisions, audit, self.stores.clock, masking, 900)
@@ -76,9 +83,6 @@ class GuardScene:
         )
         session = GuardSession("small", run_id, profile, observes)
         self.guarded = GuardedServer("small", "fingerprint", "python small.py")
-        self.source = FakePolicySource()
-        self.source.policy = self.policy
-        rules = PolicyRules(self.source, FakePaths())
         gate = SafetyGate(NoJudge(), self.stores.policies, masking, rules=rules, standing=standing)
         budget = SessionBudget(
             self.stores.budgets, self.stores.clock, run_id, lambda: limits_of(self.policy.budget, "small")
@@ -94,6 +98,7 @@ class GuardScene:
             self._is_desk_open,
             self._sleep,
             self._monotonic,
+            lambda *asked: self.told.append(asked),
         )
         self.keeper = CallKeeper(
             session,

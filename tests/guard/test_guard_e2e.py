@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import pytest
 
 from openai_responses_mcp.gate.errors import StoreUnavailable
+from openai_responses_mcp.gate.sql.opening import open_stores
 from tests.e2e.client import WAIT_SECONDS, cancellation
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guard, Guarded, policy_file, text_of
+from tests.guard.test_notifying import http_server
 
 T = TypeVar("T")
 
@@ -68,6 +70,30 @@ async def test_a_denied_call_is_told_to_the_model_and_never_reaches_the_server(g
     assert guard.finish() == 0
     assert guard.calls_seen() == []
     assert await guard.events() == [("decision", "deny")]
+
+
+async def test_lists_results_and_notices_follow_the_policy_file(guarded: Guarded, tmp_path: Path) -> None:
+    """The keys of the file that change what the client is given, and the webhook, with the address as a secret."""
+    keys = "hide_denied: true\nresults: {secrets: hide}\nnotify: {webhook_env: MY_HOOK}\n"
+    rules = "rules:\n  - {tools: [small/echo], decide: allow}\n  - {tools: [small/write_note], decide: deny}\n"
+    async with http_server(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (address, received):
+        guard = guarded(policy=f"version: 1\n{keys}{rules}", MY_HOOK=address, NO_PROXY="127.0.0.1")
+        guard.initialize()
+        tools = {tool["name"] for tool in guard.result_of("tools/list")["tools"]}
+        assert "echo" in tools
+        assert "write_note" not in tools
+        assert "MY_HOOK" not in guard.result_of("environment")["names"]
+        assert address not in text_of(guard.called("echo", text=f"it is {address}"))
+        guard.start_call("fail", "f")
+
+        async def look() -> list[bytes]:
+            return received
+
+        body = json.loads((await until(look))[0].partition(b"\r\n\r\n")[2])
+        assert (body["server"], body["tool"], "small/fail" in body["text"]) == ("small", "fail", True)
+        guard.finish()
+    logs = await open_stores(guard.store, must_exist=True).logs.query()
+    assert [log.reasons[0].about for log in logs if log.event == "outcome"][:1] == [{"hidden": 1}]
 
 
 async def test_every_other_message_passes_byte_for_byte(guarded: Guarded) -> None:

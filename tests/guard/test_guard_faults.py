@@ -14,7 +14,7 @@ import pytest
 
 from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from tests.e2e.client import WAIT_SECONDS, cancellation
+from tests.e2e.client import WAIT_SECONDS, cancellation, request
 from tests.gate.sql.interrupted_writes import leave_journal
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, text_of
 
@@ -122,10 +122,13 @@ async def test_a_server_that_is_killed_gives_128_and_the_signal(guarded: Guarded
     assert guard.exit_code() == 137
 
 
-async def test_a_command_that_does_not_exist_is_named(guarded: Guarded) -> None:
+async def test_a_command_that_does_not_exist_is_named_to_the_client_too(guarded: Guarded) -> None:
     guard = guarded(server=("/nowhere/at-all",))
+    guard.send(request(1, "initialize"))
+    problem = "/nowhere/at-all cannot be started: No such file or directory"
+    assert guard.reply_to(1)["error"]["message"] == problem
     assert guard.exit_code() == 127
-    assert "/nowhere/at-all cannot be started" in guard.stderr
+    assert problem in guard.stderr
 
 
 async def test_a_look_up_that_hangs_refuses_the_call(guarded: Guarded) -> None:

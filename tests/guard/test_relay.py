@@ -43,7 +43,7 @@ class PassingKeeper:
         if name == "crash late":
             raise RuntimeError("crashed on purpose")
 
-    def answered(self, opened: Opened, reply: Reply) -> None:
+    def answered(self, opened: Opened, reply: Reply, about_result: object = None) -> None:
         self.told.append(("answered", opened.request.id))
 
     def given_up(self, opened: Opened, reason: str) -> None:

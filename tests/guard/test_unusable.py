@@ -15,7 +15,6 @@ from tests.agents.fakes import WAIT_SECONDS
     [
         (["--policy", "missing.yaml"], "missing.yaml"),
         (["--policy", "broken.yaml"], "broken.yaml:2"),
-        (["--policy", "later.yaml"], "cannot do hide_denied, results, notify yet"),
         (["--store", "sqlite:///folder"], "is a folder"),
     ],
 )
@@ -23,8 +22,6 @@ def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
     tmp_path: Path, options: list[str], problem: str
 ) -> None:
     (tmp_path / "broken.yaml").write_text("version: 1\nprofil: fast\n")
-    later = "hide_denied: true\nresults: {secrets: hide}\nnotify: {webhook_env: HOOK}\n"
-    (tmp_path / "later.yaml").write_text(f"version: 1\n{later}")
     (tmp_path / "folder").mkdir()
     started = tmp_path / "started"
     command = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]

@@ -177,6 +177,7 @@ class SecretFinder:
         # The first of several names for one value is the one that is told.
         self._sources = {text: source for source, text in reversed(self._forms.items())}
         self._known = _look_for(self._sources)
+        self.labels = frozenset(f"‹{name}›" for name, _ in self._forms)
 
     def find(self, text: str) -> list[Found]:
         """In order, none touching another."""

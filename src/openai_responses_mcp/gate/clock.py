@@ -1,6 +1,6 @@
 """Time: the clock that this half asks, and moments as texts."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 
@@ -18,3 +18,7 @@ class SystemClock(Clock):
 def timestamp(moment: datetime) -> str:
     """Texts that sort as the moments do."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def later(moment: str, seconds: float) -> str:
+    return timestamp(datetime.fromisoformat(moment) + timedelta(seconds=seconds))

@@ -33,6 +33,7 @@ Voice = Literal[
     "provider",  # profile: the provider runs the tool, call by call and unasked
     "observer",  # the guard only observes
     "schema",  # the schema cannot be checked here
+    "result",  # hidden: how many secrets the client was not given; bytes, limit: of a result that it was not given
     "unreadable",  # text: stored by somebody else
 ]
 

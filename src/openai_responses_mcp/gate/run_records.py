@@ -5,7 +5,9 @@ import logging
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sentences import reason_in_record
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -42,7 +44,9 @@ class RunRecords:
             who=self._who,
         )
 
-    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
+    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
+        """`reasons` are about the result of the call, and stand behind what the tool itself said."""
+        said = [self._masking.text(reason, self.secret_texts), *(reason_in_record([one], one.says) for one in reasons)]
         return AuditEntry(
             run_id=self._run_id,
             tool_call_id=call.call_id,
@@ -50,7 +54,8 @@ class RunRecords:
             decision=decision,
             tool_name=call.tool.name,
             tool_kind=call.tool.kind,
-            reason=self._masking.text(reason, self.secret_texts),
+            reason="; ".join(filter(None, said)),
+            reasons=reasons,
             arguments=self._masking.shown(call.args, call.tool.parameters),
             who=self._who,
         )

@@ -230,6 +230,11 @@ class SafetyGate:
         return self._policy.budget
 
     @property
+    def hides_results(self) -> bool:
+        """Whether the policy file wants secrets in results hidden."""
+        return self._policy.results.secrets == "hide"
+
+    @property
     def _policy(self) -> Policy:
         return self._rules.policy if self._rules else _NO_POLICY
 

@@ -35,6 +35,8 @@ _RECORDED: _Words = {
     ("provider", "allow"): "in scope of the profile {profile}, run by the provider",
     ("provider", "deny"): "the provider runs it unasked",
     ("observer", "allow"): "only observed",
+    ("result", "allow"): "secrets in the result that were hidden from the client: {hidden}",
+    ("result", "deny"): "the client was not given the result: it has {bytes} bytes, and the limit is {limit}",
     ("schema", "allow"): "its schema cannot be checked here, so the server checks the arguments",
 }
 
@@ -66,6 +68,8 @@ _SHOWN: Mapping[Language, _Words] = {
         ("provider", "allow"): "プロファイル {profile} の範囲内で、プロバイダーが実行します",
         ("provider", "deny"): "プロバイダーが確認なしで実行します",
         ("observer", "allow"): "観察のみ",
+        ("result", "allow"): "クライアントに渡さなかった結果内のシークレットの数: {hidden}",
+        ("result", "deny"): "結果が {bytes} バイトで上限の {limit} を超えるため、クライアントに渡しませんでした",
         ("schema", "allow"): "スキーマをここでは検査できないため、サーバーが引数を検査します",
     },
 }
@@ -108,6 +112,17 @@ _STANDING: Mapping[Language, Mapping[str, str]] = {
         "any": "引数は問わない",
     },
 }
+
+
+_NOTICE: Mapping[Language, str] = {
+    "en": "{tool} waits for your decision: {why}. Decide with: {command}",
+    "ja": "{tool} が承認を待っています: {why}。次のコマンドで決定できます: {command}",
+}
+
+
+def notice(tool: str, why: str, command: str, language: Language) -> str:
+    """For a chat: a question waits."""
+    return _NOTICE[language].format(tool=tool, why=why, command=command)
 
 
 def reason_in_record(reasons: Sequence[Reason], decision: Decision) -> str:

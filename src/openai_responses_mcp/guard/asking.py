@@ -15,6 +15,7 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision, Undecided
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
+from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.rules import AskedAt, Policy
 from openai_responses_mcp.guard import messages
@@ -83,6 +84,7 @@ class Asking:
         is_desk_open: Callable[[], Awaitable[bool]],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
+        on_asked: Callable[[HumanApprovalRequest, str], object] = lambda request, expires_at: None,
     ) -> None:
         self._rules = rules
         self._policy = policy
@@ -94,6 +96,7 @@ class Asking:
         self._is_desk_open = is_desk_open
         self._sleep = sleep
         self._monotonic = monotonic
+        self._on_asked = on_asked
         self.questions = PendingQuestions()
         self._waiting: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -107,6 +110,7 @@ class Asking:
             return Verdict(False, "a person is to be asked in the client, and this client cannot ask")
         request = await self._requested(question)
         self._waiting.add(request.approval_id)
+        self._on_asked(request, later(request.created_at, self._wait_seconds))
         if way == "input_required":
             return self._come_again(request, question)
         return await self._wait_for(request, question, way)

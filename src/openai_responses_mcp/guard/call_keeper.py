@@ -7,6 +7,7 @@ seal: the arguments as they were shown, in canonical form. Whatever goes wrong o
 import asyncio
 import itertools
 import json
+from collections import OrderedDict
 from dataclasses import replace
 
 from openai_responses_mcp.domain.jsonrpc import Reply
@@ -15,7 +16,7 @@ from openai_responses_mcp.gate.call_table import HumanAnswer, changed_call
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.checks import LONGEST_ID
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.reasons import is_new
+from openai_responses_mcp.gate.reasons import Reason, is_new
 from openai_responses_mcp.gate.secrets.hashing import canonical
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import StartOutcome
@@ -24,13 +25,14 @@ from openai_responses_mcp.guard.asking import Asking, Verdict
 from openai_responses_mcp.guard.continuing import ANSWERS, ContinuedCalls, Underway
 from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
-from openai_responses_mcp.guard.messages import JsonObject, object_in
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
 from openai_responses_mcp.guard.peers import Opened, Peer
 from openai_responses_mcp.guard.pending_questions import Intent, NotThisCall, PendingQuestion
 from openai_responses_mcp.guard.recording import Records
 from openai_responses_mcp.guard.replying import Replying
 
 MOST_ATTEMPTS = 10
+_MOST_TASKS = 1_000
 
 _TAKEN_BACK = "taken back before it was sent"
 
@@ -61,6 +63,7 @@ class CallKeeper:
         self._numbers = itertools.count(1)
         self._underway: dict[Opened, Underway] = {}
         self._continued = ContinuedCalls()
+        self._of_tasks: OrderedDict[str, PlannedCall] = OrderedDict()
 
     # -----------------------------------------------------------------------------------------------------------------
     # Deciding
@@ -295,19 +298,30 @@ class CallKeeper:
         else:
             self._finished(underway.call, "failed", _TAKEN_BACK)
 
-    def answered(self, opened: Opened, reply: Reply) -> None:
+    def answered(self, opened: Opened, reply: Reply, about_result: Reason | None = None) -> None:
+        """`about_result` says what the client was not given of the reply."""
         underway = self._underway.pop(opened, None)
         if underway is None:
             return
-        result = object_in(reply.result)
+        result, kept_back = object_in(reply.result), () if about_result is None else (about_result,)
+        if isinstance(task_id := object_in(result.get("task")).get("taskId", result.get("taskId")), str):
+            self._of_tasks[task_id] = underway.call
+            while len(self._of_tasks) > _MOST_TASKS:
+                self._of_tasks.popitem(last=False)
         if result.get("resultType") == "input_required":
             self._continued.put(underway, opened.request.params, result.get("requestState"))
         elif reply.error is not None:
-            self._finished(underway.call, "failed", str(object_in(reply.error).get("message", "")))
+            self._finished(underway.call, "failed", str(object_in(reply.error).get("message", "")), *kept_back)
         elif result.get("isError") is True:
-            self._finished(underway.call, "failed", _text_in(result))
+            self._finished(underway.call, "failed", _text_in(result), *kept_back)
         else:
-            self._finished(underway.call, "completed")
+            self._finished(underway.call, "completed", "", *kept_back)
+
+    def task_answered(self, task_id: JsonValue, about_result: Reason) -> None:
+        """The result of a task comes long after the call, and may be asked for again and again."""
+        call = self._of_tasks.pop(task_id, None) if isinstance(task_id, str) else None
+        if call is not None:
+            self._records.write_behind(self._gatekeeper.about(call, "result", "completed", "", about_result))
 
     def given_up(self, opened: Opened, reason: str) -> None:
         underway = self._underway.pop(opened, None)
@@ -320,8 +334,8 @@ class CallKeeper:
             self._finished(underway.call, "failed", "the server's own question was never answered")
         await self._records.settle()
 
-    def _finished(self, call: PlannedCall, decision: str, reason: str = "") -> None:
-        self._records.write_behind(self._gatekeeper.about(call, "outcome", decision, reason))
+    def _finished(self, call: PlannedCall, decision: str, reason: str = "", *reasons: Reason) -> None:
+        self._records.write_behind(self._gatekeeper.about(call, "outcome", decision, reason, *reasons))
 
     # -----------------------------------------------------------------------------------------------------------------
 

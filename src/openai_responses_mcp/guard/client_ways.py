@@ -7,7 +7,7 @@ every request of the client says it, and the client is asked in the reply: `inpu
 from typing import Literal
 
 from openai_responses_mcp.domain.jsonrpc import Request
-from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
 
 Way = Literal["elicitation", "input_required", "desk"]
 
@@ -38,12 +38,15 @@ class ClientWays:
         self._declared: JsonValue = None
         self._revision = ""
         self._has_failed = False
+        self.server_tells_of_tools = False
 
     def note_initialize(self, request: Request, result: JsonValue) -> None:
         """The handshake, with what the server answered."""
         self._declared = request.params.get("capabilities")
         revision = result.get("protocolVersion") if isinstance(result, dict) else None
         self._revision = revision if isinstance(revision, str) else ""
+        declared = object_in(object_in(object_in(result).get("capabilities")).get("tools"))
+        self.server_tells_of_tools = declared.get("listChanged") is True
 
     def note_failure(self) -> None:
         """The client answered a question with an error. It is not asked again."""
@@ -67,5 +70,4 @@ def _takes_forms(capabilities: JsonValue) -> bool:
 
 
 def _meta(params: JsonObject) -> JsonObject:
-    meta = params.get("_meta")
-    return meta if isinstance(meta, dict) else {}
+    return object_in(params.get("_meta"))

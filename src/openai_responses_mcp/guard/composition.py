@@ -28,12 +28,16 @@ from openai_responses_mcp.guard.stderr_lines import StderrLines
 from openai_responses_mcp.server.warmup import WarmUp
 
 if TYPE_CHECKING:
+    from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+    from openai_responses_mcp.gate.policy.ruling import PolicyRules
     from openai_responses_mcp.guard.call_keeper import CallKeeper
+    from openai_responses_mcp.guard.given_replies import GivenReplies
 
 LONGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 NOT_STARTED = 127
 _LONGEST_LAST_WORDS = 300
 _SECONDS_TO_LEAVE = 0.5
+_SECONDS_BETWEEN_LOOKS_AT_POLICY = 2.0
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
 _LOAD_AFTER_SECONDS = 0.05
@@ -55,6 +59,10 @@ class GuardOptions(NamedTuple):
     ask: AskedAt | None = None
 
 
+class CannotStart(Exception):
+    """The guard cannot start. The text says why."""
+
+
 class Loaded(NamedTuple):
     """What decides on calls. `stay` shows this guard to `status` until it is cancelled."""
 
@@ -74,22 +82,21 @@ async def guard(
     lines: StderrLines,
 ) -> int:
     """Runs until the client goes, the server ends, or `stopped` is done. Returns the exit code."""
-    if problem := _problem_before_start(options, environ):
-        lines.tell(problem)
-        refusing = asyncio.create_task(_refuse_first_request(wire, problem))
-        stopped.add_done_callback(lambda _: refusing.cancel())
-        await asyncio.wait({refusing}, timeout=SECONDS_TO_BE_ASKED)
-        return UNUSABLE
     try:
-        process = ChildProcess(options.command, environment_for_server(environ))
+        rules = _rules_before_start(options, environ)
+    except CannotStart as exc:
+        return await _refuse(wire, str(exc), stopped, lines, UNUSABLE)
+    webhook_env = rules.policy.webhook_env if rules else None
+    try:
+        process = ChildProcess(options.command, environment_for_server(environ, webhook_env))
     except (OSError, ValueError) as exc:
-        lines.tell(f"{options.command[0]} cannot be started: {getattr(exc, 'strerror', None) or exc}")
-        return NOT_STARTED
+        problem = f"{options.command[0]} cannot be started: {getattr(exc, 'strerror', None) or exc}"
+        return await _refuse(wire, problem, stopped, lines, NOT_STARTED)
     output, input_, stderr = process.wires
     lines.follow(stderr)
     loop, ends = asyncio.get_running_loop(), Ends(stopped)
     watch_for_hang_up(wire[0], ends.left.set)
-    loading = WarmUp(lambda: load_keeper(options, relay, environ, lines))
+    loading = WarmUp(lambda: load_keeper(options, relay, environ, lines, rules))
     client = StdioTransport(
         *wire,
         _framer(),
@@ -102,35 +109,64 @@ async def guard(
     async def load(_: Relay) -> "CallKeeper":
         return (await loading.result()).keeper
 
-    relay = Relay(client, server, load, lines)
-    staying = asyncio.create_task(_stay(loading))
+    relay = Relay(client, server, load, lines, _given_replies(options, rules, environ))
+    staying = [asyncio.create_task(_stay(loading)), asyncio.create_task(_tell_of_other_tools(relay, rules))]
     try:
         failure, last_words = partial(_failure_of, loading), partial(_last_words, lines, environ)
         return await Lifetime(relay, process, lines, ends, failure, last_words).run()
     finally:
-        staying.cancel()
-        await asyncio.wait({staying}, timeout=_SECONDS_TO_LEAVE)
+        for task in staying:
+            task.cancel()
+        await asyncio.wait(staying, timeout=_SECONDS_TO_LEAVE)
 
 
-def _problem_before_start(options: GuardOptions, environ: Mapping[str, str]) -> str:
-    """Why no call could ever be decided, as far as the files themselves say. Empty if nothing is wrong."""
+def _rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "PolicyRules | None":
+    """Those of the policy file, if there is one. Raises `CannotStart` if the files themselves say that no call could ever
+    be decided."""
     store = options.store or ""
     path = store.removeprefix("sqlite:///").partition("?")[0]
     if store.startswith("sqlite:///") and os.path.isdir(path):
-        return f"the store {path} is a folder; name a file"
-    if options.policy:
-        from openai_responses_mcp.desk.opening import open_rules
-        from openai_responses_mcp.gate.errors import AgentsError
-        from openai_responses_mcp.gate.sql.own_store import own_store
+        raise CannotStart(f"the store {path} is a folder; name a file")
+    if not options.policy:
+        return None
+    from openai_responses_mcp.desk.opening import open_rules
+    from openai_responses_mcp.gate.errors import AgentsError
+    from openai_responses_mcp.gate.sql.own_store import own_store
 
-        try:
-            policy = open_rules(options.policy, store or own_store(environ)).policy
-        except AgentsError as exc:
-            return str(exc)
-        if unmet := policy.unmet_by_the_guard:
-            # A rule that silently does nothing would be trusted.
-            return f"{options.policy}: the guard cannot do {', '.join(unmet)} yet; take it out"
-    return ""
+    try:
+        return open_rules(options.policy, store or own_store(environ))
+    except AgentsError as exc:
+        raise CannotStart(str(exc)) from exc
+
+
+def _given_replies(
+    options: GuardOptions, rules: "PolicyRules | None", environ: Mapping[str, str]
+) -> "GivenReplies | None":
+    """Without a policy file every reply passes as it came."""
+    if rules is None:
+        return None
+    from openai_responses_mcp.gate.secrets.masking import Masking
+    from openai_responses_mcp.guard.given_replies import GivenReplies
+
+    masking = Masking(environ, also=rules.policy.webhook_env or "")
+    return GivenReplies(rules, options.name, masking, is_observing=options.observe)
+
+
+async def _tell_of_other_tools(relay: Relay, rules: "PolicyRules | None") -> None:
+    """A client keeps its list of tools until it hears that the list has changed."""
+    while rules is not None:
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS_AT_POLICY)
+        relay.tell_of_other_tools()
+
+
+async def _refuse(
+    wire: tuple[int, int], reason: str, stopped: "asyncio.Future[int]", lines: StderrLines, code: int
+) -> int:
+    lines.tell(reason)
+    refusing = asyncio.create_task(_refuse_first_request(wire, reason))
+    stopped.add_done_callback(lambda _: refusing.cancel())
+    await asyncio.wait({refusing}, timeout=SECONDS_TO_BE_ASKED)
+    return code
 
 
 async def _refuse_first_request(wire: tuple[int, int], reason: str) -> None:
@@ -181,7 +217,13 @@ async def _failure_of(loading: WarmUp[Loaded]) -> str:
 # What decides on calls
 
 
-def load_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str], lines: StderrLines) -> Loaded:
+def load_keeper(
+    options: GuardOptions,
+    relay: Relay,
+    environ: Mapping[str, str],
+    lines: StderrLines,
+    rules_of_file: "PolicyRules | None" = None,
+) -> Loaded:
     """Imports everything that is slow to import. Raises `AgentsError` for a policy or a store that makes no sense."""
     from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
     from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
@@ -207,10 +249,12 @@ def load_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
 
     lines.take_over_logging()
     store = options.store or own_store(environ)
-    rules = open_rules(options.policy, store)
+    rules = rules_of_file or open_rules(options.policy, store)
     # A server may read relative paths from the client's roots, wherever the policy file says that it starts.
     relay.when_roots_are_sent(lambda: rules.doubt_relative_paths(options.name))
-    stores, masking = open_stores(store), Masking(environ)
+    # Read at the start only: another variable would still be in the server's environment.
+    webhook_env = rules.policy.webhook_env
+    stores, masking = open_stores(store), Masking(environ, also=webhook_env or "")
 
     def policy() -> Policy:
         return rules.policy
@@ -238,6 +282,7 @@ def load_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
         relay.ways,
         lines,
         is_desk_open,
+        on_asked=_notifying(webhook_env, options.name, environ, lines),
     )
     now = timestamp(stores.clock.now())
     policy_path = "" if options.policy is None else f"{masking.shown_text(os.path.abspath(options.policy))}: "
@@ -252,3 +297,18 @@ def load_keeper(options: GuardOptions, relay: Relay, environ: Mapping[str, str],
         masking,
     )
     return Loaded(keeper, partial(stay, stores.presence, stores.clock, presence))
+
+
+def _notifying(
+    variable: str | None, server_name: str, environ: Mapping[str, str], lines: StderrLines
+) -> "Callable[[HumanApprovalRequest, str], object]":
+    if variable is None:
+        return lambda request, expires_at: None
+    from openai_responses_mcp.desk.terminal.words import language_of
+    from openai_responses_mcp.guard.notifying import Webhook, is_address
+
+    address = environ.get(variable, "").strip()
+    if not is_address(address):
+        lines.tell(f"no question is sent to a webhook: {variable} holds no http or https address")
+        return lambda request, expires_at: None
+    return Webhook(address, server_name, lines, language_of(environ)).tell

@@ -65,6 +65,9 @@ class Gatekeeper:
         request = self._request_for(call, attempt)
         questions: list[BudgetQuestion] = []
         try:
+            if self._gate.hides_results and (label := self._masking.label_in(call.args)):
+                message = f"The arguments hold a label that stands in the place of a secret: {label}"
+                raise AgentsError("AGENTS-E-GATE-DENIED", message)
             questions = (await self._budget.questions())[0]
             over = tuple(question.reason for question in questions)
             context = GateContext(self._session.profile, over_budget=over)
@@ -99,8 +102,8 @@ class Gatekeeper:
     async def spend(self) -> None:
         await self._budget.spend(calls=1)
 
-    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "") -> AuditEntry:
-        return self._records(call).about(call, event, decision, reason)
+    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
+        return self._records(call).about(call, event, decision, reason, *reasons)
 
     def _records(self, call: PlannedCall) -> RunRecords:
         records = RunRecords(self._session.run_id, self._masking, self._session.caller)

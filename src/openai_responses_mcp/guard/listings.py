@@ -65,6 +65,12 @@ class Listings:
         seen = self._seen.get(name)
         return None if seen is None else Listed(shown, seen)
 
+    def newest(self, name: JsonValue) -> JsonObject:
+        """The last that is known of the tool, also where it may have changed. Empty where it was never listed."""
+        if not isinstance(name, str):
+            return {}
+        return (self._seen or {}).get(name) or self._shown.get(name) or {}
+
     def names(self) -> set[str]:
         return self._shown.keys() | (self._seen or {}).keys()
 

@@ -104,6 +104,10 @@ class Peer:
         return next((opened for opened in reversed(self._open.values()) if not opened.is_held), None)
 
     @property
+    def open_requests(self) -> list[Opened]:
+        return list(self._open.values())
+
+    @property
     def has_open(self) -> bool:
         return bool(self._open)
 

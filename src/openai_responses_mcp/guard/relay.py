@@ -25,10 +25,11 @@ from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.listings import Listings
 from openai_responses_mcp.guard.peers import Opened, Peer
 from openai_responses_mcp.guard.ports import Notices
-from openai_responses_mcp.guard.replying import with_note
+from openai_responses_mcp.guard.replying import Given, with_note
 
 if TYPE_CHECKING:
     from openai_responses_mcp.guard.call_keeper import CallKeeper
+    from openai_responses_mcp.guard.given_replies import GivenReplies
 
 MOST_OPEN_AT_SERVER = 20_000
 MOST_OPEN_AT_CLIENT = 1_000
@@ -36,6 +37,8 @@ CONNECTION_CLOSED = -32000
 
 _CANCELLED = "notifications/cancelled"
 _LIST_CHANGED = "notifications/tools/list_changed"
+_LISTEN = "subscriptions/listen"
+_SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 _MOST_COMPLAINTS = 20
 _ROOTS = "roots/list"
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -51,6 +54,7 @@ class Relay:
         server: Transport,
         load_keeper: Callable[["Relay"], Awaitable["CallKeeper"]],
         notices: Notices,
+        replies: "GivenReplies | None" = None,
     ) -> None:
         self.client = Peer(client, MOST_OPEN_AT_CLIENT)
         self.server = Peer(server, MOST_OPEN_AT_SERVER)
@@ -60,6 +64,7 @@ class Relay:
         self._load_keeper = load_keeper
         self._keeper: CallKeeper | None = None
         self._notices = notices
+        self._replies = replies
         self._complaints = 0
         self._tasks: dict[Opened, asyncio.Task[None]] = {}
         self._moves = 0
@@ -186,7 +191,7 @@ class Relay:
         cancelled = messages.cancelled_id(message) if message.method == _CANCELLED else None
         if cancelled is not None and self.client.close(cancelled) is None:
             listening = self.server.get(cancelled)
-            if listening is not None and listening.request.method == "subscriptions/listen":
+            if listening is not None and listening.request.method == _LISTEN:
                 self.server.close(cancelled)
         of_call = self.server.with_progress_token(message.params.get("progressToken"))
         (of_call.channel if of_call else self.client).send(message.wire)
@@ -198,13 +203,35 @@ class Relay:
         if opened is None:
             self._complain("the server answered something that nobody asked, or twice")
             return
+        given = self._given(opened.request, reply)
         if opened.request.method == messages.LIST:
-            self.listings.note(opened.request.params, reply.result)
+            self.listings.note(opened.request.params, given.reply.result)
         elif opened.request.method == "initialize":
             self.ways.note_initialize(opened.request, reply.result)
-        opened.channel.reply(with_note(reply, opened.note), _error_code(reply))
-        if opened.request.method == messages.CALL and self._keeper is not None:
-            self._keeper.answered(opened, reply)
+        opened.channel.reply(with_note(given.reply, opened.note), _error_code(given.reply))
+        if self._keeper is None:
+            return
+        if opened.request.method == messages.CALL:
+            self._keeper.answered(opened, reply, given.reason)
+        elif given.reason is not None:
+            self._keeper.task_answered(opened.request.params.get("taskId"), given.reason)
+
+    def _given(self, request: Request, reply: Reply) -> Given:
+        if self._replies is None:
+            return Given(reply)
+        return self._replies.given(request, reply, self.listings.newest(request.params.get("name")))
+
+    def tell_of_other_tools(self) -> None:
+        """Tell the client that its list has changed, if the policy file hides other tools now than before."""
+        if self._replies is None or not self._replies.hides_others:
+            return
+        if self.ways.server_tells_of_tools:
+            self.client.send(messages.notification(_LIST_CHANGED, {}))
+        for opened in self.server.open_requests:
+            wanted = messages.object_in(opened.request.params.get("notifications"))
+            if opened.request.method == _LISTEN and wanted.get("toolsListChanged") is True:
+                params: messages.JsonObject = {"_meta": {_SUBSCRIPTION_KEY: opened.request.id}}
+                opened.channel.send(messages.notification(_LIST_CHANGED, params))
 
     # -----------------------------------------------------------------------------------------------------------------
     # The end

@@ -1,10 +1,15 @@
 """What the guard itself says to the client about a call that it holds."""
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, Reply
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import has_envelope
 from openai_responses_mcp.guard.messages import JsonObject
 from openai_responses_mcp.guard.peers import Opened, Peer
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.gate.reasons import Reason
 
 
 class Replying:
@@ -32,6 +37,13 @@ class Replying:
             return
         stamp = {"resultType": "complete"} if has_envelope(opened.request.params) else {}
         self.result(opened, {**stamp, "content": [{"type": "text", "text": text}], "isError": True})
+
+
+class Given(NamedTuple):
+    """A reply as the client is given it. `reason` is what the log has to know about a change."""
+
+    reply: Reply
+    reason: "Reason | None" = None
 
 
 def with_note(reply: Reply, note: str) -> bytes:

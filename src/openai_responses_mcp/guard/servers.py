@@ -121,6 +121,7 @@ def _resolved(part: str) -> str:
     return os.path.abspath(part) if is_path or is_file else part
 
 
-def environment_for_server(environ: Mapping[str, str]) -> dict[str, str]:
-    """The guard's environment, less its own settings: the store's address may hold a password."""
-    return {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}
+def environment_for_server(environ: Mapping[str, str], own: str | None = None) -> dict[str, str]:
+    """The guard's environment, less its own settings: they may hold a password. `own` is a variable that is one too."""
+    others = {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}
+    return {name: value for name, value in others.items() if own is None or name.upper() != own.upper()}

@@ -34,7 +34,7 @@ from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import PlannedCall, arguments_hash
 from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
-from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.clock import Clock, later, timestamp
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.models import GateDecision
@@ -135,7 +135,7 @@ class ApprovalController:
                 state_hash=opened.state_hash,
                 attempt=attempt,
                 parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
-                waits_until=_later(request.created_at, wait_seconds),
+                waits_until=None if wait_seconds is None else later(request.created_at, wait_seconds),
                 reading=reading or {},
             )
         )
@@ -371,10 +371,6 @@ class ApprovalController:
 
 def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
     return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
-
-
-def _later(moment: str, seconds: float | None) -> str | None:
-    return None if seconds is None else timestamp(datetime.fromisoformat(moment) + timedelta(seconds=seconds))
 
 
 def _is_expired(record: ApprovalRecord, now: str) -> bool:

@@ -169,16 +169,6 @@ class Policy:
     webhook_env: str | None = None
     unstable: tuple[Unstable, ...] = ()
 
-    @property
-    def unmet_by_the_guard(self) -> list[str]:
-        """Keys of the file that are read, and that the guard does not act on yet."""
-        given = {
-            "hide_denied": self.hide_denied,
-            "results": self.results != ResultLimits(),
-            "notify": self.webhook_env is not None,
-        }
-        return [name for name, is_given in given.items() if is_given]
-
     def profile_name(self, chosen: str | None = None) -> str:
         return chosen or self.profile or DEFAULT_PROFILE
 

@@ -22,13 +22,18 @@ from openai_responses_mcp.domain.masking import (
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.secrets.fields import Path, is_secret_name, secret_fields
+from openai_responses_mcp.gate.texts import texts_in
 
+_LABEL = re.compile(r"‹[^‹›]{1,300}›")
+_SURE_LABEL = re.compile(r"‹(?:.*, [1-9][0-9]* characters?|[A-Z][A-Z0-9_]+|password in .*)›", re.DOTALL)
 _COMMAND = re.compile(r"\s|`|\$\(")
 
 
 class Masking:
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        known = known_secrets(os.environ if environ is None else environ)
+    """`also` names a variable that holds a secret, whatever its name says."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None, also: str = "") -> None:
+        known = known_secrets(os.environ if environ is None else environ, key_variable=also)
         self.finder = SecretFinder(known)
         self._mask = SecretMask(secret.value for secret in known)
 
@@ -44,6 +49,14 @@ class Masking:
         """The arguments of a call. `schema` is the tool's own, and says which of its fields hold a secret."""
         fields = secret_fields(schema, args)
         return _mapped_object(args, self.shown_text, lambda path, text: fields.get(path, ""))
+
+    def label_in(self, args: JsonObject) -> str | None:
+        """The first label in the arguments that stands, or may stand, in the place of a secret."""
+        for text in texts_in(args):
+            for match in _LABEL.finditer(text) if "‹" in text else ():
+                if _SURE_LABEL.fullmatch(match[0]) or match[0] in self.finder.labels:
+                    return match[0]
+        return None
 
     # -----------------------------------------------------------------------------------------------------------------
     # For the log

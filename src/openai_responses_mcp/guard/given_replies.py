@@ -1,0 +1,214 @@
+"""What the client is given of a server's replies, where the policy file changes them.
+
+`hide_denied` takes tools out of lists that a rule denies whatever their arguments. `results` puts labels in the place of
+secrets, and an error in the place of a result that is too long. Every other reply passes as it came.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Reply, Request
+from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined, label_of, replaced
+from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.definitions import annotations_of
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.secrets.fields import Path, secret_fields
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.client_ways import has_envelope
+from openai_responses_mcp.guard.messages import CALL, LIST, JsonObject, JsonValue, object_in
+from openai_responses_mcp.guard.replying import Given
+
+TASK_METHODS = frozenset({"tasks/result", "tasks/get"})
+
+# Passed back to the server as they are. Nobody is shown them, and a label in their place would break the call.
+_OPAQUE = frozenset({"requestState", "taskId"})
+_ENCODED = frozenset({"blob", "data"})
+
+
+class GivenReplies:
+    def __init__(self, rules: PolicyRules, server_name: str, masking: Masking, *, is_observing: bool = False) -> None:
+        self._rules = rules
+        self._server_name = server_name
+        self._masking = masking
+        self._is_observing = is_observing
+        self._listed: dict[str, JsonObject] = {}
+        self._was_hidden: frozenset[str] = frozenset()
+
+    def given(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
+        """`definition` is that of the tool that was called; empty where that is not known."""
+        if request.method == LIST:
+            return Given(self._listing(request, reply))
+        if request.method == CALL or request.method in TASK_METHODS:
+            return self._result(request, reply, definition)
+        return Given(reply)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Lists
+
+    @property
+    def hides_others(self) -> bool:
+        """Whether the client would be given another list now than it was given last. True once for each change."""
+        before, self._was_hidden = self._was_hidden, self._hidden()
+        return before != self._was_hidden
+
+    def _hidden(self) -> frozenset[str]:
+        if self._is_observing or not self._rules.policy.hide_denied:
+            return frozenset()
+        return frozenset(name for name, entry in self._listed.items() if self._is_denied(name, entry))
+
+    def _is_denied(self, name: str, entry: JsonObject) -> bool:
+        tool = ToolDescription(f"{self._server_name}/{name}", "mcp", annotations=annotations_of(entry))
+        return self._rules.denies_always(tool)
+
+    def _listing(self, request: Request, reply: Reply) -> Reply:
+        result = object_in(reply.result)
+        tools = result.get("tools")
+        if not isinstance(tools, list):
+            return reply
+        if request.params.get("cursor") is None:
+            self._listed = {}
+        self._listed |= {name: tool for tool in tools if isinstance(name := object_in(tool).get("name"), str)}
+        self._was_hidden = self._hidden()
+        kept = [tool for tool in tools if object_in(tool).get("name") not in self._was_hidden]
+        return reply if len(kept) == len(tools) else _with_result(reply, {**result, "tools": kept})
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Results
+
+    def _result(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
+        limits = self._rules.policy.results
+        size = 0 if limits.max_bytes is None or len(reply.wire) <= limits.max_bytes else _size_of(reply)
+        if limits.max_bytes is not None and size > limits.max_bytes:
+            text = f"The guard withheld the result: it has {size} bytes, and the limit is {limits.max_bytes}"
+            facts = {"bytes": size, "limit": limits.max_bytes}
+            return Given(_instead(request, reply, text), Reason("result", "deny", facts))
+        return self._without_secrets(request, reply, definition) if limits.secrets == "hide" else Given(reply)
+
+    def _without_secrets(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
+        try:
+            hiding = _Hiding(self._masking, request, reply, definition)
+            hidden = hiding.value(_open_parts(reply.result) if reply.error is None else reply.error)
+        except (AgentsError, RecursionError) as exc:
+            text = f"The guard withheld the result, because it could not be searched for secrets: {exc}"
+            facts = {"code": getattr(exc, "code", "AGENTS-E-GATE-EVAL"), "message": text}
+            return Given(_instead(request, reply, text), Reason("failure", "deny", facts))
+        if not hiding.count:
+            return Given(reply)
+        reason = Reason("result", "allow", {"hidden": hiding.count})
+        if reply.error is not None:
+            content = {**reply.content, "error": hidden}
+            return Given(reply._replace(error=hidden, content=content, wire=messages.encode(content)), reason)
+        return Given(_with_result(reply, _with_opaque_parts(hidden, reply.result)), reason)
+
+
+class _Hiding:
+    """Puts labels in the place of secrets, and counts them.
+
+    Fields that the tool's own schemas name after a secret hold one: in the result, and in the arguments of the call.
+    """
+
+    def __init__(self, masking: Masking, request: Request, reply: Reply, definition: JsonObject) -> None:
+        self._find = masking.finder.find
+        self.count = 0
+        output, args = (
+            object_in(object_in(reply.result).get("structuredContent")),
+            object_in(request.params.get("arguments")),
+        )
+        in_output = secret_fields(object_in(definition.get("outputSchema")), output)
+        in_args = secret_fields(object_in(definition.get("inputSchema")), args)
+        texts = [*_texts_at(output, in_output), *_texts_at(args, in_args)]
+        self._known = {text: name for text, name in texts if len(text) >= SHORTEST_SECRET}
+        self._fields: dict[Path, str] = {("structuredContent", *path): name for path, name in in_output.items()}
+
+    def value(self, value: JsonValue, path: Path = ()) -> JsonValue:
+        if isinstance(value, str):
+            if path in self._fields:
+                self.count += 1
+                return label_of(self._fields[path], len(value))
+            return self._encoded(value) if path and path[-1] in _ENCODED else self._text(value)
+        if isinstance(value, list):
+            return [self.value(inner, (*path, place)) for place, inner in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        hidden: JsonObject = {}
+        for name, inner in value.items():
+            shown = self._labelled(name, self._find(name))
+            while shown in hidden:
+                shown += "'"
+            hidden[shown] = self.value(inner, (*path, name))
+        return hidden
+
+    def _text(self, text: str) -> str:
+        return self._labelled(text, joined([*self._find(text), *self._known_in(text)]))
+
+    def _labelled(self, text: str, found: Sequence[Found]) -> str:
+        self.count += len(found)
+        return replaced(text, found)
+
+    def _known_in(self, text: str) -> Iterator[Found]:
+        """Also as JSON writes it: many servers repeat what is structured as text."""
+        for secret, name in self._known.items():
+            for written in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
+                for match in re.finditer(re.escape(written), text):
+                    yield Found(*match.span(), label_of(name, len(secret)))
+
+    def _encoded(self, data: str) -> str:
+        """A file in base64 that is a text is searched like one."""
+        try:
+            text = base64.b64decode(data, validate=True).decode()
+        except ValueError:
+            return self._text(data)
+        hidden = self._text(text)
+        return self._text(data) if hidden == text else base64.b64encode(hidden.encode()).decode()
+
+
+def _size_of(reply: Reply) -> int:
+    """As the shortest JSON in UTF-8, however the server has written it."""
+    content = reply.result if reply.error is None else reply.error
+    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return len(written.encode("utf-8", "surrogatepass"))
+
+
+def _open_parts(result: JsonValue) -> JsonValue:
+    if not isinstance(result, dict):
+        return result
+    shown = {key: value for key, value in result.items() if key not in _OPAQUE}
+    task = shown.get("task")
+    return {**shown, "task": _open_parts(task)} if isinstance(task, dict) else shown
+
+
+def _with_opaque_parts(hidden: JsonValue, result: JsonValue) -> JsonObject:
+    opaque = {key: value for key, value in object_in(result).items() if key in _OPAQUE}
+    task = object_in(result).get("task")
+    inner = {"task": _with_opaque_parts(object_in(hidden).get("task"), task)} if isinstance(task, dict) else {}
+    return {**object_in(hidden), **inner, **opaque}
+
+
+def _texts_at(value: JsonObject, fields: Mapping[Path, str]) -> Iterator[tuple[str, str]]:
+    for path, name in fields.items():
+        found: Any = value
+        for step in path:
+            found = found[step]
+        yield str(found), name
+
+
+def _with_result(reply: Reply, result: JsonObject) -> Reply:
+    content = {**reply.content, "result": result}
+    return reply._replace(result=result, content=content, wire=messages.encode(content))
+
+
+def _instead(request: Request, reply: Reply, text: str) -> Reply:
+    """As the result of the tool, so that the model can go on another way. Where a task is expected, as an error."""
+    if "task" in request.params or request.method == "tasks/get":
+        error = {"code": INTERNAL_ERROR, "message": text}
+        wire = messages.error_reply(reply.id, INTERNAL_ERROR, text)
+        return Reply(reply.id, None, error, {"jsonrpc": "2.0", "id": reply.id, "error": error}, wire)
+    stamp = {"resultType": "complete"} if has_envelope(request.params) else {}
+    result = {**stamp, "content": [{"type": "text", "text": text}], "isError": True}
+    return _with_result(Reply(reply.id, None, None, {"jsonrpc": "2.0", "id": reply.id}), result)

@@ -1,0 +1,338 @@
+"""What the client is given of replies under `hide_denied` and `results`, and what the log says about it."""
+
+import base64
+import json
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.gate.policy.rules import Policy, ResultLimits, Rule
+from openai_responses_mcp.guard.messages import JsonObject
+from tests.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
+
+TOKEN = "ghp_" + "a1B2" * 9
+ALLOW = (Rule(9, ("*",), decide="allow"),)
+HIDING = Policy(rules=ALLOW, results=ResultLimits("hide"))
+DENIED = Rule(1, ("small/echo",), decide="deny")
+READS = {"readOnlyHint": True}
+
+
+async def listed(scene: GuardScene, list_id: str = "list", **params: Any) -> list[str]:
+    scene.client.enqueue({"jsonrpc": "2.0", "id": list_id, "method": "tools/list", "params": params})
+    reply = await scene.to_client(lambda message: message.get("id") == list_id)
+    return [tool["name"] for tool in reply["result"]["tools"]]
+
+
+class Answering(GuardScene):
+    """The server answers each call with `answer`."""
+
+    answer: Any = None
+
+    def result_of(self, message: dict[str, Any]) -> Any:
+        return self.answer
+
+
+async def answered(answer: Any, policy: Policy = HIDING, **others: Any) -> tuple[Any, Answering]:
+    """The reply that the client gets, and the scene with its log."""
+    scene = Answering(policy)
+    scene.answer = answer
+    async with scene:
+        reply = await scene.call(1, **others)
+        await scene.events()
+    return reply, scene
+
+
+async def outcome_of(scene: GuardScene) -> Any:
+    return next(log for log in await scene.stores.logs.query() if log.event == "outcome")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# hide_denied
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [
+        ((DENIED,), ["other"]),
+        ((Rule(1, ("small/*",), decide="deny", claims="writes"),), ["other"]),
+        ((Rule(1, ("*",), decide="deny"),), []),
+        # A rule before it may let some calls through, so the tool stays.
+        ((Rule(1, ("small/echo",), decide="ask"), Rule(2, ("small/echo",), decide="deny")), ["echo", "other"]),
+        ((Rule(1, ("small/echo",), risk=5),), ["echo", "other"]),
+    ],
+)
+async def test_tools_that_are_denied_whatever_their_arguments_are_not_listed(
+    rules: tuple[Rule, ...], shown: list[str]
+) -> None:
+    policy = Policy(rules=rules, hide_denied=True)
+    tools = [entry("echo"), entry("other", annotations=READS)]
+    async with GuardScene(policy) as scene:
+        scene.server_lists = tools
+        assert await listed(scene) == shown
+    async with GuardScene(replace(policy, hide_denied=False)) as scene:
+        scene.server_lists = tools
+        assert await listed(scene) == ["echo", "other"]
+    async with GuardScene(policy, observes=True) as scene:
+        scene.server_lists = tools
+        assert await listed(scene) == ["echo", "other"]
+
+
+async def test_a_hidden_tool_is_denied_when_it_is_called_and_was_not_shown_to_the_client() -> None:
+    async with GuardScene(Policy(rules=(DENIED,), hide_denied=True)) as scene:
+        await listed(scene)
+        assert scene.relay.listings.newest("echo") == {}
+        assert "policy rule 1" in refusal_in(await scene.call(1))
+
+
+async def test_a_list_without_hidden_tools_and_what_is_no_list_pass_as_they_came() -> None:
+    async with GuardScene(Policy(hide_denied=True)) as scene:
+        scene.server_lists = [entry("echo"), "no tool", {"name": 5}]
+        scene.client.enqueue({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        assert reply["result"]["tools"] == scene.server_lists
+        scene.pages = {None: {"tools": 5}}
+        scene.client.enqueue({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}})
+        assert (await scene.to_client(lambda message: message.get("id") == 2))["result"] == {"tools": 5}
+
+
+def changes_told(scene: GuardScene) -> list[Any]:
+    return [
+        message for message in scene.client.replies() if message.get("method") == "notifications/tools/list_changed"
+    ]
+
+
+def initialize(scene: GuardScene, *, tells: bool) -> None:
+    scene.client.enqueue({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": {"capabilities": {}}})
+    capabilities = {"tools": {"listChanged": tells}}
+    result = {"protocolVersion": "2025-06-18", "capabilities": capabilities}
+    scene.server.enqueue({"jsonrpc": "2.0", "id": "init", "result": result})
+
+
+@pytest.mark.parametrize("tells", [True, False])
+async def test_the_client_hears_that_other_tools_are_hidden_where_the_server_declared_it(tells: bool) -> None:
+    async with GuardScene(Policy(rules=(DENIED,), hide_denied=True)) as scene:
+        initialize(scene, tells=tells)
+        await listed(scene)
+        scene.relay.tell_of_other_tools()
+        assert changes_told(scene) == []
+        scene.source.policy = Policy(hide_denied=True)
+        scene.relay.tell_of_other_tools()
+        scene.relay.tell_of_other_tools()
+        assert len(changes_told(scene)) == tells
+        assert await listed(scene, "again") == ["echo", "other"]
+
+
+async def test_in_the_newer_era_those_hear_it_who_listen() -> None:
+    async with GuardScene(Policy(hide_denied=True)) as scene:
+        for number, wanted in enumerate([{"toolsListChanged": True}, {"promptsListChanged": True}]):
+            params = {"notifications": wanted, "_meta": ENVELOPE}
+            scene.client.enqueue({"jsonrpc": "2.0", "id": number, "method": "subscriptions/listen", "params": params})
+        await listed(scene)
+        scene.source.policy = Policy(rules=(DENIED,), hide_denied=True)
+        scene.relay.tell_of_other_tools()
+        assert [told["params"] for told in changes_told(scene)] == [
+            {"_meta": {"io.modelcontextprotocol/subscriptionId": 0}}
+        ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# results
+
+
+async def test_secrets_in_a_result_become_labels_and_the_log_says_how_many() -> None:
+    blob = base64.b64encode(f"token: {TOKEN}".encode()).decode()
+    image = {"type": "image", "data": "AAECAwQ=", "mimeType": "image/png"}
+    answer = {
+        "content": [
+            {"type": "text", "text": f"the key is planted-secret-value and {TOKEN}"},
+            {"type": "resource", "resource": {"uri": "file:///a", "blob": blob}},
+            image,
+        ],
+        "structuredContent": {TOKEN: 1, "list": [TOKEN, 5, None]},
+    }
+    reply, scene = await answered(answer)
+    assert TOKEN not in json.dumps(reply)
+    assert "planted-secret-value" not in json.dumps(reply)
+    content = reply["result"]["content"]
+    assert content[0]["text"] == "the key is ‹MY_SECRET_KEY› and ‹ghp_…, 40 characters›"
+    assert base64.b64decode(content[1]["resource"]["blob"]).decode() == "token: ‹ghp_…, 40 characters›"
+    assert content[2] == image
+    assert reply["result"]["structuredContent"] == {
+        "‹ghp_…, 40 characters›": 1,
+        "list": ["‹ghp_…, 40 characters›", 5, None],
+    }
+    outcome = await outcome_of(scene)
+    assert outcome.decision == "completed"
+    assert outcome.reasons[0].about == {"hidden": 5}
+    assert outcome.reason == "secrets in the result that were hidden from the client: 5"
+
+
+async def test_results_pass_as_they_came_unless_the_file_says_otherwise() -> None:
+    answer = {"content": [{"type": "text", "text": TOKEN}]}
+    for policy in (Policy(rules=ALLOW), Policy(rules=ALLOW, results=ResultLimits("pass", 1_000))):
+        reply, scene = await answered(answer, policy)
+        assert reply["result"] == answer
+        assert (await outcome_of(scene)).reasons == ()
+
+
+async def test_two_secret_keys_stay_two_keys() -> None:
+    other = TOKEN[:-1] + "9"
+    reply, _ = await answered({"content": [], "structuredContent": {TOKEN: 1, other: 2}})
+    assert list(reply["result"]["structuredContent"].values()) == [1, 2]
+
+
+async def test_fields_that_the_schemas_name_after_a_secret_are_hidden_wherever_their_text_stands() -> None:
+    scene = Answering(HIDING)
+    output = {"type": "object", "properties": {"password": {"type": "string"}, "pin": {"type": "string"}}}
+    scene.server_lists = [entry("echo", outputSchema=output)]
+    scene.answer = {
+        "content": [
+            {"type": "text", "text": json.dumps({"password": 'new "word" 1'})},
+            {"type": "text", "text": "old-word-1"},
+        ],
+        "structuredContent": {"password": 'new "word" 1', "pin": "1"},
+    }
+    async with scene:
+        reply = await scene.call(1, arguments={"password": "old-word-1"})
+    assert reply["result"]["structuredContent"] == {"password": "‹password, 12 characters›", "pin": "1"}
+    assert [block["text"] for block in reply["result"]["content"]] == [
+        '{"password": "‹password, 12 characters›"}',
+        "‹password, 10 characters›",
+    ]
+
+
+async def test_an_error_reply_is_searched_too() -> None:
+    async with GuardScene(HIDING) as scene:
+        scene.start(1, "hang")
+        scene.server_lists = [entry("hang")]
+        await scene.until(lambda: _sent(scene))
+        scene.server.enqueue({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": f"no {TOKEN}"}})
+        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        await scene.events()
+        assert reply["error"] == {"code": -1, "message": "no ‹ghp_…, 40 characters›"}
+        assert (await outcome_of(scene)).reasons[0].about == {"hidden": 1}
+
+
+async def _sent(scene: GuardScene) -> bool:
+    return bool(scene.calls_at_server())
+
+
+async def test_what_goes_back_to_the_server_is_left_as_it_is() -> None:
+    state = "ghp_" + "c3D4" * 9
+    question = {"resultType": "input_required", "requestState": state, "inputRequests": {"a": {"message": TOKEN}}}
+    reply, _ = await answered(question)
+    assert reply["result"]["requestState"] == state
+    assert TOKEN not in json.dumps(reply)
+    task = {"task": {"taskId": state, "status": "working", "statusMessage": TOKEN}}
+    reply, _ = await answered(task)
+    assert reply["result"]["task"] == {
+        "taskId": state,
+        "status": "working",
+        "statusMessage": "‹ghp_…, 40 characters›",
+    }
+
+
+async def test_the_result_of_a_task_is_searched_and_recorded_once() -> None:
+    scene = Answering(HIDING)
+    scene.answer = {"task": {"taskId": "t1", "status": "working"}}
+    async with scene:
+        await scene.call(1, task={})
+        for number in (2, 3):
+            params = {"taskId": "t1"}
+            scene.client.enqueue({"jsonrpc": "2.0", "id": number, "method": "tasks/result", "params": params})
+            content = [{"type": "text", "text": TOKEN}]
+            await scene.until(partial(_has_reached, scene, number))
+            scene.server.enqueue({"jsonrpc": "2.0", "id": number, "result": {"content": content}})
+        reply = await scene.to_client(lambda message: message.get("id") == 3)
+        assert TOKEN not in json.dumps(scene.client.replies())
+        assert reply["result"]["content"][0]["text"] == "‹ghp_…, 40 characters›"
+        events = await scene.events()
+    assert [event for event in events if event[1] == "result"] == [("call_1", "result", "completed")]
+
+
+async def _has_reached(scene: GuardScene, request_id: int) -> bool:
+    return any(message.get("id") == request_id for message in scene.server.replies())
+
+
+async def test_only_so_many_tasks_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai_responses_mcp.guard.call_keeper._MOST_TASKS", 1)
+    scene = Answering(HIDING)
+    async with scene:
+        for number in (1, 2):
+            scene.answer = {"task": {"taskId": f"t{number}"}}
+            await scene.call(number, task={})
+        assert list(scene.keeper._of_tasks) == ["t2"]
+
+
+async def test_a_result_over_the_limit_is_replaced_by_one_that_says_size_and_limit() -> None:
+    answer = {"content": [{"type": "text", "text": "é" * 100}]}
+    size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
+    limited = Policy(rules=ALLOW, results=ResultLimits(max_bytes=size - 1))
+    reply, scene = await answered(answer, limited)
+    assert reply["result"] == {
+        "content": [
+            {"type": "text", "text": f"The guard withheld the result: it has {size} bytes, and the limit is {size - 1}"}
+        ],
+        "isError": True,
+    }
+    outcome = await outcome_of(scene)
+    assert outcome.decision == "completed"
+    assert outcome.reasons[0].about == {"bytes": size, "limit": size - 1}
+    # Written with escapes it is longer on the wire, and not longer as a result.
+    reply, _ = await answered(answer, replace(limited, results=ResultLimits(max_bytes=size)))
+    assert reply["result"] == answer
+
+
+async def test_a_long_result_in_the_newer_era_and_of_a_task_have_the_forms_that_are_expected() -> None:
+    limited = Policy(rules=ALLOW, results=ResultLimits(max_bytes=10))
+    reply, _ = await answered({"content": []}, limited, _meta=ENVELOPE)
+    assert reply["result"]["resultType"] == "complete"
+    reply, _ = await answered({"content": []}, limited, task={})
+    assert "the limit is 10" in reply["error"]["message"]
+
+
+async def test_a_result_that_cannot_be_searched_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai_responses_mcp.gate.secrets.fields.MOST_STEPS", 50)
+    scene = Answering(HIDING)
+    output: JsonObject = {"properties": {f"name {number}": {} for number in range(60)}}
+    scene.server_lists = [entry("echo", outputSchema=output)]
+    scene.answer = {"content": [], "structuredContent": {"password": "x"}}
+    async with scene:
+        reply = await scene.call(1)
+        await scene.events()
+    assert "could not be searched for secrets" in reply["result"]["content"][0]["text"]
+    assert (await outcome_of(scene)).reasons[0].voice == "failure"
+
+
+async def test_a_result_that_is_nested_too_deep_to_be_searched_is_withheld() -> None:
+    deep: JsonObject = {}
+    for _ in range(450):
+        deep = {"a": [deep]}
+    reply, _ = await answered({"content": [], "structuredContent": deep})
+    assert "could not be searched" in reply["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("‹MY_SECRET_KEY›", True),
+        ("use ‹ghp_…, 40 characters› here", True),
+        ("‹password, 1 character›", True),
+        ("‹password in DATABASE_URL›", True),
+        ("‹Guten Tag›, said he", False),
+        ("‹", False),
+    ],
+)
+async def test_a_later_call_with_such_a_label_is_refused(text: str, is_refused: bool) -> None:
+    async with GuardScene(HIDING) as scene:
+        reply = await scene.call(1, arguments={"list": [{"text": text}]})
+        if is_refused:
+            assert "hold a label that stands in the place of a secret" in refusal_in(reply)
+            assert not scene.calls_at_server()
+        else:
+            assert scene.calls_at_server()
+    async with GuardScene(Policy(rules=ALLOW)) as scene:
+        await scene.call(1, arguments={"text": text})
+        assert scene.calls_at_server()
