@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from openai_responses_mcp.guard.command_line import UsageError, parse
-from openai_responses_mcp.guard.composition import GuardOptions
+from openai_responses_mcp.guard.servers import GuardOptions
 from tests.agents.fakes import WAIT_SECONDS
 
 

@@ -45,11 +45,10 @@ def test_a_line_without_an_end_is_cut() -> None:
 def test_the_last_line_that_says_something_is_known_at_the_end() -> None:
     theirs, ours = os.pipe(), os.pipe()
     lines = StderrLines("guard", ours[1])
-    assert lines.last_line() == ""
-    lines.follow(theirs[0])
+    followed = lines.follow(theirs[0])
     os.write(theirs[1], b"one\n  no \x1btoken\n\n   ")
     os.close(theirs[1])
-    assert lines.last_line(WAIT_SECONDS) == "no token"
+    assert followed.last_line(WAIT_SECONDS) == "no token"
     lines.close(WAIT_SECONDS)
     for descriptor in (theirs[0], *ours):
         os.close(descriptor)

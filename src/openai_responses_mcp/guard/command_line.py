@@ -17,9 +17,9 @@ from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.commands.usage import ASKED_AT, GUARDING, PROFILES, table
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import one_line
-from openai_responses_mcp.guard.composition import AskedAt, GuardOptions, guard
+from openai_responses_mcp.guard.composition import guard
 from openai_responses_mcp.guard.lifetime import UNUSABLE
-from openai_responses_mcp.guard.servers import name_of
+from openai_responses_mcp.guard.servers import AskedAt, GuardOptions, name_of
 from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 PROGRAM = "openai-responses-mcp guard"

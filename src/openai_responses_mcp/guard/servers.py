@@ -1,4 +1,6 @@
-"""Which server a command starts: its name without `--name`, and what tells it from another command of the same name.
+"""What the command line of the guard says, and which server a command starts.
+
+A server has a name also without `--name`, and a fingerprint that tells it from another command of the same name.
 
 Most servers are started by a launcher (npx, uvx, docker). The name comes from what is launched.
 """
@@ -7,9 +9,24 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses_mcp.gate.starts import GuardedServer
+
+AskedAt = Literal["auto", "client", "desk"]
+
+
+class GuardOptions(NamedTuple):
+    """What the command line says. None stands for what was not given."""
+
+    command: tuple[str, ...]
+    name: str
+    policy: str | None = None
+    profile: str | None = None
+    store: str | None = None
+    wait_seconds: float | None = None
+    observe: bool = False
+    ask: AskedAt | None = None
 
 
 class _Launcher(NamedTuple):

@@ -6,6 +6,7 @@ A thread writes them, so that a stderr that nobody reads holds nothing up.
 import logging
 import os
 import threading
+from collections.abc import Callable
 
 from openai_responses_mcp.adapters.log.line_sink import Descriptor, LineSink
 from openai_responses_mcp.domain.texts import harmless, one_line
@@ -19,22 +20,13 @@ class StderrLines(Notices):
     def __init__(self, prefix: str, stderr: int = 2) -> None:
         self._prefix = prefix
         self._sink = LineSink(Descriptor(stderr), describe_lost=lambda count: b"%d lines are lost\n" % count)
-        self._following: threading.Thread | None = None
-        self._last_line = ""
 
     def tell(self, line: str) -> None:
         self._put(f"{self._prefix}: {one_line(line)}")
 
-    def follow(self, descriptor: int) -> None:
-        """Write down what the guarded server says there, until it ends."""
-        self._following = threading.Thread(target=self._follow, args=(descriptor,), name="server-stderr", daemon=True)
-        self._following.start()
-
-    def last_line(self, timeout_seconds: float = 0.3) -> str:
-        """The last line of the guarded server that is not blank, once it has ended. Waits for it."""
-        if self._following is not None:
-            self._following.join(timeout_seconds)
-        return self._last_line
+    def follow(self, descriptor: int) -> "FollowedStderr":
+        """Write down what a guarded server says there, until it ends."""
+        return FollowedStderr(descriptor, self._put)
 
     def take_over_logging(self) -> None:
         """Warnings of this library become lines here; the standard handler would wait for whoever reads stderr."""
@@ -46,9 +38,25 @@ class StderrLines(Notices):
     def _put(self, line: str) -> None:
         self._sink.put(f"{line[:LONGEST_LINE]}\n".encode("utf-8", "backslashreplace"))
 
-    def _follow(self, descriptor: int) -> None:
+
+class FollowedStderr:
+    """The stderr of one guarded server, read in a thread."""
+
+    def __init__(self, descriptor: int, put: Callable[[str], None]) -> None:
+        self._descriptor = descriptor
+        self._put = put
+        self._last_line = ""
+        self._following = threading.Thread(target=self._follow, name="server-stderr", daemon=True)
+        self._following.start()
+
+    def last_line(self, timeout_seconds: float = 0.3) -> str:
+        """The last line that is not blank, once the server has ended. Waits for it."""
+        self._following.join(timeout_seconds)
+        return self._last_line
+
+    def _follow(self) -> None:
         rest = b""
-        while chunk := _read_some(descriptor):
+        while chunk := _read_some(self._descriptor):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 self._put_foreign(line)

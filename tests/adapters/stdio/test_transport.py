@@ -330,3 +330,16 @@ def test_descriptors_that_are_closed_at_the_start_become_the_null_device(
 ) -> None:
     ended = run_script(CLOSED_AT_START, redirections=redirections, given=b"{}")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, stdout, stderr)
+
+
+async def test_a_transport_that_is_closed_leaves_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    theirs, ours = os.pipe(), os.pipe()
+    transport = StdioTransport(ours[0], theirs[1], StdioFramer(1024, line_mode=True), FakeLogger())
+    transport.send(b"{}")
+    os.close(theirs[0])
+    os.close(ours[1])
+    assert await asyncio.wait_for(transport.close(), WAIT_SECONDS)
+    assert {thread for thread in threading.enumerate() if thread.name in ("stdin", "stdout")} <= before
+    for descriptor in (ours[0], theirs[1]):
+        os.close(descriptor)

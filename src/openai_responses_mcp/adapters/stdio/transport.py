@@ -25,6 +25,7 @@ CHUNK_BYTES = 64 * 1024
 # With one chunk for each turn of the loop, a ping that follows thousands of calls would wait for seconds.
 CHUNKS_AHEAD = 16
 MOST_UNREAD_BYTES = 4 * 1024 * 1024
+_SECONDS_TO_CLOSE = 1.0
 
 
 def claim_wire() -> tuple[int, int]:
@@ -83,10 +84,15 @@ class StdioTransport(Transport, Channel):
         self._room = _room_in(wire_out)
         self._has_ended = False
         self._is_closed = False
+        self._is_given_up = threading.Event()
         self._something_changed = asyncio.Event()
         self._watch_for_hang_up()
-        threading.Thread(target=self._read, name="stdin", daemon=True).start()
-        threading.Thread(target=self._write, name="stdout", daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._read, name="stdin", daemon=True),
+            threading.Thread(target=self._write, name="stdout", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     async def receive(self) -> Received | None:
         while True:
@@ -128,6 +134,18 @@ class StdioTransport(Transport, Channel):
     async def flush(self) -> None:
         await self._until_unread(0)
         self._require_open()
+
+    async def close(self) -> bool:
+        """End the threads, for a process that lives on. The other end is gone. False if one of them is still busy."""
+        self._is_closed = True
+        self._is_given_up.set()
+        with contextlib.suppress(OSError, NotImplementedError):
+            self._loop.remove_reader(self._out)
+        self._outgoing.put(b"")
+        self._may_read.release(CHUNKS_AHEAD)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, _SECONDS_TO_CLOSE)
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _is_taken_at_once(self, message: bytes) -> bool:
         if self._unread_bytes or self._room is None or len(message) > select.PIPE_BUF:
@@ -187,6 +205,8 @@ class StdioTransport(Transport, Channel):
         """In a thread. Whatever waits is written together, each message whole."""
         while True:
             messages = self._outgoing.get()
+            if self._is_given_up.is_set():
+                return
             with contextlib.suppress(queue.Empty):
                 while len(messages) < CHUNK_BYTES:
                     messages += self._outgoing.get_nowait()
@@ -196,6 +216,8 @@ class StdioTransport(Transport, Channel):
                 self._tell(self._note_closed)
                 return
             self._written_bytes += len(messages)
+            if self._is_given_up.is_set():
+                return
             if self._waiting_for_writer:
                 self._tell(self._something_changed.set)
 

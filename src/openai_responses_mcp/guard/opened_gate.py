@@ -1,0 +1,141 @@
+"""What decides on calls, opened once for a process: the store, the rules, the log. Each client gets a keeper on it.
+
+Everything that is slow to import is imported here, so this module is itself imported late, in a thread.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+
+from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
+from openai_responses_mcp.desk.terminal.words import language_of
+from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.budgets import SessionBudget, limits_of
+from openai_responses_mcp.gate.calls import GUARD_RUN
+from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.policy.profiles import RecentProfiles
+from openai_responses_mcp.gate.policy.rules import Policy
+from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.presence import Presence, present, stay
+from openai_responses_mcp.gate.safety_gate import SafetyGate
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.own_store import own_store
+from openai_responses_mcp.guard.asking import Asking, AskingRules
+from openai_responses_mcp.guard.call_keeper import CallKeeper
+from openai_responses_mcp.guard.definitions import Definitions
+from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
+from openai_responses_mcp.guard.notifying import Webhook, is_address
+from openai_responses_mcp.guard.recording import Records
+from openai_responses_mcp.guard.relay import Relay
+from openai_responses_mcp.guard.servers import GuardOptions, guarded_server
+from openai_responses_mcp.guard.stderr_lines import StderrLines
+
+
+def new_run_id() -> str:
+    return f"{GUARD_RUN}{secrets.token_hex(8)}"
+
+
+class OpenedGate:
+    """Raises `AgentsError` for a policy or a store that makes no sense."""
+
+    def __init__(
+        self,
+        options: GuardOptions,
+        environ: Mapping[str, str],
+        lines: StderrLines,
+        rules_of_file: PolicyRules | None = None,
+    ) -> None:
+        lines.take_over_logging()
+        self._options = options
+        self._lines = lines
+        store = options.store or own_store(environ)
+        self._rules = rules_of_file or open_rules(options.policy, store)
+        # Read at the start only: another variable would still be in the server's environment.
+        webhook_env = self._rules.policy.webhook_env
+        self._notify = _notifying(webhook_env, options.name, environ, lines)
+        self._stores, self._masking = open_stores(store), Masking(environ, also=webhook_env or "")
+        assert self._stores.starts is not None  # noqa: S101 - a database has it
+        self._starts = self._stores.starts
+        self._audit = AuditLog(
+            self._stores.logs,
+            self._stores.clock,
+            self._masking,
+            lambda: self._policy().audit or "required",
+            self._stores.head,
+        )
+        self._approvals = controller_on(self._stores, self._audit, self._masking, lifetime_seconds(None, environ))
+        self._profiles, self._schemas = RecentProfiles(self._stores.policies), SchemaChecker(LinearPatterns())
+        self._guarded = guarded_server(options.name, options.command, self._masking.shown_text)
+        policy = "" if options.policy is None else f"{self._masking.shown_text(os.path.abspath(options.policy))}: "
+        self._shown = f"{policy}{self._guarded.command}"
+        # Shared, so that what several clients do at once is written together.
+        self._records = Records(self._audit, self._starts)
+
+    def keeper(self, relay: Relay, run_id: str, caller: str = "", budget_id: str = "") -> CallKeeper:
+        """For one relay. The budgets of a client whose server is started again go on under the same `budget_id`."""
+        options, stores, masking = self._options, self._stores, self._masking
+        # A server may read relative paths from the client's roots, wherever the policy file says that it starts.
+        relay.when_roots_are_sent(lambda: self._rules.doubt_relative_paths(options.name))
+        standing = standing_on(stores, self._audit, masking, caller)
+        session = GuardSession(options.name, run_id, options.profile, options.observe, caller)
+        gate = SafetyGate(
+            NoJudge(), self._profiles, masking, rules=self._rules, standing=standing, schemas=self._schemas
+        )
+        budget = SessionBudget(
+            stores.budgets, stores.clock, budget_id or run_id, lambda: limits_of(gate.budget, options.name)
+        )
+        asking = Asking(
+            AskingRules(options.name, run_id, options.wait_seconds, options.ask, caller),
+            self._policy,
+            self._approvals,
+            standing,
+            relay.client,
+            relay.ways,
+            self._lines,
+            self._is_desk_open,
+            on_asked=self._notify,
+        )
+        return CallKeeper(
+            session,
+            relay.server,
+            Definitions(
+                self._guarded,
+                relay.listings,
+                relay.server,
+                self._starts,
+                lambda *one: self._policy().stable_entry(*one),
+            ),
+            Gatekeeper(session, gate, budget, masking),
+            self._records,
+            asking,
+            masking,
+        )
+
+    async def stay(self, run_id: str, where: str = "") -> None:
+        """Show this guard to `status` until this is cancelled. `where` says how it is reached, if not by stdio."""
+        options, now = self._options, timestamp(self._stores.clock.now())
+        presence = Presence(run_id, "guard", options.name, now, now, f"{where}{self._shown}")
+        await stay(self._stores.presence, self._stores.clock, presence)
+
+    def _policy(self) -> Policy:
+        return self._rules.policy
+
+    async def _is_desk_open(self) -> bool:
+        return bool(await present(self._stores.presence, self._stores.clock.now(), "desk"))
+
+
+def _notifying(
+    variable: str | None, server_name: str, environ: Mapping[str, str], lines: StderrLines
+) -> Callable[[HumanApprovalRequest, str], object]:
+    if variable is None:
+        return lambda request, expires_at: None
+    address = environ.get(variable, "").strip()
+    if not is_address(address):
+        lines.tell(f"no question is sent to a webhook: {variable} holds no http or https address")
+        return lambda request, expires_at: None
+    return Webhook(address, server_name, lines, language_of(environ)).tell
