@@ -4,8 +4,6 @@ import re
 import unicodedata
 from pathlib import Path
 
-import pytest
-
 from tests.tools.docs.markdown import anchors, headings, links, slug
 from tests.tools.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
 
@@ -15,6 +13,10 @@ OUTSIDE = re.compile(r"https?://|mailto:")
 
 def by_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
+
+
+def links_of(some: list[Path]) -> list[tuple[Path, str]]:
+    return [(page, link) for page in some for link in links(read(page))]
 
 
 def target_of(page: Path, link: str) -> Path | None:
@@ -38,30 +40,28 @@ def _site_slug(title: str) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
 
 
-@pytest.mark.parametrize("page", ALL, ids=by_name)
-def test_a_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> None:
-    for link in links(read(page)):
+def test_a_link_leads_to_a_file_and_a_heading_that_are_there() -> None:
+    for page, link in links_of(ALL):
         target, fragment = target_of(page, link), link.partition("#")[2]
         if target is None:
             continue
-        assert target.exists(), f"{link} leads nowhere"
+        assert target.exists(), f"{by_name(page)}: {link} leads nowhere"
         if fragment:
-            assert fragment in anchors(read(target)), f"{link}: no such heading"
+            assert fragment in anchors(read(target)), f"{by_name(page)}: {link}: no such heading"
             assert page == README or fragment in anchors_on_the_site(read(target)), (
-                f"{link}: no such heading on the site"
+                f"{by_name(page)}: {link}: no such heading on the site"
             )
 
 
-@pytest.mark.parametrize("page", pages(), ids=by_name)
-def test_a_page_links_relatively_within_docs_and_absolutely_to_the_rest(page: Path) -> None:
-    for link in links(read(page)):
+def test_a_page_links_relatively_within_docs_and_absolutely_to_the_rest() -> None:
+    for page, link in links_of(pages()):
         target = target_of(page, link)
         if not OUTSIDE.match(link):
             assert target is not None
             assert target.is_relative_to(DOCS), (
-                f"{link} leaves docs, where the site cannot follow: begin it with {IN_REPOSITORY}"
+                f"{by_name(page)}: {link} leaves docs, where the site cannot follow: begin it with {IN_REPOSITORY}"
             )
-            assert target.is_file(), f"{link} is no file, and the site shows no folders"
+            assert target.is_file(), f"{by_name(page)}: {link} is no file, and the site shows no folders"
 
 
 def test_the_readme_works_where_nothing_is_beside_it() -> None:
