@@ -146,7 +146,7 @@ COVERED: dict[int, dict[str, list[str]]] = {
     25: {
         MATRIX: [
             "a_body_that_is_no_response_is_one_failure",
-            "a_body_where_a_stream_was_asked_for_is_read_as_one_that_was_asked_for",
+            "a_body_that_is_no_response_is_one_failure_where_no_stream_is_asked_for",
             "every_fault_at_once_leaves_none_waiting",
         ],
         HOSTILE: ["a_small_body_that_unfolds_into_a_huge_one_is_one_failure"],

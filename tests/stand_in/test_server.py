@@ -37,3 +37,12 @@ def test_a_port_in_use_is_an_error_and_leaves_no_thread() -> None:
         with pytest.raises(OSError, match="in use"), StandInThread(port=taken.getsockname()[1]):
             pass
         assert threading.active_count() == before
+
+
+def test_the_thread_waits_until_nothing_runs() -> None:
+    with StandInThread() as rehearsal:
+        with httpx2.Client(headers={"authorization": "Bearer made-up"}, trust_env=False, timeout=5) as client:
+            body = {"model": "gpt-5", "input": "Why? [rehearse: slow_stream=0.001]", "background": True}
+            client.post(rehearsal.base_url + "/responses", json=body)
+            rehearsal.wait_until_nothing_runs()
+        assert rehearsal.server.api.background.running == []

@@ -215,22 +215,23 @@ async def test_the_latest_moment_is_remembered(store: ApprovalStore) -> None:
     assert await store.latest_moment(NOW) == MUCH_LATER
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
-async def test_any_text_is_stored(store: ApprovalStore, text: str) -> None:
-    request = HumanApprovalRequest(
-        f"a{text}", f"r{text}", text, text, "pending", text, text, "mcp", {text: text}, 3, text, created_at=NOW
-    )
-    odd = ApprovalRecord(request, f"p{text}", "args", "definition", "state")
-    await store.create([odd, a_record()])
-    assert await store.get(f"a{text}") == odd
-    assert await store.list_pending(f"r{text}") == [odd]
-    await store.decide(replace(a_choice(f"a{text}"), comment=text, token_hash="hash"))
-    await store.respond(f"a{text}", text)
-    record = await store.find_by_token("hash")
-    assert record is not None
-    assert (record.request.comment, record.human_response) == (text, text)
-    assert await store.list_pending() == [a_record()]
-    assert await store.consume(f"p{text}", "hash", NOW) is True
+async def test_any_text_is_stored(store: ApprovalStore) -> None:
+    await store.create([a_record()])
+    for number, text in enumerate(ODD_TEXTS):
+        request = HumanApprovalRequest(
+            f"a{text}", f"r{text}", text, text, "pending", text, text, "mcp", {text: text}, 3, text, created_at=NOW
+        )
+        odd = ApprovalRecord(request, f"p{text}", "args", "definition", "state")
+        await store.create([odd])
+        assert await store.get(f"a{text}") == odd
+        assert await store.list_pending(f"r{text}") == [odd]
+        await store.decide(replace(a_choice(f"a{text}"), comment=text, token_hash=f"hash {number}"))
+        await store.respond(f"a{text}", text)
+        record = await store.find_by_token(f"hash {number}")
+        assert record is not None
+        assert (record.request.comment, record.human_response) == (text, text)
+        assert await store.list_pending() == [a_record()]
+        assert await store.consume(f"p{text}", f"hash {number}", NOW) is True
 
 
 async def test_what_a_human_says_besides_yes_and_no_is_kept(store: ApprovalStore) -> None:

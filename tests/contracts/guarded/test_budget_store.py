@@ -40,8 +40,8 @@ async def test_of_many_who_spend_at_once_none_is_lost(store: BudgetStore) -> Non
     assert await store.read("day") == (20, 0)
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
-async def test_any_text_is_a_window(store: BudgetStore, text: str) -> None:
-    await store.spend(text, 1)
-    await store.spend(text, 1)
-    assert await store.read(text) == (2, 0)
+async def test_any_text_is_a_window(store: BudgetStore) -> None:
+    for text in ODD_TEXTS:
+        await store.spend(text, 1)
+        await store.spend(text, 1)
+        assert await store.read(text) == (2, 0)

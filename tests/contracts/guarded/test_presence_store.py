@@ -51,11 +51,11 @@ async def test_a_lease_that_is_not_renewed_runs_out(store: PresenceStore) -> Non
     assert await present(store, NOW + timedelta(seconds=45), "guard") == [renewed]
 
 
-@pytest.mark.parametrize("odd", ODD_TEXTS)
-async def test_any_text_can_be_stored(store: PresenceStore, odd: str) -> None:
-    presence = replace(a_guard(), name=odd, detail=odd)
-    await store.renew(presence)
-    assert await store.renewed_since(MOMENT) == [presence]
+async def test_any_text_can_be_stored(store: PresenceStore) -> None:
+    for odd in ODD_TEXTS:
+        presence = replace(a_guard(), name=odd, detail=odd)
+        await store.renew(presence)
+        assert await store.renewed_since(MOMENT) == [presence]
 
 
 async def test_who_stays_renews_the_lease_and_leaves_in_the_end(store: PresenceStore) -> None:

@@ -54,10 +54,10 @@ async def test_a_run_can_be_saved_before_its_beginning_was_asked_for(store: RunS
     assert await store.get("run_1") == replace(RUN, status="done")
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
-async def test_any_text_is_stored(store: RunStateStore, text: str) -> None:
-    odd = RunRecord(f"run{text}", "paused", text, RUN.created_at, RUN.updated_at, text)
-    await store.save(odd)
+async def test_any_text_is_stored(store: RunStateStore) -> None:
     await store.save(RUN)
-    assert await store.get(f"run{text}") == odd
+    for text in ODD_TEXTS:
+        odd = RunRecord(f"run{text}", "paused", text, RUN.created_at, RUN.updated_at, text)
+        await store.save(odd)
+        assert await store.get(f"run{text}") == odd
     assert await store.get("run_1") == RUN

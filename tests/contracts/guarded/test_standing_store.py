@@ -65,10 +65,10 @@ async def test_of_many_who_end_it_at_once_one_does(store: StandingStore) -> None
     assert ended.count(True) == 1
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
-async def test_any_text_is_stored(store: StandingStore, text: str) -> None:
-    odd = StandingApproval(f"s{text}", "mcp", text, "d", NOW, text, text, None, text, None, text)
-    await store.create(odd)
-    assert await store.get(f"s{text}") == odd
-    assert await store.list_standing("mcp", text) == [odd]
-    assert await store.end(f"s{text}", NOW, "revoked") is True
+async def test_any_text_is_stored(store: StandingStore) -> None:
+    for text in ODD_TEXTS:
+        odd = StandingApproval(f"s{text}", "mcp", text, "d", NOW, text, text, None, text, None, text)
+        await store.create(odd)
+        assert await store.get(f"s{text}") == odd
+        assert await store.list_standing("mcp", text) == [odd]
+        assert await store.end(f"s{text}", NOW, "revoked") is True

@@ -70,12 +70,12 @@ async def test_a_call_takes_two_durable_writes_and_its_run_one(sqlite_url: str, 
     assert sum(committed) == 2 * calls + 1
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=repr)
-async def test_a_denial_is_recorded_whatever_its_reason_says(clock: FakeClock, store_url: str, text: str) -> None:
+async def test_a_denial_is_recorded_whatever_its_reason_says(clock: FakeClock, store_url: str) -> None:
     database = SqlDatabase(store_url)
     audit = AuditLog(SqlExecutionLogStore(database), clock, Masking({}), "required")
-    await audit.record(AuditEntry("r1", text, "decision", "deny", text, "mcp", 3, text, {text: text}, text))
+    for text in ODD_TEXTS:
+        await audit.record(AuditEntry("r1", text, "decision", "deny", text, "mcp", 3, text, {text: text}, text))
     await audit.record(AuditEntry("r1", "c2", "decision", "allow"))
-    assert [log.reason for log in await audit.query()] == [text, ""]
+    assert [log.reason for log in await audit.query()] == [*ODD_TEXTS, ""]
     assert (await audit.verify()).is_intact
     database.close()
