@@ -236,6 +236,13 @@ class FakeExecutionLogStore(ExecutionLogStore):
         logs = [log for log in self._logs if run_id in (None, log.run_id)]
         return [log for log in logs if since is None or log.timestamp >= since]
 
+    async def move_out(self, moved: Sequence[ExecutionLog], record: ExecutionLog) -> ExecutionLog | None:
+        if self._logs[: len(moved)] != list(moved):
+            return None
+        appended = await self.append(record)
+        del self._logs[: len(moved)]
+        return appended
+
 
 def _identity(log: ExecutionLog) -> tuple[str, str, str]:
     return log.run_id, log.tool_call_id, log.event
@@ -256,8 +263,9 @@ class FakeHead(AuditHead):
     def read(self) -> Head | None:
         return self.head
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
-        self.head = announced(self.head, before, end, hash_at, is_sole_writer=self._is_sole_writer)
+    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
+        is_sole = self._is_sole_writer
+        self.head = announced(self.head, before, end, hash_at, is_sole_writer=is_sole, archived_to=archived_to)
 
     def confirm(self, record: ExecutionLog) -> None:
         if self.breaks_at_confirming:

@@ -100,3 +100,15 @@ async def test_ten_megabytes_are_stored(store: ExecutionLogStore) -> None:
     await store.append(a_log("c2"))
     logs = await store.query()
     assert (logs[0].reason == big, logs[0].arguments == {"x": big}, first_break(logs)) == (True, True, None)
+
+
+async def test_records_move_out_with_the_record_that_says_so_or_not_at_all(store: ExecutionLogStore) -> None:
+    logs = [await store.append(a_log(f"c{number}")) for number in range(3)]
+    said = a_log("archive", run="log", event="log_archived")
+    assert await store.move_out([replace(logs[0], hash="other")], said) is None
+    assert await store.query() == logs
+    record = await store.move_out(logs[:2], said)
+    assert record is not None
+    assert await store.query() == [logs[2], record]
+    assert (record.sequence, record.previous_hash) == (4, logs[2].hash)
+    assert await store.move_out(logs[:2], a_log("again", run="log", event="log_archived")) is None

@@ -6,11 +6,13 @@ import os
 import pty
 import re
 import select
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,6 +223,34 @@ async def test_the_log_is_verified_in_a_sentence(shell: Shell, asker: Asker, sql
     assert await shell("log", "verify", code=1) == (
         "The log is not intact (8 records):\n  the head of the log is missing\n"
     )
+
+
+async def test_old_records_move_into_a_file_that_can_be_checked(shell: Shell, asker: Asker, tmp_path: Path) -> None:
+    await some_calls(asker)
+    file = tmp_path / "old log.jsonl"
+    said = await shell("log", "archive", "--before", "2999-01-01", str(file))
+    assert said.startswith(f'Moved 8 records to "{file}"; record 9 of the log says so.\n')
+    pasted = re.search(r"openai-responses-mcp (log verify .*)", said)
+    assert pasted is not None
+    assert await shell(*shlex.split(pasted[1])) == "The archive is intact: 8 records.\n"
+    assert await shell("log", "verify") == "The log is intact: 1 record.\n"
+    assert await shell("log") == "The log has no calls yet.\n"
+    file.write_text(file.read_text().replace("c1.md", "c9.md"))
+    assert await shell("log", "verify", str(file), code=1) == (
+        "The archive is not intact (8 records):\n  record 1 was changed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["archive", "--before", "2020-01-01", "a.jsonl"], "No record from before 2020"),
+        (["verify", "a.jsonl"], "There is no file a.jsonl"),
+    ],
+)
+async def test_what_cannot_be_archived_says_why(shell: Shell, asker: Asker, words: list[str], problem: str) -> None:
+    await some_calls(asker)
+    assert problem in await shell("log", *words, code=2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

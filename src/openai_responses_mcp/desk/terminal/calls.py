@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -13,6 +14,7 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerificatio
 from openai_responses_mcp.gate.audit.verifying import unfinished
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
+from openai_responses_mcp.gate.sql.archive_file import ArchiveOnDisk
 
 
 def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
@@ -93,19 +95,42 @@ async def show_call(console: Console, arguments: argparse.Namespace) -> int:
 
 
 async def verify(console: Console, arguments: argparse.Namespace) -> int:
-    found = await console.audit.verify()
-    console.tell(asdict(found), "\n".join(verification_lines(console, found)))
+    file = getattr(arguments, "file", None)
+    if file is None:
+        found, is_archive = await console.audit.verify(), False
+    else:
+        found, is_archive = await console.audit.verify_archive(_records_in(file)), True
+    console.tell(asdict(found), "\n".join(verification_lines(console, found, is_archive)))
     return 0 if found.is_intact else 1
 
 
-def verification_lines(console: Console, found: LogVerification) -> list[str]:
+def _records_in(file: str) -> list[ExecutionLog]:
+    records = ArchiveOnDisk(file).read()
+    if records is None:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"There is no file {file}")
+    return records
+
+
+async def archive(console: Console, arguments: argparse.Namespace) -> int:
+    record = await console.audit.archive(arguments.before, ArchiveOnDisk(arguments.file), _user())
+    moved = _records_in(arguments.file)
+    facts = asdict(record)
+    words, program, file = console.words, console.program, shlex.quote(arguments.file)
+    key = "archived one" if len(moved) == 1 else "archived"
+    lines = [words(key, records=len(moved), file=name_shown(arguments.file), record=record.sequence)]
+    console.tell(facts, "\n".join([*lines, words("to check it", command=f"{program} log verify {file}")]))
+    return 0
+
+
+def verification_lines(console: Console, found: LogVerification, is_archive: bool = False) -> list[str]:
     words, paper = console.words, console.paper
+    kind = "archive " if is_archive else ""
     if found.is_intact:
         key = "intact one" if found.records == 1 else "intact"
-        lines = [paper.painted(words(key, records=found.records), "green")]
+        lines = [paper.painted(words(kind + key, records=found.records), "green")]
     else:
         problems = found.findings or (found.problem,)
-        lines = [paper.painted(words("not intact", records=found.records), "red")]
+        lines = [paper.painted(words(kind + "not intact", records=found.records), "red")]
         lines += [piece for one in problems for piece in paper.wrapped(_one_line(one), "  ")]
     if found.accepted:
         lines += [words("accepted losses"), *(p for one in found.accepted for p in paper.wrapped(_one_line(one), "  "))]

@@ -9,7 +9,8 @@
     approvals watch
     approvals serve [--port N] [--open]                              (`desk_page`)
     log [--run RUN] [--since TIME] [--records]
-    log show CALL | verify | accept-loss --reason TEXT
+    log show CALL | verify [ARCHIVE] | accept-loss --reason TEXT
+    log archive --before DATE FILE
     status
 
 `agents approvals` and `agents log` are the same. The store is the one that `--store` or AGENTS_STORE names, else the
@@ -25,7 +26,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.typed_values import duration, json_arguments
+from openai_responses_mcp.desk.terminal.typed_values import duration, json_arguments, moment
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
@@ -48,6 +49,7 @@ _COMMANDS: Mapping[str, Command] = {
     "log": calls.show_log,
     "log show": calls.show_call,
     "log verify": calls.verify,
+    "log archive": calls.archive,
     "log accept-loss": calls.accept_loss,
     "status": status.show_status,
 }
@@ -160,7 +162,14 @@ def _add_log(log: argparse.ArgumentParser) -> None:
     show.add_argument("call", metavar="CALL", help="its number, from the first column of `log`")
     show.set_defaults(command="log show")
     verify = verbs.add_parser("verify", parents=inherited, help="check that nothing was changed, removed or inserted")
+    verify.add_argument(
+        "file", metavar="ARCHIVE", nargs="?", help="a file that `log archive` wrote, instead of the log"
+    )
     verify.set_defaults(command="log verify")
+    archive = verbs.add_parser("archive", parents=inherited, help="move old records into a file; both can be checked")
+    archive.add_argument("--before", metavar="DATE", required=True, type=moment, help="such as 2026-11-01, local time")
+    archive.add_argument("file", metavar="FILE", help="a new file")
+    archive.set_defaults(command="log archive")
     accepting = verbs.add_parser("accept-loss", parents=inherited, help="accept the log as it is; that is a record too")
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="why; kept in the log")
     accepting.set_defaults(command="log accept-loss")

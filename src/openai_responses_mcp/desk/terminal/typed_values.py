@@ -1,8 +1,9 @@
-"""What a person types: durations, and arguments as JSON or in a file. Anything else is wrong usage."""
+"""What a person types: durations, dates, and arguments as JSON or in a file. Anything else is wrong usage."""
 
 import argparse
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
@@ -23,6 +24,14 @@ def duration(text: str) -> int:
     if not 1 <= seconds <= LONGEST_LIFETIME_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 8h or 7d, up to ten years")
     return seconds
+
+
+def moment(text: str) -> datetime:
+    """A date or a time, local where it names no zone."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2026-11-01") from None
 
 
 def json_arguments(text: str) -> JsonObject:

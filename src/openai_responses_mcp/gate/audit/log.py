@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
+from openai_responses_mcp.gate.audit.archiving import (
+    ArchiveFile,
+    archive_verification,
+    facts_of_archive,
+    is_beginning,
+    newest_archive,
+    nothing_to_move,
+    older_than,
+)
 from openai_responses_mcp.gate.audit.records import (
+    LOG_ARCHIVED,
     LOSS_ACCEPTED,
     AuditHead,
     ExecutionLog,
@@ -23,7 +33,12 @@ from openai_responses_mcp.gate.audit.records import (
     LogVerification,
     misfit_of_log,
 )
-from openai_responses_mcp.gate.audit.verifying import facts_to_accept, verification
+from openai_responses_mcp.gate.audit.verifying import (
+    accepted_count,
+    facts_to_accept,
+    statements,
+    verification,
+)
 from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
@@ -285,6 +300,46 @@ class AuditLog:
                 comment=self._masking.text(reason),
             )
         )
+
+    async def archive(self, before: str | datetime, file: ArchiveFile, by: str = "") -> ExecutionLog:
+        """Move records from before this moment into the file. The record that takes their place says so.
+
+        Goes on with a file that is there if the log begins with what is in it: an earlier try got no further.
+        """
+        moment = _moment(before) or ""
+        logs, found = await self._look()
+        if not found.is_intact:
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "The log is not intact, so nothing is moved out of it")
+        kept = file.read()
+        moved = older_than(moment, logs) if kept is None else kept
+        if not moved:
+            raise nothing_to_move(moment)
+        if not is_beginning(moved, logs):
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"{file.name} is there already: choose another file")
+        if kept is None:
+            file.write(moved)
+        stated = statements(logs, self._head.read() if self._head else None)
+        facts = facts_of_archive(logs, moved, newest_archive(stated), accepted_count(stated[-1] if stated else None))
+        record = await self._store.move_out(
+            moved,
+            ExecutionLog(
+                run_id="log",
+                tool_call_id=f"archive_{uuid.uuid4().hex}",
+                event=LOG_ARCHIVED,
+                decision="archived",
+                timestamp=self._now(),
+                reason=f"the records {moved[0].sequence} to {moved[-1].sequence} were moved to {file.name}",
+                arguments={**facts, "by": self._masking.text(by)},
+            ),
+        )
+        if record is None:
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "Others have moved these records out at the same time")
+        return record
+
+    async def verify_archive(self, records: Sequence[ExecutionLog]) -> LogVerification:
+        """Whether these are the records that were moved out of this log."""
+        logs, found = await self._look()
+        return archive_verification(records, logs, found.is_intact)
 
     async def _look(self) -> tuple[list[ExecutionLog], LogVerification]:
         if self._head is None:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.reasons import Reason, as_json
 from openai_responses_mcp.gate.secrets.hashing import digest
 
 LOSS_ACCEPTED = "loss_accepted"
+LOG_ARCHIVED = "log_archived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,15 @@ def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
     )
 
 
-def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | None = None) -> Finding | None:
+def archived_through(log: ExecutionLog) -> Place | None:
+    """Where the records ended that were moved out of the log, as the record in their place says."""
+    match log.arguments.get("through"):
+        case [int(sequence), str(hash)]:
+            return Place(sequence, hash)
+    return None
+
+
+def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | Place | None = None) -> Finding | None:
     """The number of the first record that is not as it was written, and what happened to it.
 
     With `after`, the records are those that follow one which is known to be good.
@@ -138,7 +148,7 @@ class Head:
     """The log ends at `end`; while that is not confirmed, it may still end at `before`.
 
     `accepted` is the last record that accepted a loss with this head. Heads of earlier versions did not keep it: there
-    every acceptance up to the record `accepted_to` counts.
+    every acceptance up to the record `accepted_to` counts. Records up to `archived_to` were moved out with this head.
     """
 
     end: Place
@@ -147,6 +157,7 @@ class Head:
     finding: Finding | None = None
     accepted: Place = BEGINNING
     accepted_to: int = 0
+    archived_to: int = 0
 
     @property
     def ends(self) -> tuple[Place, ...]:
@@ -157,10 +168,13 @@ _NEW = Head(BEGINNING, BEGINNING)
 UNREADABLE = Head(BEGINNING, BEGINNING, finding=Finding(1, "the head of the log cannot be read"))
 
 
-def announced(known: Head | None, before: Place, end: Place, hash_at: HashAt, *, is_sole_writer: bool) -> Head:
+def announced(
+    known: Head | None, before: Place, end: Place, hash_at: HashAt, *, is_sole_writer: bool, archived_to: int = 0
+) -> Head:
     """The head for records that are about to follow `before` and to end at `end`."""
-    finding = misfit(known, before, hash_at, is_sole_writer=is_sole_writer)
-    return replace(known or _NEW, end=end, before=before, is_confirmed=False, finding=finding)
+    finding, head = misfit(known, before, hash_at, is_sole_writer=is_sole_writer), known or _NEW
+    moved = max(head.archived_to, archived_to)
+    return replace(head, end=end, before=before, is_confirmed=False, finding=finding, archived_to=moved)
 
 
 def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -> Head | None:
@@ -188,6 +202,8 @@ def misfit(known: Head | None, last: Place, hash_at: HashAt, *, is_sole_writer: 
     if last.sequence < number:
         cut = last.sequence + 1
         return Finding(cut, f"the tail from record {cut} was cut, or an old copy was put back")
+    if all(end.sequence > 0 and hash_at(end.sequence) is None for end in known.ends):
+        return Finding(number, f"record {number} is not in the log any more: removed, or archived with another head")
     if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
         return Finding(number, f"record {number} is not the one that was written: the chain was made anew")
     if is_sole_writer:
@@ -221,6 +237,13 @@ class ExecutionLogStore(Protocol):
         """In the order they were appended; `since` is inclusive."""
         ...
 
+    async def move_out(self, moved: Sequence[ExecutionLog], record: ExecutionLog) -> ExecutionLog | None:
+        """Remove the records from the beginning of the log and append the one that says so, both or neither.
+
+        None if the log does not begin with these records any more. A store need not be able to do this.
+        """
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "This log store cannot move records out")
+
 
 class AuditHead(Protocol):
     """Where the log ends, kept outside the log. Raises `StoreUnavailable`."""
@@ -234,8 +257,11 @@ class AuditHead(Protocol):
         """None when there is none yet; what cannot be read is `UNREADABLE`."""
         ...
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
-        """Records are about to follow `before` and to end at `end`. A log that does not fit is kept as a finding."""
+    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
+        """Records are about to follow `before` and to end at `end`. A log that does not fit is kept as a finding.
+
+        The record at `end` takes the place of all records up to the number `archived_to`.
+        """
         ...
 
     def confirm(self, record: ExecutionLog) -> None:

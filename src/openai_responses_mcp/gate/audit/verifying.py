@@ -1,8 +1,8 @@
 """Checking a whole log: its chain, its head, its story, and what people have accepted.
 
 An acceptance is a record like any other. It says how many records there were and what they looked like, so that it
-covers these and nothing that happens to them later. With a head, only those count that were made with this head: whoever
-can write to a shared store can also write an acceptance.
+covers these and nothing that happens to them later. The record of an archive says the same of those that stayed. With a
+head, only those count that were made with this head: who can write to a shared store can also write such a record.
 """
 
 import re
@@ -10,17 +10,19 @@ from collections.abc import Iterator, Sequence
 
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.audit.records import (
+    LOG_ARCHIVED,
     LOSS_ACCEPTED,
     ExecutionLog,
     Finding,
     Head,
     LogVerification,
     Place,
+    archived_through,
     fingerprint,
     first_break,
     hash_of,
 )
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.reasons import in_old_words
 
 _Call = tuple[str, str]
@@ -29,7 +31,26 @@ _Call = tuple[str, str]
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
+def contradictions(logs: Sequence[ExecutionLog], before: Sequence[ExecutionLog] = ()) -> Iterator[Finding]:
+    """`before` are the records that the log may refer to although they were moved out of it."""
+    known = {id(log) for log in before}
+    for log, finding in _story([*before, *logs]):
+        if id(log) not in known:
+            yield finding
+
+
+def open_before(archive: ExecutionLog | None) -> list[ExecutionLog]:
+    """What the record of an archive keeps of calls that were not over, and of standing approvals."""
+    rows = archive.arguments.get("open") if archive else None
+    return [_carried(row) for row in rows if isinstance(row, list) and len(row) == 4] if isinstance(rows, list) else []
+
+
+def _carried(row: list[JsonValue]) -> ExecutionLog:
+    run_id, call_id, event, decision = map(str, row)
+    return ExecutionLog(run_id, call_id, event, decision, timestamp="")
+
+
+def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, Finding]]:
     decisions: dict[_Call, str] = {}
     asked: dict[_Call, int] = {}
     approvals: dict[_Call, tuple[int, str]] = {}
@@ -51,13 +72,13 @@ def contradictions(logs: Sequence[ExecutionLog]) -> Iterator[Finding]:
             answer = approvals.get(call)
             approval = answer[1] if answer and answer[0] >= asked.get(call, 1) else None
             if reason := _reason_against(decisions.get(call), approval):
-                yield _finding(log, f"started, and {reason}")
+                yield log, _finding(log, f"started, and {reason}")
         elif event == "standing_made":
             made.add(log.tool_call_id)
         elif event == "standing_used" and not _standing_ids(log) & made:
-            yield _finding(log, "used a standing approval, and nobody is recorded to have made it")
+            yield log, _finding(log, "used a standing approval, and nobody is recorded to have made it")
         elif event == "outcome" and call not in started:
-            yield _finding(log, "has an outcome, and never started")
+            yield log, _finding(log, "has an outcome, and never started")
 
 
 def _standing_ids(log: ExecutionLog) -> set[object]:
@@ -92,13 +113,12 @@ def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
 def verification(
     logs: Sequence[ExecutionLog], head_finding: Finding | None, uncovered: str, head: Head | None = None
 ) -> LogVerification:
-    written = [log for log in logs if log.event == LOSS_ACCEPTED and hash_of(log) == log.hash]
-    count = max((place for place, log in enumerate(written, start=1) if _is_known(log, head)), default=0)
-    acceptances = written[:count]
-    findings = [*_findings_after(acceptances[-1] if acceptances else None, logs)]
+    stated = statements(logs, head)
+    archive = next((log for log in reversed(stated) if log.event == LOG_ARCHIVED), None)
+    findings = [*_findings_after(stated[-1] if stated else None, logs, archived_through(archive) if archive else None)]
     findings += [head_finding] if head_finding else []
-    findings += map(_accepted_elsewhere, written[count:])
-    findings += _contradictions(logs, acceptances)
+    findings += map(_stated_elsewhere, _written(logs)[len(stated) :])
+    findings += _contradictions(logs, stated, archive)
     return LogVerification(
         is_intact=not findings,
         records=len(logs),
@@ -106,44 +126,63 @@ def verification(
         problem=findings[0].problem if findings else "",
         uncovered=uncovered,
         findings=tuple(finding.problem for finding in findings),
-        accepted=tuple(f"{log.reason}; accepted in record {log.sequence}: {log.comment}" for log in acceptances),
+        accepted=tuple(
+            f"{log.reason}; accepted in record {log.sequence}: {log.comment}"
+            for log in stated
+            if log.event == LOSS_ACCEPTED
+        ),
     )
 
 
-def _is_known(acceptance: ExecutionLog, head: Head | None) -> bool:
+def statements(logs: Sequence[ExecutionLog], head: Head | None) -> list[ExecutionLog]:
+    """The records about the log itself that count: losses that were accepted, and records that were moved out."""
+    written = _written(logs)
+    return written[: max((place for place, log in enumerate(written, start=1) if _is_known(log, head)), default=0)]
+
+
+def _written(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+    return [log for log in logs if log.event in (LOSS_ACCEPTED, LOG_ARCHIVED) and hash_of(log) == log.hash]
+
+
+def _is_known(statement: ExecutionLog, head: Head | None) -> bool:
     if head is None:
         return True
-    return Place.of(acceptance) == head.accepted or acceptance.sequence <= head.accepted_to
+    if statement.event == LOG_ARCHIVED:
+        through = archived_through(statement)
+        return through is not None and through.sequence <= head.archived_to
+    return Place.of(statement) == head.accepted or statement.sequence <= head.accepted_to
 
 
-def _accepted_elsewhere(acceptance: ExecutionLog) -> Finding:
-    who = one_line(str(acceptance.arguments.get("by") or "somebody without a name"))
-    number = acceptance.sequence
-    return Finding(
-        number, f"record {number} accepts a loss in the name of {who}, and not with this head: accept it here too"
-    )
+def _stated_elsewhere(statement: ExecutionLog) -> Finding:
+    who = one_line(str(statement.arguments.get("by") or "somebody without a name"))
+    number, does = statement.sequence, "accepts a loss" if statement.event == LOSS_ACCEPTED else "archives records"
+    return Finding(number, f"record {number} {does} in the name of {who}, and not with this head: accept it here too")
 
 
 def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:
     return {"records": len(logs), "fingerprint": fingerprint(logs), "findings": list(found.findings)}
 
 
-def _findings_after(acceptance: ExecutionLog | None, logs: Sequence[ExecutionLog]) -> list[Finding]:
-    count = _accepted_count(acceptance)
+def _findings_after(statement: ExecutionLog | None, logs: Sequence[ExecutionLog], start: Place | None) -> list[Finding]:
+    """`start` is where the records ended that were moved out."""
+    count = accepted_count(statement)
     before, after = logs[:count], logs[count:]
-    found = [first_break(after, after=before[-1] if before else None)]
-    if acceptance and fingerprint(before) != acceptance.arguments.get("fingerprint"):
-        changed = f"records were changed after record {acceptance.sequence} accepted them as they were"
-        found.insert(0, first_break(before) or Finding(acceptance.sequence, changed))
+    found = [first_break(after, after=before[-1] if before else start)]
+    if statement and fingerprint(before) != statement.arguments.get("fingerprint"):
+        changed = f"records were changed after record {statement.sequence} accepted them as they were"
+        found.insert(0, first_break(before, after=start) or Finding(statement.sequence, changed))
     return [finding for finding in found if finding]
 
 
-def _accepted_count(acceptance: ExecutionLog | None) -> int:
-    count = acceptance.arguments.get("records") if acceptance else 0
+def accepted_count(statement: ExecutionLog | None) -> int:
+    """How many records from the beginning of the log are accepted as they were when this was written."""
+    count = statement.arguments.get("records") if statement else 0
     return count if isinstance(count, int) else 0
 
 
-def _contradictions(logs: Sequence[ExecutionLog], acceptances: Sequence[ExecutionLog]) -> list[Finding]:
-    count = _accepted_count(acceptances[-1] if acceptances else None)
+def _contradictions(
+    logs: Sequence[ExecutionLog], stated: Sequence[ExecutionLog], archive: ExecutionLog | None
+) -> list[Finding]:
+    count = accepted_count(stated[-1] if stated else None)
     last = logs[count - 1].sequence if 0 < count <= len(logs) else 0
-    return [finding for finding in contradictions(logs) if finding.sequence > last]
+    return [finding for finding in contradictions(logs, open_before(archive)) if finding.sequence > last]

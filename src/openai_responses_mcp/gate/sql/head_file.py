@@ -58,11 +58,12 @@ class HeadFile(AuditHead):
         except OSError:
             return UNREADABLE
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt) -> None:
+    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
         with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
-            known = _head_in(descriptor)
+            known, is_sole = _head_in(descriptor), self._is_sole_writer
             if known is not UNREADABLE:
-                _write(descriptor, announced(known, before, end, hash_at, is_sole_writer=self._is_sole_writer))
+                head = announced(known, before, end, hash_at, is_sole_writer=is_sole, archived_to=archived_to)
+                _write(descriptor, head)
 
     def confirm(self, record: ExecutionLog) -> None:
         with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
@@ -107,6 +108,7 @@ def _write(descriptor: int, head: Head) -> None:
         "finding": head.finding,
         "accepted": head.accepted,
         "accepted_to": head.accepted_to,
+        "archived_to": head.archived_to,
     }
     os.lseek(descriptor, 0, os.SEEK_SET)
     if os.write(descriptor, json.dumps(facts).encode().ljust(_SIZE)) < _SIZE:
@@ -137,6 +139,7 @@ def _head_from(facts: OwnJson) -> Head:
         finding and Finding(*finding),
         BEGINNING if is_old else _place(*facts["accepted"]),
         end.sequence if is_old else int(facts["accepted_to"]),
+        int(facts.get("archived_to", 0)),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.gate import reasons
@@ -47,12 +47,31 @@ class SqlExecutionLogStore(ExecutionLogStore):
         self.appended(records)
         return records
 
+    async def move_out(self, moved: Sequence[ExecutionLog], record: ExecutionLog) -> ExecutionLog | None:
+        last = Place.of(moved[-1])
+        is_moved = logs.c.sequence <= last.sequence
+
+        def move(connection: Connection) -> list[ExecutionLog]:
+            self.take_turn(connection)
+            count = connection.execute(select(func.count()).select_from(logs).where(is_moved)).scalar_one()
+            if count != len(moved) or _hash_at(connection, last.sequence) != last.hash:
+                return []
+            records = self.append_in(connection, [record], archived_to=last.sequence)
+            connection.execute(delete(logs).where(is_moved))
+            return records
+
+        records = await self._database.work(move)
+        self.appended(records)
+        return records[0] if records else None
+
     def take_turn(self, connection: Connection) -> None:
         """Hold the lock until the transaction ends. SQLite has given it to every transaction that writes."""
         if not self._database.is_sqlite:
             connection.execute(_TAKE_TURN)
 
-    def append_in(self, connection: Connection, batch: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+    def append_in(
+        self, connection: Connection, batch: Sequence[ExecutionLog], archived_to: int = 0
+    ) -> list[ExecutionLog]:
         """In a transaction of the caller's; `appended` is to be called when it is committed."""
         if not batch:
             return []
@@ -66,7 +85,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         except IntegrityError as exc:
             raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
         if self._head is not None:
-            self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection))
+            self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection), archived_to)
         return records
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:

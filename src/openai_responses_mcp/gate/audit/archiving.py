@@ -1,0 +1,191 @@
+"""Moving the beginning of the log into a file, so that both parts can still be checked.
+
+The record `log_archived` takes the place of what was moved. It says where that ended, what it looked like, and what later
+records may refer to in it: calls that are not over, and standing approvals. The file is on the disk before anything is
+removed, and the removal and its record are one transaction. After a crash in between, nothing is missing, and the same
+command goes on with the file that is there.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Protocol
+
+from openai_responses_mcp.gate import reasons
+from openai_responses_mcp.gate.audit.records import (
+    LOG_ARCHIVED,
+    ExecutionLog,
+    Finding,
+    LogVerification,
+    Place,
+    archived_through,
+    fingerprint,
+    first_break,
+)
+from openai_responses_mcp.gate.audit.verifying import open_before
+from openai_responses_mcp.gate.calls import GUARD_RUN
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+
+_MARK = "openai-responses-mcp log"
+_VERSION = 1
+_OVER = frozenset({"denied", "withdrawn", "unasked"})
+
+NOT_NAMED = "This log does not name the archive: a cut end, or a chain written from scratch, would not show"
+LOG_NOT_INTACT = "The log that the archive was moved out of is not intact, and cannot vouch for it"
+
+
+class ArchiveFile(Protocol):
+    """A file for records that are moved out. Raises `AGENTS-E-RUNNER-CONFIG`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self) -> list[ExecutionLog] | None:
+        """None if there is no such file. One that is no archive is an error."""
+        ...
+
+    def write(self, records: Sequence[ExecutionLog]) -> None:
+        """All or none, and on the disk when this returns. A file that is there is not replaced."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is moved
+
+
+def older_than(moment: str, logs: Sequence[ExecutionLog]) -> Sequence[ExecutionLog]:
+    """The beginning of the log that is older, as far as no call is torn apart by it."""
+    count = next((place for place, log in enumerate(logs) if log.timestamp >= moment), len(logs))
+    last = {(log.run_id, log.tool_call_id): place for place, log in enumerate(logs)}
+    first: dict[tuple[str, str], int] = {}
+    for place, log in enumerate(logs[:count]):
+        first.setdefault((log.run_id, log.tool_call_id), place)
+    for call in sorted(first, key=first.__getitem__, reverse=True):
+        if first[call] < count <= last[call]:
+            count = first[call]
+    return logs[:count]
+
+
+def is_beginning(moved: Sequence[ExecutionLog], logs: Sequence[ExecutionLog]) -> bool:
+    return fingerprint(moved) == fingerprint(logs[: len(moved)])
+
+
+def facts_of_archive(
+    logs: Sequence[ExecutionLog], moved: Sequence[ExecutionLog], earlier: ExecutionLog | None, accepted: int
+) -> JsonObject:
+    """What the record says that takes the place of `moved`. `earlier` is the record of the archive before this one.
+
+    `accepted` is how many records of the log people have accepted as they were. Those that stay are still covered.
+    """
+    count = max(accepted - len(moved), 0)
+    staying = logs[len(moved) : len(moved) + count]
+    known = earlier.arguments.get("archives") if earlier else None
+    return {
+        "through": [*Place.of(moved[-1])],
+        "records": count,
+        "fingerprint": fingerprint(staying),
+        "open": [[log.run_id, log.tool_call_id, log.event, log.decision] for log in _open(earlier, moved)],
+        "archives": [*_rows(known), [moved[0].sequence, moved[-1].sequence, fingerprint(moved)]],
+    }
+
+
+def _open(earlier: ExecutionLog | None, moved: Sequence[ExecutionLog]) -> Iterator[ExecutionLog]:
+    """Records of calls that are not over, and of standing approvals that nobody has ended."""
+    known = [*open_before(earlier), *moved]
+    over = {(log.run_id, log.tool_call_id) for log in known if _ends_its_call(log)}
+    for log in known:
+        event = log.event.partition(":")[0]
+        is_told = event in ("decision", "approval_requested", "approval", "started", "standing_made")
+        if is_told and (log.run_id, log.tool_call_id) not in over:
+            yield log
+
+
+def _ends_its_call(log: ExecutionLog) -> bool:
+    event = log.event.partition(":")[0]
+    if event == "approval":
+        # A request of an agent is opened again when its approval has expired.
+        return log.decision in _OVER or (log.decision == "expired" and log.run_id.startswith(GUARD_RUN))
+    return event in ("outcome", "standing_ended") or (event == "decision" and log.decision == "deny")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is in the file
+
+
+def text_of(records: Sequence[ExecutionLog]) -> str:
+    """One JSON object a line: what this is, then every record."""
+    head = {"archive": _MARK, "version": _VERSION, "records": len(records)}
+    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in (head, *map(asdict, records)))
+
+
+def records_in(text: str) -> list[ExecutionLog]:
+    """Raises `ValueError` for what is no archive, or is cut off."""
+    lines = text.removesuffix("\n").split("\n")
+    try:
+        head = json.loads(lines[0])
+        found = [_record(json.loads(line)) for line in lines[1:]]
+    except (TypeError, KeyError, RecursionError) as exc:
+        raise ValueError("no archive") from exc
+    expected = {"archive": _MARK, "version": _VERSION, "records": len(found)}
+    if head != expected or not found:
+        raise ValueError("no archive")
+    return found
+
+
+def _record(facts: JsonValue) -> ExecutionLog:
+    if not isinstance(facts, dict) or not isinstance(facts.get("arguments"), dict):
+        raise ValueError("no record")
+    # A wrong type does not fit the hash of the record, which is checked later.
+    read = ExecutionLog(**facts)
+    return replace(read, reasons=reasons.from_text(json.dumps(facts["reasons"]) if facts["reasons"] else None))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checking it
+
+
+def archive_verification(
+    records: Sequence[ExecutionLog], logs: Sequence[ExecutionLog], log_is_intact: bool
+) -> LogVerification:
+    """Whether a file has what was moved out of this log.
+
+    The log names each archive with its fingerprint, which covers also what people had accepted in it. Without that, the
+    chain alone is checked.
+    """
+    named = _named(records, logs) if log_is_intact else None
+    if named is None:
+        before = Place(records[0].sequence - 1, records[0].previous_hash)
+        finding = first_break(records, after=before)
+    else:
+        first, last = records[0].sequence, records[-1].sequence
+        is_same = named == [first, last, fingerprint(records)]
+        changed = Finding(first, f"the archive is not what was moved out of this log as the records {first} to {last}")
+        finding = None if is_same else first_break(records, after=Place(first - 1, records[0].previous_hash)) or changed
+    uncovered = "" if named is not None else NOT_NAMED if log_is_intact else LOG_NOT_INTACT
+    return LogVerification(
+        is_intact=finding is None,
+        records=len(records),
+        first_bad=finding.sequence if finding else None,
+        problem=finding.problem if finding else "",
+        uncovered=uncovered,
+        findings=(finding.problem,) if finding else (),
+    )
+
+
+def _named(records: Sequence[ExecutionLog], logs: Sequence[ExecutionLog]) -> list[JsonValue] | None:
+    newest = newest_archive(logs)
+    rows = _rows(newest.arguments.get("archives")) if newest else []
+    return next((row for row in rows if row[:1] == [records[0].sequence]), None)
+
+
+def newest_archive(logs: Sequence[ExecutionLog]) -> ExecutionLog | None:
+    return next((log for log in reversed(logs) if log.event == LOG_ARCHIVED and archived_through(log)), None)
+
+
+def _rows(value: JsonValue) -> list[list[JsonValue]]:
+    return [row for row in value if isinstance(row, list)] if isinstance(value, list) else []
+
+
+def nothing_to_move(moment: str) -> AgentsError:
+    return AgentsError("AGENTS-E-RUNNER-CONFIG", f"No record from before {moment} can be moved out of the log")
