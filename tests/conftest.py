@@ -24,7 +24,7 @@ _POSIX_ONLY = [
     *(f"desk/terminal/test_{name}.py" for name in ("command_line", "deciding", "desk_page", "policy", "showing")),
     "commands/test_asking_options.py",
     *(f"guard/test_guard_{name}.py" for name in ("bytes", "faults", "process")),
-    *(f"docs/test_{name}.py" for name in ("guard_pictures", "recording")),
+    *(f"docs/test_{name}.py" for name in ("commands", "guard_pictures", "recording")),
     *(f"e2e/test_{name}.py" for name in ("completions", "process", "terminal")),
 ]
 collect_ignore = _POSIX_ONLY if sys.platform == "win32" else []

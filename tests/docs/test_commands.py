@@ -1,0 +1,194 @@
+"""Every command of the pages runs as it stands: in an empty home, with the repository's address on a local clone.
+
+The blocks of a page (`sh`, and what stands behind `$ ` in `console`) are one script, as a reader would go through them.
+Not run are blocks below `<!-- not run: why -->`, and lines with a word in capitals, such as APPROVAL, which stands for
+something of the reader's own. A YAML block is first saved as the file that the text before it names. Clients, `npx` and
+the API are played; everything else is real: uv, pip, git, and what they install.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.stand_in.server import StandInThread
+from tests.tools.docs.site import DOCS, README, REPOSITORY, ROOT, read
+
+pytestmark = pytest.mark.slow
+
+PAGES = (README, *(DOCS / f"{name}.md" for name in ("index", "guard", "agents", "http", "terminal")))
+LONGEST_SECONDS = 600.0
+MOST_LEFT_OUT = 4
+INSTALL = re.compile(r"^[ $]*(?:uv tool|pip) install", re.MULTILINE)
+COMING_FROM_README = f"openai-responses-mcp[guard] @ git+{REPOSITORY}"
+CLIENTS = ("claude", "codex", "gemini", "code")
+HERE = Path(__file__).parent
+
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>sh|console|yaml)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
+)
+_NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
+_FILE = re.compile(r"`(~/[\w./-]+\.ya?ml)`")
+_SERVES = re.compile(r"^openai-responses-mcp [^#]*(?:--http|approvals serve)")
+_OWN = re.compile(r"[A-Z]{2,}(?:_[A-Z]+)*")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    before: str
+    """The page up to the block."""
+
+    @property
+    def is_left_out(self) -> bool:
+        return _NOT_RUN.search(self.before) is not None
+
+
+def blocks_of(page: str) -> list[Block]:
+    return [
+        Block(
+            found["language"],
+            re.sub(rf"^{found['indent']}", "", found["text"], flags=re.MULTILINE),
+            page[: found.start()],
+        )
+        for found in _BLOCK.finditer(page)
+    ]
+
+
+def script_of(page: str, port: int) -> str:
+    """Who reads a page without an install line has come from the README."""
+    lines = [] if INSTALL.search(page) else [f'uv tool install "{COMING_FROM_README}"']
+    for number, block in enumerate(blocks_of(page), start=1):
+        if not block.is_left_out:
+            lines += [f"echo '# block {number}'", *_commands(block, port)]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(block: Block, port: int) -> list[str]:
+    text = block.text.replace("8080", str(port))
+    if block.language == "yaml":
+        named = _FILE.findall(block.before[-600:])
+        file = named[-1] if named else "~/.config/openai-responses-mcp/config.yaml"
+        return [f"mkdir -p $(dirname {file})", f"cat > {file} <<'END_OF_FILE'\n{text}END_OF_FILE"]
+    if block.language == "console":
+        text = "".join(line.removeprefix("$ ") for line in text.splitlines(keepends=True) if line.startswith("$ "))
+    # A command may go on in the next line.
+    commands = re.sub(r"\\\n\s*", "", text).splitlines()
+    return [f"until_up {line}" if _SERVES.match(line) else line for line in commands if not _is_of_the_reader(line)]
+
+
+def _is_of_the_reader(line: str) -> bool:
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:  # A text in quotes that goes on in the next line.
+        return False
+    return any(_OWN.fullmatch(word) for word in words)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree as it is now, committed."""
+    clone = tmp_path_factory.mktemp("repository") / "clone"
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(clone))
+    subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(clone)], check=True)
+    tracked = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True, capture_output=True, text=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, clone / name)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "now"], check=True)
+    return clone
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of uv and pip, for all pages: only the first one downloads."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def home(tmp_path: Path, repository: Path) -> Path:
+    home = tmp_path / "home"
+    programs = home / "programs"
+    programs.mkdir(parents=True)
+    (home / ".gitconfig").write_text(f'[url "file://{repository}"]\n\tinsteadOf = {REPOSITORY}\n')
+    for client in CLIENTS:
+        _write_program(programs / client, str(HERE / "client_stand_in.py"), client)
+    _write_program(programs / "until_up", str(HERE / "until_up.py"))
+    # What `npx -y @modelcontextprotocol/server-filesystem FOLDER` would start.
+    npx = programs / "npx"
+    npx.write_text(f'#!/bin/sh\nexec {sys.executable} {DOCS / "examples" / "files_server.py"} "$3"\n')
+    npx.chmod(0o755)
+    (programs / "uv").symlink_to(Path(sys.executable).parent / "uv")
+    (programs / "uvx").symlink_to(Path(sys.executable).parent / "uvx")
+    return home
+
+
+def _write_program(path: Path, *words: str) -> None:
+    path.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, *words])} "$@"\n')
+    path.chmod(0o755)
+
+
+@pytest.mark.timeout(LONGEST_SECONDS + 60)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_run_as_they_stand(page: Path, home: Path, cache: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free, StandInThread() as api:
+        port = free.getsockname()[1]
+        free.close()
+        done = _run(script_of(read(page), port), home, cache, tmp_path / "folder", api.base_url)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def _run(script: str, home: Path, cache: Path, folder: Path, api: str) -> "subprocess.CompletedProcess[str]":
+    folder.mkdir()
+    passed = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
+    environ = passed | {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "NO_PROXY": "127.0.0.1",
+        "OPENAI_BASE_URL": api,
+        "PATH": f"{home}/environment/bin:{home}/.local/bin:{home}/programs:/usr/local/bin:/usr/bin:/bin",
+        "PIP_CACHE_DIR": str(cache / "pip"),
+        "UV_CACHE_DIR": str(cache / "uv"),
+        "UV_PYTHON": sys.executable,
+    }
+    # What pip installs into, a folder with a repository and a text: whoever reads such a page has them.
+    ready = (
+        f"{shlex.quote(sys.executable)} -m venv {home}/environment\n"
+        "git init -q . && echo 'Apples are cheaper than last year.' > report.txt && git add report.txt\n"
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost 2>/dev/null\n"
+        "export MY_TOKEN=a-token-of-mine\n"
+    )
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", ready + script],
+        cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=LONGEST_SECONDS, check=False,
+    )  # fmt: skip
+
+
+def test_few_blocks_are_left_out() -> None:
+    left_out = [block for page in PAGES for block in blocks_of(read(page)) if block.is_left_out]
+    assert len(left_out) <= MOST_LEFT_OUT
+
+
+def test_a_page_becomes_a_script() -> None:
+    page = (
+        "```sh\nuv tool install x\n```\n<!-- not run: why -->\n\n```sh\nrm x\n```\n1. Save as `~/a.yaml`:\n\n   ```yaml\n   a: 1\n   ```\n"
+        "```console\n$ openai-responses-mcp --http 8080\nserving\n$ openai-responses-mcp approvals show APPROVAL\n```\n"
+    )
+    assert script_of(page, 7).splitlines() == [
+        "echo '# block 1'", "uv tool install x",
+        "echo '# block 3'", "mkdir -p $(dirname ~/a.yaml)", "cat > ~/a.yaml <<'END_OF_FILE'", "a: 1", "END_OF_FILE",
+        "echo '# block 4'", "until_up openai-responses-mcp --http 7",
+    ]  # fmt: skip

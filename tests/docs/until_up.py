@@ -1,0 +1,59 @@
+"""Starts a command that serves until it is ended: waits for the address that it prints, asks it, and ends it."""
+
+import re
+import select
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+WAIT_SECONDS = 60.0
+ADDRESS = re.compile(rb"https?://[^\s/]+")
+
+
+def main(command: list[str]) -> None:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as server:
+        try:
+            address = address_of(server)
+            assert answers(address.replace("0.0.0.0", "127.0.0.1")), address
+            server.send_signal(signal.SIGTERM)
+            code = server.wait(WAIT_SECONDS)
+        except BaseException:
+            server.kill()
+            raise
+    assert code in (0, 128 + signal.SIGTERM), f"{command} ended with {code}"
+
+
+def address_of(server: "subprocess.Popen[bytes]") -> str:
+    assert server.stdout is not None
+    printed = b""
+    end = time.monotonic() + WAIT_SECONDS
+    while not (found := ADDRESS.search(printed)):
+        if not select.select([server.stdout], [], [], max(0, end - time.monotonic()))[0]:
+            raise SystemExit(f"no address within {WAIT_SECONDS:.0f} s: {printed.decode()}")
+        line = server.stdout.readline()
+        if not line:
+            raise SystemExit(f"it ended: {printed.decode()}")
+        printed += line
+    return found[0].decode()
+
+
+def answers(address: str) -> bool:
+    """Whatever the status: something speaks HTTP there."""
+    # The certificate was made for this test.
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    try:
+        urllib.request.urlopen(address, timeout=WAIT_SECONDS, context=trusting).close()
+    except urllib.error.HTTPError:
+        return True
+    return True
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
