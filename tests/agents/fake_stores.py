@@ -121,7 +121,8 @@ class FakeApprovalStore(ApprovalStore):
 
     async def decide(self, choice: ApprovalChoice) -> bool:
         record = self._records.get(choice.approval_id)
-        if record is None or record.request.status != "pending" or record.replaced_by is not None:
+        before = ("withdrawn", "approved") if choice.status == "kept" else ("pending",)
+        if record is None or record.request.status not in before or record.replaced_by or record.used_at:
             return False
         request = replace(
             record.request,
@@ -142,12 +143,29 @@ class FakeApprovalStore(ApprovalStore):
         )
         return True
 
+    async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
+        def key(one: ApprovalRecord) -> tuple[object, ...]:
+            tool = (one.request.tool_kind, one.request.tool_name)
+            return (*tool, one.arguments_hash, one.definition_hash, one.origin)
+
+        for one in self._counting():
+            if (
+                one.request.status == "kept"
+                and not one.used_at
+                and (one.expires_at or "") > now
+                and key(one) == key(like)
+            ):
+                return one
+        return None
+
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         pause = await self.list_of_pause(pause_id)
         tokens = [one for one in pause if one.token_hash == token_hash and (one.expires_at or "") > now]
         if token_hash is not None and not tokens:
             return False
         if any(one.used_at or one.request.status == "pending" or _has_expired(one, now) for one in pause):
+            return False
+        if any(one.request.status == "kept" and (one.expires_at or "") <= now for one in pause):
             return False
         for one in pause:
             self._put(replace(one, used_at=one.used_at or now))

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.policy.rules import AtMost, Budget, OneOf, Policy, Rule, When
 from openai_responses_mcp.guard import asking, definitions, pending_questions
@@ -468,6 +470,108 @@ async def test_cancelling_a_call_that_waits_withdraws_its_request() -> None:
 
         assert await scene.until(withdrawn)
         assert [message for message in scene.client.replies() if message.get("id") == 1] == []
+
+
+async def given_up(scene: GuardScene, call_id: int = 1, **others: Any) -> str:
+    """The client cancels a call that waits at the desk. The id of its request, which is withdrawn."""
+    scene.start(call_id, **others)
+    approval_id = await scene.asked()
+    scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call_id}})
+
+    async def withdrawn() -> bool:
+        return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+
+    await scene.until(withdrawn)
+    return approval_id
+
+
+async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call() -> None:
+    async with GuardScene() as scene:
+        approval_id = await given_up(scene)
+        await scene.approvals.submit_decision(approval_id, "approve", "go on")
+        assert (await scene.approvals.get(approval_id)).request.status == "kept"
+        assert scene.calls_at_server() == []
+        await scene.call(2)
+        assert len(scene.calls_at_server()) == 1
+        # Once, and the log says by whose yes.
+        scene.start(3)
+        await scene.asked()
+        events = await scene.events()
+        assert ("call_1", "approval_kept", "kept") in events
+        assert ("call_2", "approval", "approved") in events
+        assert list(contradictions(await scene.stores.logs.query())) == []
+
+
+@pytest.mark.parametrize("change", ["arguments", "definition", "time", "reason"])
+async def test_a_yes_that_is_kept_is_for_no_other_call(change: str) -> None:
+    async with GuardScene() as scene:
+        approval_id = await given_up(scene)
+        await scene.approvals.submit_decision(approval_id, "approve")
+        if change == "definition":
+            scene.server_lists = [entry("echo", description="does another thing")]
+            await scene.list_changed()
+        if change == "time":
+            scene.clock.move(600)
+        if change == "reason":
+            scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="ask"),))
+        scene.start(2, arguments={"text": "other"} if change == "arguments" else None)
+        assert await scene.asked() != approval_id
+        assert scene.calls_at_server() == []
+
+
+class NeverLooking(GuardScene):
+    """Decisions at the desk are not noticed."""
+
+    async def _sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("changed", [None, {"text": "another"}])
+async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any) -> None:
+    async with NeverLooking() as scene:
+        scene.start(1)
+        approval_id = await scene.asked()
+        await scene.approvals.submit_decision(approval_id, "approve", "go on", arguments=changed)
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+
+        async def settled() -> bool:
+            record = await scene.approvals.get(approval_id)
+            return record.request.status == "kept" or record.used_at is not None
+
+        await scene.until(settled)
+        # Changed arguments are not those that the client will send again.
+        record = await scene.approvals.get(approval_id)
+        assert (record.request.status, record.used_at is None) == (("approved", False) if changed else ("kept", True))
+        assert record.request.comment == "go on"
+
+
+async def test_a_withdrawn_call_is_neither_changed_nor_denied_any_more() -> None:
+    async with GuardScene() as scene:
+        approval_id = await given_up(scene)
+        with pytest.raises(AgentsError, match="its arguments cannot be changed"):
+            await scene.approvals.submit_decision(approval_id, "approve", arguments={"text": "x"})
+        with pytest.raises(AgentsError, match="decided already"):
+            await scene.approvals.submit_decision(approval_id, "deny")
+        await scene.approvals.submit_decision(approval_id, "approve")
+        with pytest.raises(AgentsError, match="decided already"):
+            await scene.approvals.submit_decision(approval_id, "approve")
+        with pytest.raises(AgentsError, match="decided already"):
+            await scene.approvals.keep(replace(await scene.approvals.get(approval_id), used_at=None))
+
+
+async def test_of_two_identical_calls_one_uses_the_yes_that_is_kept() -> None:
+    async with GuardScene() as scene, GuardScene(beside=scene) as other:
+        approval_id = await given_up(scene)
+        await scene.approvals.submit_decision(approval_id, "approve")
+        scene.start(2)
+        other.start(2)
+        await scene.asked()
+
+        async def ran() -> bool:
+            return bool(scene.calls_at_server() + other.calls_at_server())
+
+        await scene.until(ran)
+        assert len(scene.calls_at_server() + other.calls_at_server()) == 1
 
 
 async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind() -> None:

@@ -33,7 +33,7 @@ QUESTION_KEY = "guard-approval"
 READING_SECONDS = 0.5
 """An answer that comes sooner is a program's. Some clients without a person declare that they can ask, and decline."""
 
-_TAKEN_BACK, _NOBODY = "the client took the call back", "nobody decided in time"
+_TAKEN_BACK, _NOBODY = "the client cancelled the call", "nobody decided in time"
 _REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 _UNASKED = (
     "nobody was asked: the client answered by itself, faster than a person could read;"
@@ -108,12 +108,20 @@ class Asking:
         way = self._way(question.params)
         if way == "desk" and self._asked_at == "client":
             return Verdict(False, "a person is to be asked in the client, and this client cannot ask")
+        if kept := await self._kept(question):
+            return kept
         request = await self._requested(question)
         self._waiting.add(request.approval_id)
         self._on_asked(request, later(request.created_at, self._wait_seconds))
         if way == "input_required":
             return self._come_again(request, question)
         return await self._wait_for(request, question, way)
+
+    async def _kept(self, question: PendingQuestion) -> Verdict | None:
+        """A yes to the identical call that came after the client had given up on it."""
+        intent, decision = question.intent, question.judgement.decision
+        found = await self._approvals.take_kept(self._rules.run_id, decision, intent.call, intent.attempt)
+        return Verdict(True, comment=found.request.comment or "") if found else None
 
     async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
         try:
@@ -122,7 +130,7 @@ class Asking:
         except TimeoutError:
             return await self._expired(request.approval_id)
         except asyncio.CancelledError:
-            await asyncio.shield(self._abandon(request.approval_id, "withdrawn", _TAKEN_BACK))
+            await asyncio.shield(self._withdraw(request.approval_id))
             raise
         finally:
             self._waiting.discard(request.approval_id)
@@ -143,7 +151,7 @@ class Asking:
             return await asyncio.shield(requested)
         except asyncio.CancelledError:
             with suppress(AgentsError):
-                await self._abandon((await requested).approval_id, "withdrawn", _TAKEN_BACK)
+                await self._withdraw((await requested).approval_id)
             raise
 
     async def answered(self, question: PendingQuestion, responses: JsonObject) -> Verdict:
@@ -164,7 +172,7 @@ class Asking:
             timer.cancel()
         left, self._waiting = list(self._waiting), set()
         for approval_id in left:
-            await self._abandon(approval_id, "withdrawn", "the session is over")
+            await self._withdraw(approval_id, "the session is over")
         with suppress(AgentsError):
             await self._standing.end_session(self._rules.run_id)
 
@@ -296,6 +304,16 @@ class Asking:
         """Nobody waits for the decision any more."""
         await self._close(approval_id, status, comment)
         await self._drop(approval_id)
+
+    async def _withdraw(self, approval_id: str, comment: str = _TAKEN_BACK) -> None:
+        """The client has given up on the call. A yes that came in the same moment is kept for when it calls again."""
+        await self._close(approval_id, "withdrawn", comment)
+        with suppress(AgentsError):
+            record = await self._approvals.get(approval_id)
+            if record.request.status == "approved" and record.request.changed_arguments is None:
+                await self._approvals.keep(record, record.request.comment or "")
+            elif record.request.status == "approved":
+                await self._used_up(approval_id)
 
     async def _drop(self, approval_id: str) -> None:
         """A yes at the desk that came too late is used up. Left over, it would be asked for again when it expires."""

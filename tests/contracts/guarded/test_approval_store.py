@@ -251,3 +251,50 @@ async def test_changed_arguments_that_are_empty_are_changed(store: ApprovalStore
     record = await store.get("a1")
     assert record is not None
     assert record.request.changed_arguments == {}
+
+
+async def kept(store: ApprovalStore, *, expires_at: str = LATER) -> bool:
+    """The request is withdrawn, and approved after that."""
+    await store.create([a_record()])
+    assert await store.decide(replace(a_choice(), status="withdrawn"))
+    return await store.decide(replace(a_choice(expires_at=expires_at), status="kept", token_hash="kept"))
+
+
+async def test_a_yes_to_a_withdrawn_request_is_kept_for_the_identical_call_and_used_once(store: ApprovalStore) -> None:
+    assert await kept(store)
+    found = await store.find_kept(a_record("new", run="r2", pause="p2"), NOW)
+    assert found is not None
+    assert (found.request.approval_id, found.request.status) == ("a1", "kept")
+    assert await store.list_expired(MUCH_LATER) == []
+    assert await store.consume("p1", None, NOW) is True
+    assert await store.consume("p1", None, NOW) is False
+    assert await store.find_kept(a_record("new"), NOW) is None
+
+
+async def test_what_is_kept_is_for_no_other_call_and_not_for_longer(store: ApprovalStore) -> None:
+    await kept(store)
+    like = a_record("new")
+    others = [
+        replace(like, arguments_hash="other"),
+        replace(like, definition_hash="other"),
+        replace(like, origin="other"),
+        replace(like, request=replace(like.request, tool_name="other")),
+        replace(like, request=replace(like.request, tool_kind="function")),
+    ]
+    assert [await store.find_kept(other, NOW) for other in others] == [None] * 5
+    assert await store.find_kept(like, LATER) is None
+    assert await store.consume("p1", None, LATER) is False
+
+
+async def test_only_what_was_withdrawn_or_approved_and_never_used_is_kept(store: ApprovalStore) -> None:
+    keep = replace(a_choice(), status="kept")
+    await store.create([a_record()])
+    assert await store.decide(keep) is False
+    await store.decide(a_choice())
+    assert await store.decide(keep) is True
+    await store.create([a_record("a2", pause="p2"), a_record("a3", pause="p3")])
+    await store.decide(a_choice("a2"))
+    await store.consume("p2", None, NOW)
+    assert await store.decide(replace(keep, approval_id="a2")) is False
+    await store.decide(replace(a_choice("a3"), status="denied"))
+    assert await store.decide(replace(keep, approval_id="a3")) is False

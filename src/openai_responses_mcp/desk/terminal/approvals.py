@@ -215,6 +215,8 @@ def decided_lines(
     is_of_guard = token.run_id.startswith(GUARD_RUN)
     if decision == "deny":
         lines = [words("denied", call=call)]
+    elif request.status == "withdrawn":
+        lines = [words("kept", call=call)]
     else:
         lines = [words("approved" if is_of_guard else "approved later", call=call)]
     if not is_of_guard:

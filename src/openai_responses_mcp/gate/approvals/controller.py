@@ -32,14 +32,17 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.approvals.tokens import Pause, bad_token, seal, token_hash
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
-from openai_responses_mcp.gate.calls import PlannedCall, arguments_hash
+from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, arguments_hash
 from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.clock import Clock, later, timestamp
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.reasons import is_new
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
+
+KEPT_SECONDS = 600
 
 OnRequested = Callable[[HumanApprovalRequest], Awaitable[None] | None]
 
@@ -125,23 +128,24 @@ class ApprovalController:
         """
         opened = pause or Pause()
         request = replace(self._request(run_id, gate_decision, prompt, call), caller=self._masking.shown_text(caller))
-        opened.records.append(
-            ApprovalRecord(
-                request=request,
-                pause_id=opened.pause_id,
-                arguments_hash=arguments_hash(call.args),
-                definition_hash=call.tool.definition_hash,
-                origin=call.tool.origin,
-                state_hash=opened.state_hash,
-                attempt=attempt,
-                parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
-                waits_until=None if wait_seconds is None else later(request.created_at, wait_seconds),
-                reading=reading or {},
-            )
-        )
+        waits_until = None if wait_seconds is None else later(request.created_at, wait_seconds)
+        record = self._record(request, call, opened, attempt)
+        opened.records.append(replace(record, waits_until=waits_until, reading=reading or {}))
         if pause is None:
             await self.open_pause(opened)
         return request
+
+    def _record(self, request: HumanApprovalRequest, call: PlannedCall, pause: Pause, attempt: int) -> ApprovalRecord:
+        return ApprovalRecord(
+            request=request,
+            pause_id=pause.pause_id,
+            arguments_hash=arguments_hash(call.args),
+            definition_hash=call.tool.definition_hash,
+            origin=call.tool.origin,
+            state_hash=pause.state_hash,
+            attempt=attempt,
+            parameters=self._masking.shown(call.tool.parameters, {}) if call.tool.parameters else None,
+        )
 
     async def open_pause(self, pause: Pause) -> list[HumanApprovalRequest]:
         """Store the requests of the pause, all or none."""
@@ -244,6 +248,9 @@ class ApprovalController:
         require(not tell_model or decision == "deny", code, "Only a denial is told to the model with tell_model")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
         record = await self.get(approval_id)
+        if record.request.status == "withdrawn" and decision == "approve" and _is_of_guard(record):
+            require(arguments is None, code, "The client has given up on this call, so its arguments cannot be changed")
+            return await self.keep(record, comment or "", who)
         changed = None if arguments is None else await checked_changes(record, arguments, self._masking, self._schemas)
         token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
         expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
@@ -262,6 +269,38 @@ class ApprovalController:
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
         return ResumeToken(token, record.request.run_id, expires_at)
+
+    async def keep(self, record: ApprovalRecord, comment: str = "", who: str = "") -> ResumeToken:
+        """A yes to a call that its caller has given up on. It counts for the identical call, for ten minutes."""
+        token, now = secrets.token_urlsafe(32), await self._now()
+        expires_at, comment = later(now, KEPT_SECONDS), self._masking.text(comment)
+        choice = ApprovalChoice(
+            approval_id=record.request.approval_id,
+            status="kept",
+            comment=comment,
+            decided_at=now,
+            token_hash=token_hash(token),
+            binding="",
+            expires_at=expires_at,
+        )
+        told = await self._audit.prepared(entry_about(record, "approval_kept", "kept", comment, who=who))
+        if record.replaced_by is not None or not await self._decisions.decide(choice, told):
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
+        return ResumeToken(token, record.request.run_id, expires_at)
+
+    async def take_kept(
+        self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1
+    ) -> ApprovalRecord | None:
+        """The yes that is kept for this very call, used up by this. It answers only the reasons it was given for."""
+        asked = self._record(self._request(run_id, decision, None, call), call, Pause(), attempt)
+        found = await self._store.find_kept(asked, await self._now())
+        if found is None or is_new(asked.request.reasons, found.request.reasons):
+            return None
+        if not await self._store.consume(found.pause_id, None, await self._now()):
+            return None
+        said = f"approved before, after the caller had given up ({found.request.approval_id})"
+        await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said))
+        return found
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
         """Nobody has to decide on the request any more. It stays visible. False if somebody has decided after all."""
@@ -371,6 +410,10 @@ class ApprovalController:
 
 def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
     return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
+
+
+def _is_of_guard(record: ApprovalRecord) -> bool:
+    return record.request.run_id.startswith(GUARD_RUN)
 
 
 def _is_expired(record: ApprovalRecord, now: str) -> bool:

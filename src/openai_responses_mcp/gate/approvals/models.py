@@ -12,7 +12,8 @@ from openai_responses_mcp.gate.reasons import Reason
 HumanDecision = Literal["approve", "deny"]
 # No decision in time: expired. The call is not waiting any more: withdrawn. A program answered in a person's place: unasked.
 Undecided = Literal["expired", "withdrawn", "unasked"]
-ApprovalStatus = Literal["pending", "approved", "denied", "expired", "withdrawn", "unasked"]
+# Approved after the caller had given up: kept for a while, for the identical call.
+ApprovalStatus = Literal["pending", "approved", "denied", "expired", "withdrawn", "unasked", "kept"]
 TokenStatus = Literal["active", "used", "expired"]
 
 
@@ -179,7 +180,14 @@ class ApprovalStore(Protocol):
         ...
 
     async def decide(self, choice: ApprovalChoice) -> bool:
-        """One atomic step from pending to decided; False when somebody else was first."""
+        """One atomic step from pending to decided; False when somebody else was first.
+
+        To `kept` it is a step from withdrawn, or from approved and never used.
+        """
+        ...
+
+    async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
+        """One that is kept, unused and not too old, for the same tool, definition, command and arguments."""
         ...
 
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:

@@ -78,6 +78,17 @@ class SqlApprovalStore(ApprovalStore):
     async def decide(self, choice: ApprovalChoice) -> bool:
         return await self._changed(_deciding(choice)) == 1
 
+    async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
+        same = (
+            approvals.c.tool_kind == like.request.tool_kind,
+            approvals.c.tool_name == like.request.tool_name,
+            approvals.c.arguments_hash == like.arguments_hash,
+            approvals.c.definition_hash == like.definition_hash,
+            approvals.c.origin.is_(None) if like.origin is None else approvals.c.origin == like.origin,
+        )
+        is_kept = (approvals.c.status == "kept", approvals.c.used_at.is_(None), approvals.c.expires_at > now)
+        return await self._first(and_(*same, *is_kept))
+
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         token, sibling = approvals.alias("token"), approvals.alias("sibling")
         is_token_good = exists().where(
@@ -92,7 +103,7 @@ class SqlApprovalStore(ApprovalStore):
             sibling.c.replaced_by.is_(None),
             or_(
                 sibling.c.status == "pending",
-                and_(sibling.c.status == "approved", sibling.c.expires_at <= now),
+                and_(sibling.c.status.in_(("approved", "kept")), sibling.c.expires_at <= now),
             ),
         )
         statement = (
@@ -176,9 +187,11 @@ def _see(connection: Connection, moment: str) -> str:
 
 
 def _deciding(choice: ApprovalChoice) -> Update:
+    before = ("withdrawn", "approved") if choice.status == "kept" else ("pending",)
     is_open = (
         approvals.c.approval_id == choice.approval_id,
-        approvals.c.status == "pending",
+        approvals.c.status.in_(before),
+        approvals.c.used_at.is_(None),
         approvals.c.replaced_by.is_(None),
     )
     return (

@@ -62,6 +62,7 @@ const english = {
   became: {
     approved: "Approved elsewhere",
     denied: "Denied elsewhere",
+    kept: "Approved elsewhere, for the next identical call",
     expired: "Expired: nobody decided in time",
     withdrawn: "Withdrawn: the caller does not need it any more",
     unasked: "Nobody was asked: the client answered by itself",
@@ -166,6 +167,7 @@ const japanese = {
   became: {
     approved: "ほかで承認されました",
     denied: "ほかで拒否されました",
+    kept: "ほかで承認されました。次の同じ呼び出しに使われます",
     expired: "期限切れ：時間内に決定されませんでした",
     withdrawn: "依頼元が取り下げました",
     unasked: "クライアントが自動で答えました。人には確認していません",
