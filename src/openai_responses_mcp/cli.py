@@ -53,6 +53,10 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
 
 
 def _guard(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    if list(arguments[:1]) == ["doctor"]:
+        from openai_responses_mcp.guard.doctor import main as examine
+
+        return examine(list(arguments[1:]), environ)
     # Without the other commands of agents: they take long to load, and a client is waiting.
     from openai_responses_mcp.guard.command_line import main as guard
 

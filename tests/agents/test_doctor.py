@@ -73,7 +73,9 @@ async def test_all_is_well() -> None:
     ("environ", "models", "expected"),
     [
         ({"AGENTS_MODEL_PROVIDER": "nobody"}, LIVE, "FAIL  provider: A provider (AGENTS_MODEL_PROVIDER) is one of"),
-        ({}, LIVE, "FAIL  provider: openai needs a key: set OPENAI_API_KEY"),
+        ({}, LIVE, "warn  provider: none is set up, and the guard needs none; to run agents, set OPENAI_API_KEY"),
+        ({"OPENAI_API_KEY": "a b"}, LIVE, "FAIL  provider: The key in OPENAI_API_KEY has characters that no key has"),
+        ({"AGENTS_MODEL_PROVIDER": "openai"}, LIVE, "FAIL  provider: openai needs a key: set OPENAI_API_KEY"),
         (OLLAMA, ModelList(["llama"], "configured", "network_error", "x"), "start ollama, or check AGENTS_OLLAMA_BASE_URL"),
         (OLLAMA, ModelList(["llama"], "configured", "network_error", "x"), "warn  model: llama was not checked"),
         (OLLAMA, ModelList(["llama"], "configured", "invalid_payload", "x"), "; check AGENTS_OLLAMA_BASE_URL"),

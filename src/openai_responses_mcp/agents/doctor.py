@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
+from openai_responses_mcp.agents.providers.settings import CHOICE_VARIABLE, chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderSpec
 from openai_responses_mcp.agents.skills.models import SkillList
 from openai_responses_mcp.domain.texts import one_line
@@ -173,6 +173,11 @@ class Diagnosis:
             spec = chosen_provider(name, self._environ)
             settings = settings_from(spec, self._environ)
         except AgentsError as exc:
+            missing = str(exc.details.get("variable", ""))
+            if name is None and missing and not any(map(self._environ.get, (CHOICE_VARIABLE, missing))):
+                # Nothing says that agents are used here: the guard alone needs no provider.
+                step = f"to run agents, set {missing}"
+                return [Finding("warn", "provider", "none is set up, and the guard needs none", step)]
             return [Finding("FAIL", "provider", exc.message, "set the variable in the environment of your program")]
         findings = [Finding("ok", "provider", f"{spec.name} at {settings.config.base_url}")]
         models = await self._open_provider(spec.name).list_models()

@@ -27,6 +27,7 @@ PROGRAM = "openai-responses-mcp guard"
 HELP = f"""\
 Usage: {PROGRAM} [options] -- COMMAND [ARG...]
        {PROGRAM} setup [options]   guard the servers of your clients (see {PROGRAM} setup --help)
+       {PROGRAM} doctor [options]  check the guarded servers of your clients (see {PROGRAM} doctor --help)
 
 Stands in front of an MCP server on stdin and stdout: no tool of that server runs unchecked.
 

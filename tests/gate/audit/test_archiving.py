@@ -25,6 +25,7 @@ from openai_responses_mcp.gate.audit.records import (
     linked,
     misfit_of_log,
 )
+from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -391,3 +392,17 @@ def test_a_head_with_everything_in_it_fits_its_file(tmp_path: Path) -> None:
 async def test_a_store_that_cannot_move_says_so() -> None:
     with pytest.raises(AgentsError, match="cannot move records out"):
         await BreakableLogStore(FakeExecutionLogStore()).move_out([], ExecutionLog(*"abcde"))
+
+
+async def test_a_made_up_archive_without_a_place_covers_nothing(room: Room) -> None:
+    await room.call("c1", "started")
+    theirs = SqlExecutionLogStore(room.database)
+    await theirs.append(ExecutionLog("log", "a", LOG_ARCHIVED, "archived", "2026", arguments={"through": "x"}))
+    found = await room.audit(is_sole_writer=False).verify()
+    assert any("record 2 archives records in the name of somebody without a name" in one for one in found.findings)
+
+
+def test_what_was_carried_over_is_not_found_again() -> None:
+    """The contradiction was a finding in the log that it was moved out of."""
+    carried = ExecutionLog("r", "c", "started", "started", "")
+    assert list(contradictions([], [carried])) == []

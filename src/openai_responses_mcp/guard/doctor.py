@@ -1,0 +1,228 @@
+"""`guard doctor`: for each guarded server of each client, whether the client could start it and the guard could decide.
+
+    guard doctor [CLIENT…] [--server NAME…] [--start]
+
+A line for each entry: its command exists, its policy can be read, its store can be opened. With `--start` the entry is
+started as the client would, asked for its tools, and ended. Nothing is changed. Exit 0: all is well, or nothing is
+guarded; 1: something is wrong; 2: wrong usage.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
+from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, Entry, files_of, maybe_guard
+from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.own_store import store_from
+from openai_responses_mcp.guard.client_files import ServerEntry, entries_in
+from openai_responses_mcp.guard.command_line import UsageError, parse
+from openai_responses_mcp.guard.servers import GuardOptions
+from openai_responses_mcp.guard.setup import KEYS
+
+PROGRAM = "openai-responses-mcp guard doctor"
+LONGEST_START_SECONDS = 30.0
+"""Clients wait about as long: a server may have to be downloaded first."""
+
+_LARGEST_FILE = 16 * 1024 * 1024
+_MOST_NAMES = 12
+_FILLED_IN = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
+
+Level = Literal["ok", "FAIL"]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedEntry:
+    """One entry of a client that starts the guard. `words` is the whole command line, `own` what follows `guard`."""
+
+    client: Client
+    file: str
+    name: str
+    words: tuple[str, ...]
+    own: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: str | None = None) -> int:
+    arguments = _parser().parse_args(list(argv))
+    clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
+    masking, is_well, count = Masking(environ), True, 0
+    for client, file, problem, entry in _found(clients, environ, folder or os.getcwd()):
+        if entry is None:
+            is_well = False
+            _say(masking, "FAIL", f"{client.name}: {file} {problem}")
+        elif not arguments.server or entry.name in arguments.server:
+            count += 1
+            level, detail = asyncio.run(_examined(entry, arguments.start))
+            is_well = is_well and level == "ok"
+            _say(masking, level, f"{client.name}, {entry.name} in {file}: {detail}")
+    if not count and is_well:
+        _say(masking, "ok", "no client here has a guarded server: openai-responses-mcp guard setup guards them")
+    return 0 if is_well else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        PROGRAM, description="Check the guarded servers of your MCP clients.", allow_abbrev=False
+    )
+    parser.add_argument("clients", metavar="CLIENT", nargs="*", type=_client, help=f"one of {', '.join(KEYS)}")
+    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this server; repeatable")
+    parser.add_argument("--start", action="store_true", help="start each entry, list its tools, and end it")
+    return parser
+
+
+def _client(key: str) -> str:
+    if key not in KEYS:
+        raise argparse.ArgumentTypeError(f"{key!r} is none of {', '.join(KEYS)}")
+    return KEYS[key]
+
+
+def _say(masking: Masking, level: Level, text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    line = one_line(f"{level:<6}{masking.text(text)}")
+    sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which entries there are
+
+
+def _found(
+    clients: Sequence[Client], environ: Mapping[str, str], folder: str
+) -> Iterator[tuple[Client, str, str, GuardedEntry | None]]:
+    """Each guarded entry; without one, what is wrong with the file."""
+    for client in clients:
+        for file in files_of(client, environ, folder):
+            try:
+                with open(file, encoding="utf-8-sig") as opened:
+                    text = opened.read(_LARGEST_FILE)
+                data: JsonValue = client.parse(text) if text.strip() else {}
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, ValueError, RecursionError) as exc:
+                yield client, file, f"cannot be read ({getattr(exc, 'strerror', None) or exc})", None
+                continue
+            for project in (None, *_projects(data)):
+                for entry in entries_in(client, text, project):
+                    guarded = _guarded(client, file, entry, _env_of(data, entry), environ)
+                    if guarded is not None:
+                        yield client, file, "", guarded
+
+
+def _projects(data: JsonValue) -> list[str]:
+    """Claude Code keeps servers of single folders in the user's file."""
+    projects = data.get("projects") if isinstance(data, dict) else None
+    return list(projects) if isinstance(projects, dict) else []
+
+
+def _env_of(data: JsonValue, entry: ServerEntry) -> Mapping[str, str]:
+    for key in (*entry.place.keys, "env"):
+        data = data.get(key) if isinstance(data, dict) else None
+    return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
+
+
+def _guarded(
+    client: Client, file: str, entry: ServerEntry, env: Mapping[str, str], environ: Mapping[str, str]
+) -> GuardedEntry | None:
+    words = entry.words
+    known = Entry(entry.place.name, words[0], words[1:], {}, ())
+    if entry.is_disabled or maybe_guard(known) is None:
+        return None
+    filled = {
+        name: _FILLED_IN.sub(lambda found: environ.get(found[1], found[2] or ""), text) for name, text in env.items()
+    }
+    own = words[words.index("guard") + 1 :]
+    return GuardedEntry(client, file, entry.place.name, words, own, {**environ, **filled})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is wrong with one
+
+
+class _Wrong(Exception):
+    """The text says what, and what to do."""
+
+
+async def _examined(entry: GuardedEntry, is_started: bool) -> tuple[Level, str]:
+    try:
+        _check_command(entry, entry.words[0])
+        options = _options(entry)
+        for command in options.command[:1]:
+            _check_command(entry, command)
+        told = [_checked_policy(entry, options), await _checked_store(entry, options)]
+        if is_started:
+            told.append(await _started(entry))
+    except _Wrong as exc:
+        return "FAIL", str(exc)
+    return "ok", "; ".join(told)
+
+
+def _check_command(entry: GuardedEntry, command: str) -> None:
+    # What the client fills in cannot be looked for here.
+    if "${" not in command and shutil.which(command, path=entry.environ.get("PATH")) is None:
+        raise _Wrong(f"the command {command} cannot be found: install it, or write its whole path")
+
+
+def _options(entry: GuardedEntry) -> GuardOptions:
+    try:
+        return parse(entry.own, entry.environ)
+    except UsageError as exc:
+        raise _Wrong(f"the guard does not start: {exc}") from None
+
+
+def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
+    if options.policy is None:
+        return "no policy file, so every call is asked about"
+    if not os.path.isabs(options.policy):
+        raise _Wrong(f"the policy {options.policy} is looked for where the client starts: write its whole path")
+    try:
+        from openai_responses_mcp.desk.opening import open_rules
+
+        open_rules(options.policy)
+    except AgentsError as exc:
+        raise _Wrong(exc.message) from None
+    except ModuleNotFoundError as exc:
+        raise _Wrong(needs_extra("guard", exc.name)) from None
+    return f"the policy {options.policy} can be read"
+
+
+async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
+    store = options.store or store_from(None, entry.environ)
+    if store is None:
+        return "the store is made when it first runs"
+    try:
+        from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
+        from openai_responses_mcp.gate.sql.opening import open_stores
+
+        file = sqlite_file(understood(store))
+        if file is not None and not file.path.exists():
+            folder = file.path.absolute().parent
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise _Wrong(f"the store {file.path} cannot be made: {folder} is not a folder that can be written to")
+            return f"the store {file.path} is made when it first runs"
+        await open_stores(store, must_exist=True).approvals.list_pending()
+    except AgentsError as exc:
+        raise _Wrong(f"the store cannot be used: {exc.message}") from None
+    except ModuleNotFoundError as exc:
+        raise _Wrong(needs_extra("guard", exc.name)) from None
+    return "the store can be opened"
+
+
+async def _started(entry: GuardedEntry) -> str:
+    try:
+        seen = await look_at(entry.words, entry.environ, within_seconds=LONGEST_START_SECONDS)
+    except ProbeFailed as exc:
+        raise _Wrong(f"it was started, and {exc}") from None
+    names = ", ".join(seen.tools[:_MOST_NAMES])
+    more = ", …" if len(seen.tools) > _MOST_NAMES else ""
+    return f"it starts and has {len(seen.tools)} tool{'' if len(seen.tools) == 1 else 's'}: {names}{more}"
