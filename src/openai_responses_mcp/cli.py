@@ -26,8 +26,6 @@ from openai_responses_mcp.domain.texts import one_line
 if TYPE_CHECKING:
     from types import TracebackType
 
-_LONGEST_DRAIN_SECONDS = 3600
-
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
@@ -128,18 +126,11 @@ def _command(options: Options, configuration: Configuration, environ: Mapping[st
 
 def _serve_http(where: str, options: Options, configuration: Configuration, environ: Mapping[str, str]) -> int:
     with _naming_the_extra("http"):
-        from openai_responses_mcp.commands.serve_http import USUAL_DRAIN_SECONDS, HttpOptions, address_in, serve_http
+        from openai_responses_mcp.commands.serve_http import http_options, serve_http
     try:
-        host, port = address_in(where)
-    except ValueError:
-        raise BadCommandLine(f"--http takes [HOST:]PORT (found {where})") from None
-    try:
-        drain_seconds = USUAL_DRAIN_SECONDS if options.drain is None else float(options.drain)
-        if not 0 <= drain_seconds <= _LONGEST_DRAIN_SECONDS:
-            raise ValueError
-    except ValueError:
-        raise BadCommandLine(f"--drain takes 0 to {_LONGEST_DRAIN_SECONDS} seconds (found {options.drain})") from None
-    wanted = HttpOptions(host, port, drain_seconds, options.tls_cert, options.tls_key)
+        wanted = http_options(where, options.drain, options.tls_cert, options.tls_key)
+    except ValueError as exc:
+        raise BadCommandLine(str(exc)) from None
     return serve_http(wanted, configuration, environ, rehearses=options.rehearse)
 
 

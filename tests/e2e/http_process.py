@@ -20,11 +20,11 @@ Message = dict[str, Any]
 
 
 class HttpProcess:
-    """Started on a free port of this machine. `url` is where it serves."""
+    """Started on a free port of this machine. `url` is where it serves. `verb` is the command word, if there is one."""
 
-    def __init__(self, environ: Mapping[str, str], *options: str, where: str = "0") -> None:
+    def __init__(self, environ: Mapping[str, str], *options: str, where: str = "0", verb: str = "") -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, "--http", where, *options],
+            [*COMMAND, *([verb] if verb else []), "--http", where, *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -23,7 +23,8 @@ from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer,
 from openai_responses_mcp.adapters.signals import EXIT_CODES, stopped_by_signal
 from openai_responses_mcp.adapters.system_limits import shortfalls
 from openai_responses_mcp.commands.usage import PROGRAM
-from openai_responses_mcp.config.loading import ConfigError, Configuration
+from openai_responses_mcp.config.loading import ConfigError as ConfigError
+from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.start import Basis, basis_of, serve_many
@@ -31,6 +32,7 @@ from openai_responses_mcp.start import Basis, basis_of, serve_many
 USUAL_HOST = "127.0.0.1"
 USUAL_DRAIN_SECONDS = 25.0
 _LONGEST_NAME = 64
+_LONGEST_DRAIN_SECONDS = 3600
 # For uvicorn to close its connections.
 _LEAVING_SECONDS = 3.0
 
@@ -55,6 +57,26 @@ def address_in(text: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and int(port) <= 65535):
         raise ValueError(text)
     return host.strip("[]") or USUAL_HOST, int(port)
+
+
+def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: str | None) -> HttpOptions:
+    """From the words of the command line. Raises ValueError, which says what is wrong."""
+    try:
+        host, port = address_in(where)
+    except ValueError:
+        raise ValueError(f"--http takes [HOST:]PORT (found {where})") from None
+    try:
+        drain_seconds = USUAL_DRAIN_SECONDS if drain is None else float(drain)
+    except ValueError:
+        drain_seconds = -1
+    if not 0 <= drain_seconds <= _LONGEST_DRAIN_SECONDS:
+        raise ValueError(f"--drain takes 0 to {_LONGEST_DRAIN_SECONDS} seconds (found {drain})")
+    return HttpOptions(host, port, drain_seconds, tls_cert, tls_key)
+
+
+def http_settings(config: str | None, environ: Mapping[str, str]) -> HttpSettings:
+    """Those of the configuration file, for the guard. Raises `ConfigError`."""
+    return load(Flags(config=config), environ).settings.http
 
 
 def tokens_in(text: str) -> dict[str, str]:
@@ -146,6 +168,8 @@ async def serve_until_stopped(
     *,
     on_draining: Callable[[], object] = lambda: None,
     on_drained: Callable[[], object] = lambda: None,
+    admit: Callable[[str], bool] = lambda key: True,
+    program: str = PROGRAM,
 ) -> int:
     """The exit code. `on_drained` is called once calls in flight have had their time, before the rest is dropped."""
     try:
@@ -160,6 +184,7 @@ async def serve_until_stopped(
         Callers(tokens, IssuerKeys(issuer) if issuer else None),
         logger,
         issuer=issuer,
+        admit=admit,
     )
     try:
         server = HttpServer(mcp.app, tls=options.tls, trusted_proxies=settings.trusted_proxies)
@@ -168,7 +193,7 @@ async def serve_until_stopped(
         raise ConfigError((f"--tls-cert, --tls-key: {exc.strerror or exc}",)) from exc
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
     scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
-    os.write(2, f"{PROGRAM}: serving on {scheme}://{host}:{port}{MCP_PATH}\n".encode())
+    os.write(2, f"{program}: serving on {scheme}://{host}:{port}{MCP_PATH}\n".encode())
     ends: set[asyncio.Future[Any]] = {running, stopped}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     on_draining()

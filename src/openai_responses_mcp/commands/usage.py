@@ -87,6 +87,12 @@ GUARDING = (
     Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
     Option("--ask", "WHERE", "auto, client or desk: where a human is asked (default: the file's, else auto)", ASKED_AT),
     Option("--observe", "", "every call passes and nothing is asked; the decisions are only recorded"),
+    Option("--http", "[HOST:]PORT", "serve over HTTP, a server process for each session or caller"),
+    Option("--config", "FILE", "with --http: the configuration file whose http: section says who may"),
+    Option("--max-servers", "N", "with --http: how many server processes at most (default: 32)"),
+    Option("--drain", "SECONDS", "with --http: how long calls may take at the end (default: 25)"),
+    Option("--tls-cert", "FILE", "with --http: a certificate, in PEM"),
+    Option("--tls-key", "FILE", "with --http: its key"),
 )
 
 

@@ -19,7 +19,7 @@ from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.guard.composition import guard
 from openai_responses_mcp.guard.lifetime import UNUSABLE
-from openai_responses_mcp.guard.servers import AskedAt, GuardOptions, name_of
+from openai_responses_mcp.guard.servers import AskedAt, GuardOptions, OverHttp, name_of
 from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 PROGRAM = "openai-responses-mcp guard"
@@ -29,7 +29,7 @@ Usage: {PROGRAM} [options] -- COMMAND [ARG...]
        {PROGRAM} setup [options]   guard the servers of your clients (see {PROGRAM} setup --help)
        {PROGRAM} doctor [options]  check the guarded servers of your clients (see {PROGRAM} doctor --help)
 
-Stands in front of an MCP server on stdin and stdout: no tool of that server runs unchecked.
+Stands in front of an MCP server, on stdin and stdout or over HTTP: no tool of that server runs unchecked.
 
 Options:
 {table(GUARDING, 20)}
@@ -38,6 +38,8 @@ Options:
 _VALUES = [option.flag for option in GUARDING if option.value]
 _LONGEST_NAME = 64
 _LONGEST_WAIT = 7 * 24 * 3600
+_MOST_SERVERS = 1000
+_WITH_HTTP = ("--config", "--max-servers", "--drain", "--tls-cert", "--tls-key")
 
 
 class UsageError(Exception):
@@ -60,16 +62,23 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     if importlib.util.find_spec("sqlalchemy") is None:
         sys.stderr.write(f"{PROGRAM}: {needs_extra('guard')}\n")
         return UNUSABLE
-    wire, lines = claim_wire(), StderrLines(PROGRAM)
+    lines = StderrLines(PROGRAM)
     # Not asyncio.run: it would wait for threads, and the process is about to end anyway.
     loop = asyncio.new_event_loop()
-    code = loop.run_until_complete(_guard(options, wire, environ, lines))
+    code = loop.run_until_complete(_guard(options, environ, lines))
     lines.close()
     return code
 
 
-async def _guard(options: GuardOptions, wire: tuple[int, int], environ: Mapping[str, str], lines: StderrLines) -> int:
-    return await guard(options, wire, environ, stopped_by_signal(), lines)
+async def _guard(options: GuardOptions, environ: Mapping[str, str], lines: StderrLines) -> int:
+    if options.over_http is None:
+        return await guard(options, claim_wire(), environ, stopped_by_signal(), lines)
+    if importlib.util.find_spec("uvicorn") is None:
+        lines.tell(needs_extra("guard"))
+        return UNUSABLE
+    from openai_responses_mcp.guard.over_http import guard_over_http
+
+    return await guard_over_http(options, options.over_http, environ, stopped_by_signal(), lines)
 
 
 def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
@@ -103,7 +112,21 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
         wait_seconds=_seconds(given.get("--wait")),
         observe=is_observing,
         ask=_asked_at(given.get("--ask")),
+        over_http=_over_http(given),
     )
+
+
+def _over_http(given: Mapping[str, str]) -> OverHttp | None:
+    where = given.get("--http")
+    if where is None:
+        if alone := next((name for name in _WITH_HTTP if name in given), None):
+            raise UsageError(f"{alone} goes with --http")
+        return None
+    most = given.get("--max-servers", "32")
+    if not (most.isascii() and most.isdigit() and 1 <= int(most) <= _MOST_SERVERS):
+        raise UsageError(f"--max-servers is a whole number from 1 to {_MOST_SERVERS}")
+    others = (given.get(name) for name in ("--drain", "--tls-cert", "--tls-key"))
+    return OverHttp(where, given.get("--config"), int(most), *others)
 
 
 def _asked_at(place: str | None) -> AskedAt | None:

@@ -55,11 +55,14 @@ class Relay:
         load_keeper: Callable[["Relay"], Awaitable["CallKeeper"]],
         notices: Notices,
         replies: "GivenReplies | None" = None,
+        ways: ClientWays | None = None,
     ) -> None:
+        """`ways` are known where the client had another server before this one."""
         self.client = Peer(client, MOST_OPEN_AT_CLIENT)
         self.server = Peer(server, MOST_OPEN_AT_SERVER)
         self.listings = Listings()
-        self.ways = ClientWays()
+        self.ways = ways or ClientWays()
+        self.handshake: messages.JsonObject | None = None
         self.was_asked = asyncio.Event()
         self._load_keeper = load_keeper
         self._keeper: CallKeeper | None = None
@@ -208,6 +211,7 @@ class Relay:
             self.listings.note(opened.request.params, given.reply.result)
         elif opened.request.method == "initialize":
             self.ways.note_initialize(opened.request, reply.result)
+            self.handshake = opened.request.params if reply.error is None else self.handshake
         opened.channel.reply(with_note(given.reply, opened.note), _error_code(given.reply))
         if self._keeper is None:
             return
@@ -251,6 +255,15 @@ class Relay:
                 return False
             await asyncio.wait({reading, *self._undecided}, timeout=_SECONDS_BETWEEN_LOOKS)
         return True
+
+    @property
+    def moves(self) -> int:
+        """Counts what comes from the client and what is decided."""
+        return self._moves
+
+    @property
+    def is_busy(self) -> bool:
+        return self.server.has_open
 
     @property
     def _undecided(self) -> "list[asyncio.Task[None]]":

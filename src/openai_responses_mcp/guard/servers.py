@@ -16,6 +16,17 @@ from openai_responses_mcp.gate.starts import GuardedServer
 AskedAt = Literal["auto", "client", "desk"]
 
 
+class OverHttp(NamedTuple):
+    """What it says about serving over HTTP: words that are read later, because reading them takes the extra `http`."""
+
+    where: str
+    config: str | None = None
+    most_servers: int = 32
+    drain: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+
 class GuardOptions(NamedTuple):
     """What the command line says. None stands for what was not given."""
 
@@ -27,6 +38,7 @@ class GuardOptions(NamedTuple):
     wait_seconds: float | None = None
     observe: bool = False
     ask: AskedAt | None = None
+    over_http: OverHttp | None = None
 
 
 class _Launcher(NamedTuple):

@@ -32,6 +32,7 @@ LONGEST_BODY_SECONDS = 30.0
 _STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 # From this revision on, clients understand an event without a message.
 _PRIMED_REVISION = "2025-11-25"
+_TOO_MANY_SERVERS = "too many servers are running"
 _TOKENS_IN_QUERIES = ("access_token", "token", "authorization", "api_key")
 
 Serve = Callable[[Transport], Awaitable[None]]
@@ -45,7 +46,7 @@ class HttpLimits(NamedTuple):
 
 
 class McpOverHttp:
-    """`drain` lets calls in flight finish and takes no new ones."""
+    """`drain` lets calls in flight finish and takes no new ones. `admit` says whether the client with this key is served."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class McpOverHttp:
         *,
         issuer: Issuer | None = None,
         limits: HttpLimits = HttpLimits(),  # noqa: B008 - nothing changes it
+        admit: Callable[[str], bool] = lambda key: True,
     ) -> None:
         self._serve = serve
         self._hosts = hosts
@@ -63,6 +65,7 @@ class McpOverHttp:
         self._logger = logger
         self._issuer = issuer
         self._limits = limits
+        self._admit = admit
         self._sessions = Sessions(limits.most_sessions)
         self._tasks: set[asyncio.Task[None]] = set()
         self._exchanges: set[Exchange] = set()
@@ -205,6 +208,8 @@ class McpOverHttp:
             # The newer era has no notifications from clients that would change anything.
             return Response(status_code=202)
         exchange = Exchange(post.body, post.request_id, caller)
+        if not self._admit(exchange.key):
+            return _busy(_TOO_MANY_SERVERS)
         self._exchanges.add(exchange)
         self._start(exchange)
         try:
@@ -223,6 +228,8 @@ class McpOverHttp:
         session = self._session_of(request, caller)
         if isinstance(session, Response):
             return session
+        if not self._admit(session.key):
+            return _busy(_TOO_MANY_SERVERS)
         outbox = session.take(post.body, post.request_id, caller, is_answered=post.is_answered)
         if not post.is_answered:
             return Response(status_code=202)
@@ -234,6 +241,9 @@ class McpOverHttp:
             session = self._sessions.open(caller)
         except SessionsFull:
             return _busy("too many sessions are open")
+        if not self._admit(session.key):
+            self._sessions.drop(session)
+            return _busy(_TOO_MANY_SERVERS)
         self._start(session)
         outbox = session.take(post.body, post.request_id, caller, is_answered=True)
         await self._responded(request, outbox, post, send, {SESSION_HEADER: session.id}, session)

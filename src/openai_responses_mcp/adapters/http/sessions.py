@@ -20,10 +20,17 @@ MOST_UNREAD_BYTES = 4 * 1024 * 1024
 _CLOSED = "the client has closed its end"
 
 
+def key_of_caller(caller: str) -> str:
+    """All exchanges of a caller have the same key; that of a session is its own."""
+    return f"caller {caller}"
+
+
 class Exchange(Transport):
     """One message and its reply."""
 
     def __init__(self, body: bytes, request_id: RequestId | None, caller: str) -> None:
+        self.caller = caller
+        self.key = key_of_caller(caller)
         self.outbox = Outbox()
         self._received: Received | None = Received(body, HttpChannel(self.outbox, request_id), caller)
         self._is_closed = False
@@ -60,6 +67,7 @@ class HttpSession(Transport):
 
     def __init__(self, caller: str) -> None:
         self.id = secrets.token_urlsafe(24)
+        self.key = f"session {self.id}"
         self.caller = caller
         self.server_stream = Outbox("0", keeps_sent=True)
         self.used_at = time.monotonic()

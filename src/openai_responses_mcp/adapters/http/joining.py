@@ -1,0 +1,172 @@
+"""Exchanges of one caller as one client: for a server that serves each caller with one process.
+
+Each exchange has ids of its own, and two of them may use the same. So requests are numbered here on their way in: the
+id, the progress token. On the way back each gets its own again. An exchange that its client closes is cancelled.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, Exchange, HttpSession
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.jsonrpc import JsonObject, Request, read
+from openai_responses_mcp.domain.ports import Channel, Received, Transport
+
+ServeClient = Callable[[Transport, str, str], Awaitable[None]]
+"""Serves one client until it is gone: its transport, a key that no other client has, and the caller."""
+
+_SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+class ClientsOfCallers:
+    """Sessions are clients as they are; all exchanges of a caller are one client."""
+
+    def __init__(self, serve_client: ServeClient) -> None:
+        self._serve_client = serve_client
+        self._joined: dict[str, JoinedExchanges] = {}
+        self._tasks: set[asyncio.Future[None]] = set()
+
+    async def serve(self, transport: Transport) -> None:
+        if isinstance(transport, HttpSession):
+            await self._serve_client(transport, transport.key, transport.caller)
+        elif isinstance(transport, Exchange):
+            await self._of_caller(transport).serve(transport)
+
+    async def close(self, seconds: float) -> None:
+        """No more exchanges come."""
+        for joined in self._joined.values():
+            joined.close()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    def _of_caller(self, exchange: Exchange) -> "JoinedExchanges":
+        if exchange.key not in self._joined:
+            joined = self._joined[exchange.key] = JoinedExchanges()
+            task = asyncio.ensure_future(self._serve_client(joined, exchange.key, exchange.caller))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return self._joined[exchange.key]
+
+
+class JoinedExchanges(Transport):
+    def __init__(self) -> None:
+        self._incoming: asyncio.Queue[Received | None] = asyncio.Queue()
+        self._open: dict[int, _JoinedChannel] = {}
+        self._last_number = 0
+        self._is_closed = False
+
+    async def serve(self, exchange: Exchange) -> None:
+        """Until it is answered, or its client has gone."""
+        received = await exchange.receive()
+        number = self._take(exchange, received) if received is not None else 0
+        try:
+            await exchange.receive()
+        except TransportClosed:
+            if number in self._open:
+                self._put({"method": "notifications/cancelled", "params": {"requestId": number}}, exchange)
+
+    def _take(self, exchange: Exchange, received: Received) -> int:
+        message = read(received.body) if isinstance(received.body, bytes) else None
+        if not isinstance(message, Request):
+            self._incoming.put_nowait(received)
+            return 0
+        self._last_number = number = self._last_number + 1
+        params, meta = message.params, _object(message.params.get("_meta"))
+        token = meta.get("progressToken")
+        if token is not None:
+            params = {**params, "_meta": {**meta, "progressToken": number}}
+        channel = _JoinedChannel(self._open, number, exchange, received.channel, message.id, token)
+        self._open[number] = channel
+        with_params = {"params": params} if "params" in message.content else {}
+        body = _ENCODER.encode({**message.content, "id": number, **with_params}).encode()
+        self._incoming.put_nowait(Received(body, channel, received.caller))
+        return number
+
+    def _put(self, content: JsonObject, exchange: Exchange) -> None:
+        channel = _JoinedChannel(self._open, 0, exchange, _Nowhere(), 0, None)
+        self._incoming.put_nowait(Received(_ENCODER.encode({"jsonrpc": "2.0", **content}).encode(), channel))
+
+    async def receive(self) -> Received | None:
+        if self._is_closed:
+            raise TransportClosed("the server is ending")
+        received = await self._incoming.get()
+        if received is None:
+            raise TransportClosed("the server is ending")
+        return received
+
+    def send(self, body: bytes) -> None:
+        """What a client listens to names its request. The rest concerns no request, and so nobody here."""
+        params = _object(json.loads(body).get("params"))
+        meta = _object(params.get("_meta"))
+        number = meta.get(_SUBSCRIPTION_KEY, params.get("requestId"))
+        if isinstance(number, int) and number in self._open:
+            self._open[number].send(body)
+
+    async def flush(self) -> None:
+        """A client that does not read holds up the others of its caller only when it leaves much unread."""
+        while not self._is_closed:
+            slow = [one.exchange for one in self._open.values() if one.exchange.outbox.unread_bytes > MOST_UNREAD_BYTES]
+            if not slow:
+                return
+            await slow[0].outbox.change()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._incoming.put_nowait(None)
+
+
+class _JoinedChannel(Channel):
+    """The way back of one exchange, with the ids that its client has given."""
+
+    def __init__(
+        self,
+        siblings: "dict[int, _JoinedChannel]",
+        number: int,
+        exchange: Exchange,
+        channel: Channel,
+        request_id: int | str,
+        token: Any,
+    ) -> None:
+        self.exchange = exchange
+        self._siblings = siblings
+        self._number = number
+        self._channel = channel
+        self._id = request_id
+        self._token = token
+
+    def send(self, body: bytes) -> None:
+        content = json.loads(body)
+        params = _object(content.get("params"))
+        meta = _object(params.get("_meta"))
+        if params.get("progressToken") == self._number:
+            params = {**params, "progressToken": self._token}
+        if params.get("requestId") == self._number:
+            params = {**params, "requestId": self._id}
+        if meta.get(_SUBSCRIPTION_KEY) == self._number:
+            params = {**params, "_meta": {**meta, _SUBSCRIPTION_KEY: self._id}}
+        self._channel.send(_ENCODER.encode({**content, "params": params} if params else content).encode())
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None:
+        self._siblings.pop(self._number, None)
+        self._channel.reply(_ENCODER.encode({**json.loads(body), "id": self._id}).encode(), error_code)
+
+    def withdraw(self) -> None:
+        self._siblings.pop(self._number, None)
+        self._channel.withdraw()
+
+
+class _Nowhere(Channel):
+    """For a message of our own, which nobody answers."""
+
+    def send(self, body: bytes) -> None: ...
+
+    def reply(self, body: bytes, error_code: int | None = None) -> None: ...
+
+    def withdraw(self) -> None: ...
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,158 @@
+"""Guarded servers for many clients: each client has one, started when it is needed and started again after it ended.
+
+A server that ends fails the calls that it had, and the client stays: its next message starts another. In the eras with
+a handshake the guard repeats it, so that the client need not know. A server that is idle for long is ended.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.jsonrpc import Request
+from openai_responses_mcp.domain.ports import Received, Transport
+from openai_responses_mcp.guard import messages
+from openai_responses_mcp.guard.client_ways import ClientWays
+from openai_responses_mcp.guard.composition import CannotStart, ServerSide
+from openai_responses_mcp.guard.messages import JsonObject
+from openai_responses_mcp.guard.relay import CONNECTION_CLOSED, Relay
+
+IDLE_SECONDS = 600.0
+_LOOKS_WHILE_IDLE = 10
+_SECONDS_TO_WRITE = 1.0
+_SECONDS_FOR_HANDSHAKE = 30.0
+_OVER = "The session is over"
+
+
+class KeptServers:
+    """At most `most` servers at a time. `connect` makes the relay between a client and a server.
+
+    It is given what was learned of the client before, its caller, and an id for it that stays when its server is started
+    again. `attend` goes on beside each relay.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], ServerSide],
+        connect: Callable[[Transport, Transport, ClientWays, str, str], Relay],
+        attend: Callable[[Relay], Awaitable[None]],
+        most: int,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._start = start
+        self._connect = connect
+        self._attend = attend
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._admitted: set[str] = set()
+
+    def admit(self, key: str) -> bool:
+        """Whether the client with this key has a server, or may start one. Its next message takes it."""
+        if key not in self._admitted and len(self._admitted) >= self._most:
+            return False
+        self._admitted.add(key)
+        return True
+
+    async def serve(self, client: Transport, key: str, caller: str) -> None:
+        """Until the client is gone."""
+        ahead, ways, session_id = _Ahead(client), ClientWays(), secrets.token_hex(8)
+        handshake: JsonObject | None = None
+        try:
+            while (first := await ahead.next_one()) is not None:
+                self._admitted.add(key)
+                handshake = await self._serve_with_one(ahead, ways, caller, session_id, handshake) or handshake
+                if ahead.has(first):
+                    # It was not even taken. Another server would end in the same way.
+                    await _refuse(ahead, "The guarded server ended before it took the request")
+                self._admitted.discard(key)
+        finally:
+            self._admitted.discard(key)
+
+    async def _serve_with_one(
+        self, client: "_Ahead", ways: ClientWays, caller: str, session_id: str, handshake: JsonObject | None
+    ) -> JsonObject | None:
+        """With one server, for as long as it runs. Returns the handshake that the client had with it."""
+        try:
+            side = self._start()
+        except CannotStart as exc:
+            await _refuse(client, str(exc))
+            return None
+        relay = self._connect(client, side.transport, ways, caller, session_id)
+        answering = asyncio.create_task(relay.read_server())
+        reading = asyncio.create_task(_read_client(relay, handshake))
+        exited, idle = asyncio.create_task(side.process.ended()), asyncio.create_task(self._until_idle(relay))
+        ends, attending = (reading, answering, exited, idle), asyncio.ensure_future(self._attend(relay))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            has_left = reading.done()
+            reading.cancel()
+            code = await side.process.end()
+            await asyncio.wait({answering}, timeout=_SECONDS_TO_WRITE)
+            words = await side.last_words()
+            said = f"; the last line that it wrote to stderr: {words}" if words else ""
+            await relay.finish(_OVER if has_left else f"The guarded server has ended (exit code {code}){said}")
+            for task in (*ends, attending):
+                task.cancel()
+            await asyncio.wait((*ends, attending))
+            await side.close()
+        if not reading.cancelled() and (problem := reading.exception()) is not None:
+            await _refuse(client, f"The guarded server did not start again: {str(problem) or type(problem).__name__}")
+        return relay.handshake
+
+    async def _until_idle(self, relay: Relay) -> None:
+        quiet = 0
+        while quiet < _LOOKS_WHILE_IDLE:
+            moves = relay.moves
+            await asyncio.sleep(self._idle_seconds / _LOOKS_WHILE_IDLE)
+            quiet = 0 if relay.is_busy or moves != relay.moves else quiet + 1
+
+
+async def _read_client(relay: Relay, handshake: JsonObject | None) -> None:
+    if handshake is not None:
+        async with asyncio.timeout(_SECONDS_FOR_HANDSHAKE):
+            await relay.server.ask("initialize", handshake)
+        relay.server.send(messages.notification("notifications/initialized", {}))
+    await relay.read_client()
+
+
+async def _refuse(client: "_Ahead", reason: str) -> None:
+    """Answer the message that waits, if it can be answered."""
+    received = await client.receive()
+    message = messages.read(received.body) if received is not None and isinstance(received.body, bytes) else None
+    if received is not None and isinstance(message, Request):
+        received.channel.reply(messages.error_reply(message.id, CONNECTION_CLOSED, reason), CONNECTION_CLOSED)
+
+
+class _Ahead(Transport):
+    """A transport whose next message can be awaited without taking it."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._next: Received | None = None
+        self._has_ended = False
+
+    async def next_one(self) -> Received | None:
+        """None once the client has ended, or is gone."""
+        if self._next is None and not self._has_ended:
+            try:
+                self._next = await self._transport.receive()
+            except TransportClosed:
+                self._next = None
+            self._has_ended = self._next is None
+        return self._next
+
+    def has(self, received: Received) -> bool:
+        return self._next is received
+
+    async def receive(self) -> Received | None:
+        taken, self._next = await self.next_one(), None
+        return taken
+
+    def send(self, body: bytes) -> None:
+        self._transport.send(body)
+
+    async def flush(self) -> None:
+        with suppress(TransportClosed):
+            await self._transport.flush()

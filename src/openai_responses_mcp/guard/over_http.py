@@ -1,0 +1,112 @@
+"""`guard --http`: the composition root of a guard for many clients. One store and one set of rules, a server for each."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from openai_responses_mcp.adapters.http.joining import ClientsOfCallers
+from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.commands.serve_http import (
+    ConfigError,
+    checked_tokens,
+    http_options,
+    http_settings,
+    serve_until_stopped,
+)
+from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.guard.client_ways import ClientWays
+from openai_responses_mcp.guard.composition import (
+    CannotStart,
+    given_replies,
+    rules_before_start,
+    start_server,
+    tell_of_other_tools,
+)
+from openai_responses_mcp.guard.kept_servers import KeptServers
+from openai_responses_mcp.guard.lifetime import UNUSABLE
+from openai_responses_mcp.guard.opened_gate import OpenedGate, new_run_id
+from openai_responses_mcp.guard.ports import Notices
+from openai_responses_mcp.guard.relay import Relay
+from openai_responses_mcp.guard.servers import GuardOptions, OverHttp
+from openai_responses_mcp.guard.stderr_lines import StderrLines
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.guard.call_keeper import CallKeeper
+
+PROGRAM = "openai-responses-mcp guard"
+_SECONDS_TO_END = 5.0
+_SECONDS_TO_LEAVE = 0.5
+
+
+async def guard_over_http(
+    options: GuardOptions,
+    over_http: OverHttp,
+    environ: Mapping[str, str],
+    stopped: "asyncio.Future[int]",
+    lines: StderrLines,
+) -> int:
+    """Runs until `stopped` is done. Returns the exit code."""
+    try:
+        http = http_options(over_http.where, over_http.drain, over_http.tls_cert, over_http.tls_key)
+        settings = http_settings(over_http.config, environ)
+        tokens = checked_tokens(http, settings, environ)
+        rules = await asyncio.to_thread(rules_before_start, options, environ)
+        # The tokens of the callers are nothing for the guarded server, nor for the log.
+        environ = {name: value for name, value in environ.items() if name != settings.tokens_env}
+        known = {**environ, **{f"HTTP_TOKEN_{number}": token for number, token in enumerate(tokens.values())}}
+        gate = await asyncio.to_thread(OpenedGate, options, known, lines, rules)
+    except (ValueError, ConfigError, CannotStart, AgentsError) as exc:
+        lines.tell(str(exc))
+        return UNUSABLE
+
+    def connect(client: Transport, server: Transport, ways: ClientWays, caller: str, session_id: str) -> Relay:
+        keepers: list[CallKeeper] = []
+
+        async def load(relay: Relay) -> "CallKeeper":
+            if not keepers:
+                keepers.append(gate.keeper(relay, new_run_id(), caller, session_id))
+            return keepers[0]
+
+        return Relay(client, server, load, lines, given_replies(options, rules, known), ways)
+
+    servers = KeptServers(
+        partial(start_server, options, environ, lines, rules),
+        connect,
+        partial(tell_of_other_tools, rules=rules),
+        over_http.most_servers,
+    )
+    clients = ClientsOfCallers(servers.serve)
+    staying = asyncio.create_task(gate.stay(new_run_id(), f"over HTTP, {http.host}:{http.port}: "))
+    try:
+        return await serve_until_stopped(
+            http,
+            settings,
+            tokens,
+            clients.serve,
+            _TellingLogger(lines),
+            stopped,
+            admit=servers.admit,
+            program=PROGRAM,
+        )
+    except ConfigError as exc:
+        lines.tell(str(exc))
+        return UNUSABLE
+    finally:
+        await clients.close(_SECONDS_TO_END)
+        staying.cancel()
+        await asyncio.wait({staying}, timeout=_SECONDS_TO_LEAVE)
+
+
+class _TellingLogger(SilentLogger):
+    """What is worth a warning becomes a line for people."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+
+    def warning(self, event: str, **facts: object) -> None:
+        self._notices.tell(" ".join([event, *(f"{name}={fact}" for name, fact in facts.items())]))
+
+    def error(self, event: str, **facts: object) -> None:
+        self.warning(event, **facts)

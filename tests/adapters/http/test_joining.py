@@ -1,0 +1,150 @@
+"""Exchanges of one caller as one client: ids that never mix, and what is cancelled."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.http.joining import ClientsOfCallers, JoinedExchanges
+from openai_responses_mcp.adapters.http.sessions import Exchange, HttpSession
+from openai_responses_mcp.adapters.http.streams import Outbox, OutMessage
+from openai_responses_mcp.domain.errors import TransportClosed
+from openai_responses_mcp.domain.ports import Received, Transport
+from tests.fakes import WAIT_SECONDS
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+def an_exchange(request_id: int | str, caller: str = "ann", **params: Any) -> Exchange:
+    body = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+    return Exchange(json.dumps(body).encode(), request_id, caller)
+
+
+def sent_to(outbox: Outbox) -> list[Any]:
+    found, after = [], 0
+    while isinstance(message := outbox.next_after(after), OutMessage):
+        found.append(json.loads(message.body))
+        after = message.number
+    return found
+
+
+async def taken(joined: JoinedExchanges) -> tuple[Any, Received]:
+    received = await asyncio.wait_for(joined.receive(), WAIT_SECONDS)
+    assert received is not None
+    assert isinstance(received.body, bytes)
+    return json.loads(received.body), received
+
+
+async def test_the_same_ids_of_two_exchanges_become_two_and_their_own_again() -> None:
+    joined = JoinedExchanges()
+    exchanges = [an_exchange("x", name=name, _meta={"progressToken": "t", "other": 1}) for name in ("a", "b")]
+    serving = [asyncio.create_task(joined.serve(one)) for one in exchanges]
+    found = [await taken(joined) for _ in exchanges]
+    assert [message["id"] for message, _ in found] == [1, 2]
+    assert [message["params"]["_meta"] for message, _ in found] == [
+        {"progressToken": number, "other": 1} for number in (1, 2)
+    ]
+    for message, received in reversed(found):
+        progress = {"progressToken": message["id"], "progress": 1}
+        received.channel.send(json.dumps({"method": "notifications/progress", "params": progress}).encode())
+        received.channel.send(b'{"method":"notifications/message"}')
+        received.channel.reply(json.dumps({"id": message["id"], "result": message["params"]["name"]}).encode(), None)
+    await asyncio.wait_for(asyncio.gather(*serving), WAIT_SECONDS)
+    for exchange, name in zip(exchanges, ("a", "b"), strict=True):
+        assert sent_to(exchange.outbox) == [
+            {"method": "notifications/progress", "params": {"progressToken": "t", "progress": 1}},
+            {"method": "notifications/message"},
+            {"id": "x", "result": name},
+        ]
+
+
+async def test_an_exchange_that_its_client_closes_is_cancelled_once() -> None:
+    joined, exchange = JoinedExchanges(), an_exchange(7)
+    serving = asyncio.create_task(joined.serve(exchange))
+    message, received = await taken(joined)
+    exchange.close()
+    await asyncio.wait_for(serving, WAIT_SECONDS)
+    cancelled, own = await taken(joined)
+    assert cancelled == {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": message["id"]},
+    }
+    own.channel.send(b"{}")
+    own.channel.reply(b"{}")
+    own.channel.withdraw()
+    received.channel.withdraw()
+    assert sent_to(exchange.outbox)[0]["error"]["code"] == -32800
+
+
+async def test_what_a_client_listens_to_finds_it_and_the_rest_nobody() -> None:
+    joined, exchange = JoinedExchanges(), an_exchange("listening")
+    serving = asyncio.create_task(joined.serve(exchange))
+    message, _ = await taken(joined)
+    number = message["id"]
+    joined.send(json.dumps({"method": "a", "params": {"_meta": {SUBSCRIPTION: number}}}).encode())
+    joined.send(json.dumps({"method": "b", "params": {"requestId": number}}).encode())
+    joined.send(json.dumps({"method": "c", "params": {"requestId": number + 1}}).encode())
+    joined.send(b'{"method":"d"}')
+    assert sent_to(exchange.outbox) == [
+        {"method": "a", "params": {"_meta": {SUBSCRIPTION: "listening"}}},
+        {"method": "b", "params": {"requestId": "listening"}},
+    ]
+    exchange.close()
+    await asyncio.wait_for(serving, WAIT_SECONDS)
+
+
+async def test_what_is_no_request_keeps_its_own_way_back() -> None:
+    joined, exchange = JoinedExchanges(), Exchange(b"no json", None, "ann")
+    serving = asyncio.create_task(joined.serve(exchange))
+    received = await asyncio.wait_for(joined.receive(), WAIT_SECONDS)
+    assert received is not None
+    assert received.body == b"no json"
+    received.channel.reply(b'{"id":null}')
+    await asyncio.wait_for(serving, WAIT_SECONDS)
+    assert sent_to(exchange.outbox) == [{"id": None}]
+
+
+async def test_a_client_that_reads_nothing_holds_the_server_up() -> None:
+    joined, exchange = JoinedExchanges(), an_exchange(1)
+    serving = asyncio.create_task(joined.serve(exchange))
+    _, received = await taken(joined)
+    exchange.outbox.reader = object()
+    received.channel.send(json.dumps({"method": "long", "params": {"x": "x" * 5_000_000}}).encode())
+    flushing = asyncio.create_task(joined.flush())
+    await asyncio.sleep(0)
+    assert not flushing.done()
+    exchange.outbox.sent(1)
+    await asyncio.wait_for(flushing, WAIT_SECONDS)
+    joined.close()
+    await joined.flush()
+    exchange.close()
+    await asyncio.wait_for(serving, WAIT_SECONDS)
+    for _ in range(2):
+        with pytest.raises(TransportClosed):
+            await joined.receive()
+
+
+async def test_sessions_are_clients_and_all_exchanges_of_a_caller_are_one() -> None:
+    served: list[tuple[str, str]] = []
+
+    async def serve_client(client: Transport, key: str, caller: str) -> None:
+        served.append((key.partition(" ")[0], caller))
+        while True:
+            try:
+                received = await client.receive()
+            except TransportClosed:
+                return
+            assert received is not None
+            received.channel.reply(b'{"id":1,"result":{}}')
+
+    clients = ClientsOfCallers(serve_client)
+    session = HttpSession("ann")
+    in_session = asyncio.create_task(clients.serve(session))
+    for caller in ("ann", "ann", "bob"):
+        await asyncio.wait_for(clients.serve(an_exchange(1, caller)), WAIT_SECONDS)
+    session.close()
+    await asyncio.wait_for(in_session, WAIT_SECONDS)
+    await clients.close(WAIT_SECONDS)
+    assert sorted(served) == [("caller", "ann"), ("caller", "bob"), ("session", "ann")]

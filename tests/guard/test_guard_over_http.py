@@ -1,0 +1,243 @@
+"""The guard over HTTP, in a process of its own: a server for each session or caller, and what belongs to whom."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.guard.asking import QUESTION_KEY, READING_SECONDS
+from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.e2e.http_process import BOTH, HttpProcess, client, enveloped, events_in, opened, request, routed
+from tests.guard.conftest import ENVELOPE, SMALL_SERVER
+
+TOKENS = "ann:token-of-ann-1234567890\nbob:token-of-bob-1234567890"
+ANN, BOB = ({"authorization": f"Bearer token-of-{name}-1234567890"} for name in ("ann", "bob"))
+RULES = """
+version: 1
+rules:
+  - {tools: [small/write_note], decide: ask}
+  - {tools: ["*"], decide: allow}
+"""
+
+
+class GuardedOverHttp(HttpProcess):
+    def __init__(self, folder: Path, *options: str, **variables: str) -> None:
+        (folder / "policy.yaml").write_text(RULES)
+        self.seen_file = folder / "seen.jsonl"
+        self.store = f"sqlite:///{folder / 'guard.db'}"
+        command = [sys.executable, str(SMALL_SERVER), str(self.seen_file)]
+        given = ["--name", "small", "--policy", str(folder / "policy.yaml"), "--store", self.store, *options]
+        super().__init__(environment(folder, **variables), *given, "--", *command, verb="guard")
+
+    @property
+    def seen(self) -> list[Any]:
+        return [json.loads(line) for line in self.seen_file.read_text().splitlines()]
+
+    async def until_seen(self, is_it: Any) -> Any:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not (found := [one for one in self.seen if is_it(one)]):  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(0.05)
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]:
+    with closing(GuardedOverHttp(tmp_path_factory.mktemp("guard"), "--max-servers", "4")) as guard:
+        yield guard
+        assert guard.process.poll() is None
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]:
+    """One that knows two people by their tokens."""
+    folder = tmp_path_factory.mktemp("team")
+    (folder / "config.yaml").write_text("http: {tokens_env: TEAM}")
+    with closing(GuardedOverHttp(folder, "--config", str(folder / "config.yaml"), TEAM=TOKENS)) as guard:
+        yield guard
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx2.AsyncClient]:
+    async with client() as http:
+        yield http
+
+
+def tool_call(request_id: int | str, name: str, text: str = "hi", **meta: Any) -> dict[str, Any]:
+    return enveloped(request_id, "tools/call", name=name, arguments={"text": text}, _meta={**ENVELOPE, **meta})
+
+
+async def called(http: httpx2.AsyncClient, url: str, message: dict[str, Any], **headers: str) -> Any:
+    reply = await http.post(url, json=message, headers={**routed(message), **headers})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def text_in(reply: Any) -> str:
+    return str(reply["result"]["content"][0]["text"])
+
+
+async def test_a_session_has_a_server_of_its_own_that_ends_with_it(
+    guard: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    sessions = [await opened(http, guard.url) for _ in range(4)]
+    full = await http.post(guard.url, json=request(0, "initialize", {}), headers=BOTH)
+    assert (full.status_code, full.headers["retry-after"]) == (503, "5")
+    for session in sessions:
+        call = request(1, "tools/call", {"name": "echo", "arguments": {"text": "hi"}})
+        reply = await http.post(guard.url, json=call, headers=session)
+        assert json.loads(text_in(reply.json())) == {"got": {"text": "hi"}}
+        assert (await http.delete(guard.url, headers=session)).status_code == 200
+    await opened_when_there_is_room(http, guard.url)
+
+
+async def opened_when_there_is_room(http: httpx2.AsyncClient, url: str) -> None:
+    """The servers of the sessions before need a moment to end."""
+    status = 503
+    async with asyncio.timeout(WAIT_SECONDS):
+        while status == 503:
+            reply = await http.post(url, json=request(0, "initialize", {}), headers=BOTH)
+            status = reply.status_code
+    assert status == 200
+
+
+async def test_exchanges_with_the_same_ids_get_their_own_answers(
+    guard: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    messages = [tool_call(1, "echo", str(number), progressToken="a") for number in range(20)]
+    replies = await asyncio.gather(*(called(http, guard.url, message) for message in messages))
+    assert [json.loads(text_in(reply))["got"]["text"] for reply in replies] == [str(number) for number in range(20)]
+    assert {reply["id"] for reply in replies} == {1}
+
+
+async def test_a_server_that_ends_fails_its_calls_and_is_started_again(
+    guard: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    ended = await called(http, guard.url, tool_call("a", "die", "3"))
+    assert "The guarded server has ended (exit code 3)" in ended["error"]["message"]
+    assert "got" in text_in(await called(http, guard.url, tool_call("b", "echo")))
+    session = await opened(http, guard.url)
+    die, echo = (request(name, "tools/call", {"name": name, "arguments": {}}) for name in ("die", "echo"))
+    ended = (await http.post(guard.url, json=die, headers=session)).json()
+    assert "The guarded server has ended" in ended["error"]["message"]
+    again = (await http.post(guard.url, json=echo, headers=session)).json()
+    assert "got" in text_in(again)
+    await http.delete(guard.url, headers=session)
+
+
+async def test_a_closed_response_cancels_the_call(guard: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
+    hang = tool_call("h", "hang", "cancel me")
+    waiting = asyncio.create_task(http.post(guard.url, json=hang, headers=routed(hang)))
+    at_server = await guard.until_seen(
+        lambda message: message.get("params", {}).get("arguments") == {"text": "cancel me"}
+    )
+    waiting.cancel()
+    await guard.until_seen(
+        lambda message: (
+            message.get("method") == "notifications/cancelled" and message["params"]["requestId"] == at_server["id"]
+        )
+    )
+
+
+async def test_a_session_is_asked_on_the_stream_of_its_call(team: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
+    params = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
+    reply = await http.post(team.url, json=request(0, "initialize", params), headers={**BOTH, **ANN})
+    session = {**BOTH, **ANN, "mcp-session-id": reply.headers["mcp-session-id"]}
+    note = request(1, "tools/call", {"name": "write_note", "arguments": {"text": "asked in a session"}})
+    async with http.stream("POST", team.url, json=note, headers=session) as stream:
+        lines = stream.aiter_lines()
+        question = await next_message(lines)
+        assert question["method"] == "elicitation/create"
+        assert "asked in a session" in question["params"]["message"]
+        # An answer that comes faster than a person reads is a program's.
+        await asyncio.sleep(READING_SECONDS)
+        answer = {"action": "accept", "content": {"decision": "allow_once"}}
+        told = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
+        # Another caller cannot answer it.
+        assert (await http.post(team.url, json=told, headers={**session, **BOB})).status_code == 404
+        assert (await http.post(team.url, json=told, headers=session)).status_code == 202
+        assert "asked in a session" in text_in(await next_message(lines))
+    await http.delete(team.url, headers=session)
+
+
+async def next_message(lines: AsyncIterator[str]) -> Any:
+    async with asyncio.timeout(WAIT_SECONDS):
+        async for line in lines:
+            if (found := events_in([line])) and found[0]:
+                return json.loads(found[0])
+    raise AssertionError("the stream has ended")
+
+
+async def test_what_one_caller_allows_does_not_hold_for_another(
+    team: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    asked = await called(http, team.url, tool_call(1, "write_note"), **ANN)
+    assert asked["result"]["resultType"] == "input_required"
+    await asyncio.sleep(READING_SECONDS)
+    answer = {QUESTION_KEY: {"action": "accept", "content": {"decision": "allow_tool_for_good"}}}
+    again = tool_call(2, "write_note")
+    again["params"] |= {"inputResponses": answer, "requestState": asked["result"]["requestState"]}
+    # The state belongs to ann's server: bob cannot bring it.
+    taken = await called(http, team.url, again, **BOB)
+    assert taken["result"].get("resultType") == "input_required" or taken["result"]["isError"] is True
+    assert "got" in text_in(await called(http, team.url, again, **ANN))
+    assert "got" in text_in(await called(http, team.url, tool_call(3, "write_note"), **ANN))
+    of_bob = await called(http, team.url, tool_call(3, "write_note"), **BOB)
+    assert of_bob["result"]["resultType"] == "input_required"
+    logs = await open_stores(team.store, must_exist=True).logs.query()
+    assert {log.who for log in logs if log.event == "decision"} == {"ann", "bob"}
+    assert [(log.event, log.who) for log in logs if log.event.startswith("standing_")] == [
+        ("standing_made", ""),
+        ("standing_used", "ann"),
+    ]
+    assert [log.who for log in logs if log.event == "approval" and log.decision == "approved"][-1] == "ann"
+
+
+async def test_a_caller_without_a_token_is_refused_and_tokens_stay_with_the_guard(
+    team: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    message = tool_call(1, "echo")
+    assert (await http.post(team.url, json=message, headers=routed(message))).status_code == 401
+    environ = await called(http, team.url, enveloped("e", "environment"), **ANN)
+    assert "TEAM" not in environ["result"]["names"]
+
+
+def test_sigterm_lets_calls_finish_and_ends_with_0(tmp_path: Path) -> None:
+    with closing(GuardedOverHttp(tmp_path, "--drain", "0.2")) as guard:
+        message = tool_call(1, "echo")
+        with httpx2.Client(timeout=WAIT_SECONDS, trust_env=False) as http:
+            assert http.post(guard.url, json=message, headers=routed(message)).status_code == 200
+        guard.process.send_signal(signal.SIGTERM)
+        assert guard.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--http", "0.0.0.0:0"], "can be reached from outside"),
+        (["--http", "nowhere"], "--http takes [HOST:]PORT"),
+        (["--http", "0", "--drain", "-1"], "--drain takes"),
+        (["--http", "0", "--policy", "/nowhere.yaml"], "nowhere.yaml"),
+        (["--http", "0", "--max-servers", "0"], "--max-servers is a whole number"),
+        (["--max-servers", "2"], "--max-servers goes with --http"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_2(options: list[str], problem: str, tmp_path: Path) -> None:
+    found = subprocess.run(
+        [*COMMAND, "guard", *options, "--", "true"],
+        env=environment(tmp_path),
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert found.returncode == 2
+    assert problem in found.stderr.decode()
