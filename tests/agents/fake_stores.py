@@ -145,7 +145,7 @@ class FakeApprovalStore(ApprovalStore):
 
     async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
         def key(one: ApprovalRecord) -> tuple[object, ...]:
-            tool = (one.request.tool_kind, one.request.tool_name)
+            tool = (one.request.caller, one.request.tool_kind, one.request.tool_name)
             return (*tool, one.arguments_hash, one.definition_hash, one.origin)
 
         for one in self._counting():

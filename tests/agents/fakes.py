@@ -103,6 +103,10 @@ class FakeStanding(StandingVoice):
         is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
         return Reason("standing", "allow", {"standing_id": "sta_1"}) if is_allowed else None
 
+    async def end_others(self, tool: ToolDescription, session_id: str) -> None:
+        if self._definitions.get(tool.scope_name) != tool.definition_hash:
+            self._definitions.pop(tool.scope_name, None)
+
 
 class FakeGuard(TurnGuard):
     """Lets calls through, but those of the tools that it `asks` a human for or `denies`. `events` tells what it was told."""

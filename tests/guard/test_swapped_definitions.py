@@ -181,3 +181,24 @@ async def test_ids_of_the_guard_cannot_be_told_by_a_prefix() -> None:
         await scene.call(1)
         [listing] = [message for message in scene.server.replies() if message["method"] == "tools/list"]
         assert "guard" not in listing["id"]
+
+
+async def test_a_changed_definition_ends_what_was_allowed_for_the_old_one_at_once() -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.server_lists = [A]
+        scene.start(1)
+        scene.answer(await scene.question(), "allow_tool_for_good")
+        await scene.to_client(lambda message: message.get("id") == 1)
+        [standing] = await scene.stores.standing.list_standing()
+        # One for another command of the same name is not about this server.
+        await scene.stores.standing.create(replace(standing, standing_id="sta_other", origin="another"))
+        scene.server_lists = [B]
+        await scene.list_changed()
+        scene.start(2)
+        await scene.asked()
+        # While somebody is asked: nothing is listed any more that no longer holds.
+        assert [one.standing_id for one in await scene.standing.list()] == ["sta_other"]
+        ended = await scene.stores.standing.get(standing.standing_id)
+        assert ended is not None
+        assert ended.ended_because == "definition changed"

@@ -27,6 +27,10 @@ class StandingVoice(Protocol):
         """
         ...
 
+    async def end_others(self, tool: ToolDescription, session_id: str) -> None:
+        """The tool's definition has changed: what was allowed for another one ends."""
+        ...
+
 
 class BudgetStore(Protocol):
     """Counts of calls and tokens, by the name of their window. Any text is a name. Raises `StoreUnavailable`."""

@@ -26,7 +26,7 @@ from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.rules import Budget, Policy
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.ports import Judge, StandingVoice
-from openai_responses_mcp.gate.reasons import Reason, Voice
+from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason, Voice
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 
@@ -174,6 +174,8 @@ class SafetyGate:
         if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, None, profile, ruling=ruling)
+        if self._standing is not None and DEFINITION_CHANGED in tool.doubts:
+            await self._standing.end_others(tool, request.run_id)
         verdict = await self._verdict(agent, self._shown(request, tool), profile)
         decided = partial(
             decide,

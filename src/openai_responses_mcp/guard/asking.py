@@ -120,7 +120,9 @@ class Asking:
     async def _kept(self, question: PendingQuestion) -> Verdict | None:
         """A yes to the identical call that came after the client had given up on it."""
         intent, decision = question.intent, question.judgement.decision
-        found = await self._approvals.take_kept(self._rules.run_id, decision, intent.call, intent.attempt)
+        found = await self._approvals.take_kept(
+            self._rules.run_id, decision, intent.call, intent.attempt, self._rules.caller
+        )
         return Verdict(True, comment=found.request.comment or "") if found else None
 
     async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:

@@ -280,8 +280,9 @@ async def test_what_is_kept_is_for_no_other_call_and_not_for_longer(store: Appro
         replace(like, origin="other"),
         replace(like, request=replace(like.request, tool_name="other")),
         replace(like, request=replace(like.request, tool_kind="function")),
+        replace(like, request=replace(like.request, caller="somebody else")),
     ]
-    assert [await store.find_kept(other, NOW) for other in others] == [None] * 5
+    assert [await store.find_kept(other, NOW) for other in others] == [None] * 6
     assert await store.find_kept(like, LATER) is None
     assert await store.consume("p1", None, LATER) is False
 

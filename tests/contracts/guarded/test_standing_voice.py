@@ -43,3 +43,10 @@ async def test_another_tool_or_another_definition_is_not_allowed(voice: Standing
     changed = ToolDescription("files/read", "mcp", definition_hash="another")
     assert await voice.answer(PlannedCall("c2", other, {"path": "a"}), "r1") is None
     assert await voice.answer(PlannedCall("c3", changed, {"path": "a"}), "r1") is None
+
+
+async def test_what_was_allowed_for_another_definition_ends(voice: StandingVoice) -> None:
+    await voice.end_others(TOOL, "r1")
+    assert await voice.answer(CALL, "r1") is not None
+    await voice.end_others(ToolDescription("files/read", "mcp", definition_hash="another"), "r1")
+    assert await voice.answer(CALL, "r1") is None

@@ -289,17 +289,18 @@ class ApprovalController:
         return ResumeToken(token, record.request.run_id, expires_at)
 
     async def take_kept(
-        self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1
+        self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1, caller: str = ""
     ) -> ApprovalRecord | None:
         """The yes that is kept for this very call, used up by this. It answers only the reasons it was given for."""
-        asked = self._record(self._request(run_id, decision, None, call), call, Pause(), attempt)
+        request = replace(self._request(run_id, decision, None, call), caller=self._masking.shown_text(caller))
+        asked = self._record(request, call, Pause(), attempt)
         found = await self._store.find_kept(asked, await self._now())
         if found is None or is_new(asked.request.reasons, found.request.reasons):
             return None
         if not await self._store.consume(found.pause_id, None, await self._now()):
             return None
         said = f"approved before, after the caller had given up ({found.request.approval_id})"
-        await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said))
+        await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said, who=request.caller))
         return found
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:

@@ -187,7 +187,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
-        """One that is kept, unused and not too old, for the same tool, definition, command and arguments."""
+        """One that is kept, unused and not too old, for the same caller, tool, definition, command and arguments."""
         ...
 
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:

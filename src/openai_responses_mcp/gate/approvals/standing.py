@@ -28,7 +28,7 @@ from openai_responses_mcp.gate.approvals.models import (
 )
 from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, arguments_hash
+from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
@@ -130,14 +130,7 @@ class StandingApprovals(StandingVoice):
 
         `attempt` counts how often the same call is decided.
         """
-        of_tool = await self._store.list_standing(call.tool.kind, call.tool.name)
-        here = [
-            one
-            for one in of_tool
-            if one.session_id in (None, session_id)
-            and one.origin in (None, call.tool.origin)
-            and one.caller in (None, self._caller)
-        ]
+        here = await self._of_tool(call.tool, session_id)
         if not here:
             return None
         found, now = None, await self._now()
@@ -149,6 +142,21 @@ class StandingApprovals(StandingVoice):
         if found is not None:
             self._audit.note(self._use(found, call, session_id, attempt))
         return found
+
+    async def end_others(self, tool: ToolDescription, session_id: str) -> None:
+        for one in await self._of_tool(tool, session_id):
+            if one.definition_hash != tool.definition_hash:
+                await self._end(one, CHANGED, await self._now())
+
+    async def _of_tool(self, tool: ToolDescription, session_id: str) -> "Sequence[StandingApproval]":
+        """Those that may be about this tool in this session."""
+        return [
+            one
+            for one in await self._store.list_standing(tool.kind, tool.name)
+            if one.session_id in (None, session_id)
+            and one.origin in (None, tool.origin)
+            and one.caller in (None, self._caller)
+        ]
 
     async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> Reason | None:
         found = await self.find(call, session_id, attempt=attempt)

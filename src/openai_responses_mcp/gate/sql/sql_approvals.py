@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, exists, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, exists, func, insert, or_, select, true, update
 
 from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.approvals.models import (
@@ -84,6 +84,7 @@ class SqlApprovalStore(ApprovalStore):
             approvals.c.tool_name == like.request.tool_name,
             approvals.c.arguments_hash == like.arguments_hash,
             approvals.c.definition_hash == like.definition_hash,
+            func.coalesce(approvals.c.caller, "") == like.request.caller,
             approvals.c.origin.is_(None) if like.origin is None else approvals.c.origin == like.origin,
         )
         is_kept = (approvals.c.status == "kept", approvals.c.used_at.is_(None), approvals.c.expires_at > now)
