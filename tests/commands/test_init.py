@@ -1,13 +1,17 @@
 import re
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from openai_responses_mcp.adapters.clocks import TOKYO
 from openai_responses_mcp.cli import main
-from openai_responses_mcp.commands.init import STARTER
+from openai_responses_mcp.commands.init import STARTER, maybe_days_apart
 from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.config.settings import ModelProfiles, Profile, Settings
+from openai_responses_mcp.config.settings import ModelProfiles, Profile, SearchSettings, Settings, UserLocation
 
+SEARCH = SearchSettings(user_location=UserLocation(timezone="Asia/Tokyo"))
 UNCOMMENTED = re.sub(r"(?m)^( *)# (?=[ ]*[a-z_]+:)", r"\1", STARTER)
 
 
@@ -24,7 +28,7 @@ def test_the_file_is_written_where_it_is_looked_for(
     assert capfd.readouterr().out.startswith(f"{file} written. ")
     configuration = load(Flags(), environ)
     assert configuration.sources.yaml == str(file)
-    assert configuration.settings == Settings()
+    assert configuration.settings == Settings(search=SEARCH)
     assert configuration.warnings == ()
 
 
@@ -63,6 +67,31 @@ def test_what_is_commented_out_shows_the_defaults(environ: dict[str, str], tmp_p
     file.write_text(UNCOMMENTED, "utf-8")
     settings = load(Flags(config=str(file)), environ).settings
     profiles = ModelProfiles(Profile(), Profile(background=True), Profile())
-    assert settings == Settings()._replace(model_profiles=profiles)
+    assert settings == Settings()._replace(model_profiles=profiles, search=SEARCH)
     assert UNCOMMENTED.count("\n  answer_detailed:") == 1
-    assert "\nsearch:\n  timezone: Asia/Tokyo" in UNCOMMENTED
+    assert "\n  timezone: Asia/Tokyo" in UNCOMMENTED
+
+
+def test_another_day_on_this_machine_is_said(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--init"], environ | {"TZ": "Asia/Tokyo"}) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 1
+    assert main(["--init", "--config=~/two.yaml"], environ | {"TZ": "Europe/Berlin"}) == 0
+    assert "Asia/Tokyo (search.timezone)" in capfd.readouterr().out.splitlines()[1]
+
+
+def test_days_are_compared_as_they_are_now() -> None:
+    morning = datetime(2026, 11, 18, 3, tzinfo=TOKYO)
+    assert maybe_days_apart("Asia/Tokyo", {"TZ": "Europe/Berlin"}, morning) == (
+        '"today" is 2026-11-18 in Asia/Tokyo (search.timezone), and 2026-11-17 on this machine (Europe/Berlin).',
+        True,
+    )
+    assert maybe_days_apart("Asia/Tokyo", {"TZ": "Europe/Berlin"}, morning.replace(hour=12)) == (
+        '"today" is that of Asia/Tokyo (search.timezone), which differs from this machine\'s (Europe/Berlin) 8 hours a day.',
+        False,
+    )
+    assert maybe_days_apart("Asia/Tokyo", {"TZ": "Asia/Seoul"}, morning) is None
+    unnamed = maybe_days_apart(
+        "Pacific/Kiritimati", {"TZ": "nowhere"}, datetime(2026, 11, 18, 1, tzinfo=ZoneInfo("Pacific/Kiritimati"))
+    )
+    assert unnamed is not None
+    assert "(nowhere)" not in unnamed.text

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.commands.showing import MOST_RENDERED, Showing, footer, with_titles
+from openai_responses_mcp.commands.showing import MOST_RENDERED, Showing, footer, with_kinds_of_dates, with_titles
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
 from openai_responses_mcp.server.tools import TOOLS
 
@@ -60,6 +60,24 @@ def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
 def test_a_text_without_sources_stays_as_it_is() -> None:
     text = "\u3000Only https://a.org here.\n"
     assert with_titles(text, cited(("https://a.org", "A"))) == text
+
+
+def test_the_date_of_a_source_says_what_it_is() -> None:
+    citations = (
+        Citation("https://a.org", "2026-11-16", "A"),
+        Citation("https://a.org/news", "2025-01-02", date_kind="published"),
+        Citation("oai-weather", "2026-11-16"),
+    )
+    lines = ["- https://a.org (2026-11-16)", "- https://a.org/news (2025-01-02)", "- oai-weather (2026-11-16)"]
+    shown = [
+        "- https://a.org (read on 2026-11-16)",
+        "- https://a.org/news (published 2025-01-02)",
+        "- oai-weather (read on 2026-11-16)",
+        "- https://other.org (2026-11-16)",
+    ]
+    text = "\n".join(["On (2026-11-16).", "", "Sources:", *lines, shown[-1]])
+    assert with_kinds_of_dates(text, citations) == "\n".join(["On (2026-11-16).", "", "Sources:", *shown])
+    assert with_kinds_of_dates("No sources.\n", citations) == "No sources.\n"
 
 
 class FakeTerminal(io.StringIO):

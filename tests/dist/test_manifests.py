@@ -132,7 +132,7 @@ def test_the_doctor_finds_nothing_wrong_with_an_entry(client: str) -> None:
         (entry,) = document["mcpServers"].values()
         text = "[mcp_servers.openai-responses]\n" + "\n".join(f"{key} = {json.dumps(it)}" for key, it in entry.items())
     findings = examine_file(known, "FILE", text, OpenAISettings().api_key_env, lambda name: name)
-    assert [level for level, _ in findings] == ["ok"]
+    assert [finding.level for finding in findings] == ["ok"]
 
 
 def test_the_bundle_starts_its_own_file_with_the_same_argument() -> None:

@@ -14,6 +14,6 @@ def test_the_recording_shows_what_the_commands_print_today() -> None:
 
 def test_the_recording_shows_an_answer_as_a_terminal_does() -> None:
     shown = recording.transcript_of_cast(read(DOCS / recording.CAST))
-    assert " • PEP 664 – Python 3.11 Release Schedule (https://peps.python.org/pep-0664/) (2026-11-16)" in shown
+    assert " • Status of Python versions (https://devguide.python.org/versions/) (read on 2026-11-16)" in shown
     assert shown.count("continue with --continue\n") == len(recording.COMMANDS)
     assert max(map(columns, shown.splitlines())) <= recording.COLUMNS

@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.domain.columns import columns, cut, pieces
+from openai_responses_mcp.domain.columns import columns, cut, pieces, wrapped
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,18 @@ def test_a_text_is_cut_to_the_room_it_has(text: str, room: int, shown: str) -> N
 def test_pieces_lose_nothing() -> None:
     assert list(pieces("東京 x東京", 5)) == ["東京 ", "x東京"]
     assert list(pieces("", 5)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "lines"),
+    [
+        ("", 5, [""]),
+        ("one two", 7, ["one two"]),
+        ("one two three", 7, ["one two", "three"]),
+        ("one elephant", 5, ["one", "eleph", "ant"]),
+        ("elephants run", 5, ["eleph", "ants", "run"]),
+        ("東京 は晴れ", 6, ["東京", "は晴れ"]),
+    ],
+)
+def test_lines_are_broken_at_blanks(text: str, room: int, lines: list[str]) -> None:
+    assert list(wrapped(text, room)) == lines

@@ -204,7 +204,7 @@ def test_the_answer_is_rendered_in_the_place_of_the_view(start: Callable[..., Sc
         "",
         "Sources:",
         "",
-        f" • Rehearsal example 1 (https://example.com/rehearsal/1) ({day_in(seen.lines)})",
+        f" • Rehearsal example 1 (https://example.com/rehearsal/1) (read on {day_in(seen.lines)})",
     ]
     assert seen.lines[-3] == ""
     assert seen.lines[-2].endswith("tokens · continue with --continue")

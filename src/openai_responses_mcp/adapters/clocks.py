@@ -1,9 +1,11 @@
 """What time it is; the only place that asks the machine."""
 
 import asyncio
+import os
 import time
-from datetime import date, datetime, timedelta, timezone
-from zoneinfo import ZoneInfo
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from openai_responses_mcp.domain.ports import Clock
 
@@ -38,3 +40,14 @@ class ZonedClock(TokyoClock):
 def clock_in(timezone: str) -> TokyoClock:
     """For Tokyo no database is asked: it may be missing, and the answer is known."""
     return TokyoClock() if timezone == str(TOKYO) else ZonedClock(timezone)
+
+
+def system_zone(environ: Mapping[str, str]) -> tuple[tzinfo | None, str | None]:
+    """The time zone of this machine, and its name where the system tells it."""
+    name = environ.get("TZ", "").removeprefix(":")
+    try:
+        # A link, as on most systems: its end is the name.
+        name = name or os.readlink("/etc/localtime").partition("zoneinfo/")[2]
+        return ZoneInfo(name), name
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return datetime.now(UTC).astimezone().tzinfo, None

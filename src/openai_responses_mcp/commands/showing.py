@@ -16,7 +16,7 @@ from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import Tool
 
 INCOMPLETE = 3
-# Beyond that rendering takes longer than anybody waits, and nobody reads that much in a terminal.
+# Rendering more than this takes too long, and is more than a terminal is good for.
 MOST_RENDERED = 100_000
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[0m"
 _ADDRESS = re.compile(r"(?<!\]\()(?:<(?P<bracketed>https?://[^\s<>]+)>|(?P<plain>https?://\S+))", re.IGNORECASE)
@@ -65,9 +65,12 @@ class Showing:
     def _text(self, answer: Answer) -> str:
         if self._is_json:
             return _json_of(tool_result(self._tool, answer)["structuredContent"])
-        if self.is_rendered and len(answer.text) <= MOST_RENDERED:
-            return self.render(with_titles(visible(answer.text), answer.citations), _terminal_width())
-        return (visible(answer.text) if sys.stdout.isatty() else harmless(answer.text)) + "\n"
+        if not sys.stdout.isatty():
+            return harmless(answer.text) + "\n"
+        text = with_kinds_of_dates(visible(answer.text), answer.citations)
+        if self.is_rendered and len(text) <= MOST_RENDERED:
+            return self.render(with_titles(text, answer.citations), _terminal_width())
+        return text + "\n"
 
     def _write_footer(self, answer: Answer, *, is_remembered: bool) -> None:
         text = one_line(footer(answer, is_remembered=is_remembered))
@@ -82,6 +85,20 @@ def footer(answer: Answer, *, is_remembered: bool) -> str:
     if answer.response_id:
         facts.append(f"continue with --continue{'' if is_remembered else f' {answer.response_id}'}")
     return " · ".join(facts)
+
+
+def with_kinds_of_dates(text: str, citations: Sequence[Citation]) -> str:
+    """The text with the dates in its last section as what they are: when a source was published, or when it was read."""
+    body, section = split_sources(text)
+    lines = []
+    for line in section:
+        # The longest first: one address may be the beginning of another.
+        cited = sorted((one for one in citations if one.url in line), key=lambda one: len(one.url))
+        if cited:
+            said = "published" if cited[-1].date_kind == "published" else "read on"
+            line = line.replace(f"({cited[-1].published_at})", f"({said} {cited[-1].published_at})")
+        lines.append(line)
+    return "\n".join([body, *lines]) if lines else text
 
 
 def with_titles(text: str, citations: Sequence[Citation]) -> str:

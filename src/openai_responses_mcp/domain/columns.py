@@ -30,5 +30,20 @@ def pieces(text: str, room: int) -> Iterator[str]:
     yield text[start:]
 
 
+def wrapped(text: str, room: int) -> Iterator[str]:
+    """The text in lines that fit, broken at blanks; only a word that is wider than a line is cut."""
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if columns(longer) <= room:
+            line = longer
+            continue
+        if line:
+            yield line
+        *whole, line = pieces(word, room)
+        yield from whole
+    yield line
+
+
 def _columns_of(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -9,7 +9,7 @@ import pytest
 from openai_responses_mcp.commands.doctor.client_setups import (
     CLIENTS,
     Client,
-    Finding,
+    SetupFinding,
     examine_file,
     files_of,
 )
@@ -44,7 +44,7 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 
 def examined(
-    client: Client, *entries: dict[str, Any], find: Any = find_uvx, key_variable: str = KEY
+    client: Client, *entries: dict[str, Any], find: Any = find_uvx, key_variable: str = KEY, is_shared: bool = False
 ) -> list[tuple[str, str]]:
     """Level and text of each finding, without its place."""
     named = {f"e{number}": one for number, one in enumerate(entries)}
@@ -52,8 +52,15 @@ def examined(
     text = json.dumps({client.section: named})
     if client is CODEX:
         text = "\n".join(_toml(name, one) for name, one in named.items())
-    findings = examine_file(client, "FILE", text, key_variable, find)
+    findings = told(examine_file(client, "FILE", text, key_variable, find, is_shared=is_shared))
     return [(level, text.partition(" in FILE")[2].removeprefix(": ")) for level, text in findings]
+
+
+def told(findings: list[SetupFinding]) -> list[tuple[str, str]]:
+    """What is right is only shown if nothing is wrong."""
+    return [(one.level, one.text) for one in findings if one.level != "ok"] or [
+        (one.level, one.text) for one in findings
+    ]
 
 
 def _toml(name: str, one: dict[str, Any]) -> str:
@@ -118,7 +125,7 @@ def test_what_to_add_is_what_the_readme_says(client: Client) -> None:
 
 @pytest.mark.parametrize("client", [CLAUDE_DESKTOP, CURSOR], ids=by_name)
 def test_a_snippet_as_it_stands_lacks_the_key_and_nothing_else(client: Client) -> None:
-    ((level, text),) = examine_file(client, "FILE", client.how_to_add, KEY, find_all)
+    ((level, text),) = told(examine_file(client, "FILE", client.how_to_add, KEY, find_all))
     assert (level, text[:58]) == ("FAIL", f"openai-responses in FILE: env has no key yet ({KEY}): "[:58])
 
 
@@ -169,9 +176,9 @@ def test_a_file_of_another_shape_has_no_entries(text: str) -> None:
 def test_claude_code_has_entries_for_everywhere_and_for_single_projects() -> None:
     projects = {"/project/a": {"mcpServers": {"asks": entry()}}, "/project/b": {"mcpServers": {}}}
     text = json.dumps({"mcpServers": {"asks": entry()}, "projects": projects})
-    assert examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx) == [
-        Finding("ok", "asks in FILE"),
-        Finding("ok", "asks (/project/a) in FILE"),
+    assert told(examine_file(CLAUDE_CODE, "FILE", text, KEY, find_uvx)) == [
+        ("ok", "asks in FILE"),
+        ("ok", "asks (/project/a) in FILE"),
     ]
 
 
@@ -187,7 +194,7 @@ def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None
         }, // the last one
       },
     }"""
-    assert examine_file(VS_CODE, "FILE", text, KEY, find_uvx) == [Finding("ok", "asks in FILE")]
+    assert told(examine_file(VS_CODE, "FILE", text, KEY, find_uvx)) == [("ok", "asks in FILE")]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +208,7 @@ def test_comments_and_trailing_commas_are_read_where_people_write_them() -> None
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_nothing_of_its_content(client: Client, text: str, line: int) -> None:
-    ((level, words),) = examine_file(client, "FILE", text, KEY, find_uvx)
+    ((level, words),) = told(examine_file(client, "FILE", text, KEY, find_uvx))
     assert level == "warn"
     assert words.startswith(f"FILE:{line}: ")
     assert "sk-broken" not in words
@@ -351,20 +358,21 @@ def test_a_key_that_may_be_elsewhere_was_not_checked(client: Client) -> None:
     )
     for env in ({KEY: value}, *([None] if client is not GEMINI else [])):
         text = json.dumps({client.section: {"e": entry(env=env)}})
-        ((level, told),) = examine_file(client, "FILE", text, KEY, find_uvx, is_key_set=False)
+        ((level, words),) = told(examine_file(client, "FILE", text, KEY, find_uvx, is_key_set=False))
         assert level == "warn"
-        assert told.endswith(f"{KEY} is not set here, so whether {client.name} has it was not checked")
+        assert words.endswith(f"{KEY} is not set here, so whether {client.name} has it was not checked")
 
 
 def test_a_key_that_the_client_asks_for_is_fine() -> None:
     text = json.dumps({VS_CODE.section: {"e": entry(env={KEY: "${input:openai-api-key}"})}})
-    assert [level for level, _ in examine_file(VS_CODE, "FILE", text, KEY, find_uvx, is_key_set=False)] == ["ok"]
+    assert [one.level for one in examine_file(VS_CODE, "FILE", text, KEY, find_uvx, is_key_set=False)] == ["ok"]
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
 @pytest.mark.parametrize("value", ["sk-proj-abcdefgh12345678", "gateway-password", 12345678])
-def test_a_key_in_the_file_is_warned_of_and_not_shown(client: Client, value: Any) -> None:
-    ((level, text),) = examined(client, entry(env={KEY: value}))
+def test_a_key_in_the_file_of_a_project_is_warned_of_and_not_shown(client: Client, value: Any) -> None:
+    assert [level for level, _ in examined(client, entry(env={KEY: value}))] == ["ok"]
+    ((level, text),) = examined(client, entry(env={KEY: value}), is_shared=True)
     assert level == "warn"
     assert "the key itself" in text
     assert str(value) not in text

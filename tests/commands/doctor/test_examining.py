@@ -20,6 +20,19 @@ CLIENT_NAMES = ("Claude Code", "Codex", "Claude Desktop", "Cursor", "VS Code", "
 ENTRY = {"command": "uvx", "args": ["openai-responses-mcp", "--stdio"]}
 
 
+# As quick as a server can be: it says its lines, whatever it is asked.
+SERVER = """\
+#!/bin/sh
+read hello
+echo '{"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "answers", "version": "1.0"}}}'
+read initialized
+read list
+echo '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "answer"}, {"name": "iris"}]}}'
+read end
+"""
+SEEN = "a client sees answers 1.0 with answer, iris"
+
+
 class Patient:
     """A home folder, an environment, and what the doctor says of them."""
 
@@ -30,6 +43,7 @@ class Patient:
             "PATH": str(home / "bin"),
             "OPENAI_API_KEY": KEY,
             "OPENAI_BASE_URL": base_url,
+            "TZ": "Asia/Tokyo",
         }
         self.output = ""
         self._capsys = capsys
@@ -47,14 +61,18 @@ class Patient:
         """The exit code, and of each line what it is about -> its level and what it says."""
         code = examine(load(flags or Flags(), self.environ), self.environ, **options)
         self.output = self._capsys.readouterr().out
-        self.titles = [line[6:].partition(": ")[0] for line in self.output.splitlines()]
+        *told, self.summary = self.output.splitlines()
+        self.titles = [line[6:].partition(": ")[0] for line in told]
         lines = {}
-        for line in self.output.splitlines():
+        for line in told:
             what, _, detail = line[6:].partition(": ")
             for one in self._each(what):
                 assert one not in lines
                 lines[one] = (line[:6].strip(), detail)
         return code, lines
+
+    def printed(self) -> str:
+        return self._capsys.readouterr().out
 
     def _each(self, what: str) -> list[str]:
         """A line may be about several profiles."""
@@ -71,7 +89,8 @@ def patient(
 ) -> Patient:
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
-    (home / "bin" / "uvx").touch(mode=0o755)
+    (home / "bin" / "uvx").write_text(SERVER)
+    (home / "bin" / "uvx").chmod(0o755)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     count_tokens(rehearsal, COUNTED)
@@ -115,8 +134,10 @@ def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, r
         "API",
         "model for answer, answer_detailed, answer_quick",
         "settings for answer, answer_detailed, answer_quick",
+        "place of searches",
         *CLIENT_NAMES,
     ]
+    assert patient.summary == "No problems found."
     assert lines["configuration"] == ("ok", "defaults, no file; variables OPENAI_BASE_URL")
     assert lines["key"] == ("ok", "set in OPENAI_API_KEY")
     assert lines["API"] == ("ok", f"{rehearsal.base_url} answers")
@@ -133,7 +154,30 @@ def test_nothing_is_wrong_with_a_key_and_an_api_that_answers(patient: Patient, r
 def test_lines_are_aligned_and_plain(patient: Patient) -> None:
     patient.examine()
     assert "\x1b" not in patient.output
-    assert {line[:6] for line in patient.output.splitlines()} == {"ok    ", "--    "}
+    assert {line[:6] for line in patient.output.splitlines()} == {"ok    ", "--    ", "No pro"}
+
+
+def test_on_a_terminal_lines_wrap_at_words_and_what_is_pasted_stays_whole(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "50")
+    (patient.home / "bin" / "codex").touch(mode=0o755)
+    del patient.environ["OPENAI_API_KEY"]
+    examine(load(Flags(), patient.environ), patient.environ)
+    lines = patient.printed().splitlines()
+    assert lines[2:5] == [
+        "\x1b[1;31mFAIL  \x1b[0mkey: Missing API key: set OPENAI_API_KEY.",
+        "      Keys come from",
+        "      https://platform.openai.com/api-keys. To",
+    ]
+    pasted = next(line for line in lines if "codex mcp add" in line)
+    assert pasted.startswith("      codex mcp add openai-responses ")
+    assert pasted.endswith(" --stdio")
+    assert "1 problem found. 2 warnings. Begin with this:" in lines
+    patient.environ["NO_COLOR"] = "1"
+    examine(load(Flags(), patient.environ), patient.environ)
+    assert "\x1b" not in patient.printed()
 
 
 # Configuration
@@ -178,10 +222,11 @@ def test_a_broken_file_fails_and_everything_else_is_checked_all_the_same(
     assert ":1: policy.max_citations must be" in lines[0]
     assert ":2: unknown key server.colour" in lines[2]
     assert ":2: server.tools[1] must be" in lines[1]
-    assert lines[3] == "warn  configuration: what follows was checked without what is wrong in it"
+    assert lines[3] == "warn  configuration: the checks below ignore the invalid settings"
     assert lines[4] == "ok    key: set in OPENAI_API_KEY"
     assert lines[6:8] == ["ok    model for answer, answer_detailed: gpt-5.2", "ok    model for answer_quick: o3"]
-    assert lines[-1].startswith("--    Gemini CLI: ")
+    assert lines[-2].startswith("--    Gemini CLI: ")
+    assert lines[-1] == f"3 problems found. 1 warning. Begin with this: {lines[0][6:]}"
 
 
 @pytest.mark.parametrize("text", ["a: [", "- a list", "openai: {api_key: sk-proj-abcdefgh12345678}"])
@@ -244,7 +289,7 @@ def test_a_refused_key_fails_and_is_not_shown(patient: Patient, rehearsal: Stand
     assert "The API key was refused (401)" in lines["key"][1]
     assert lines["model for answer"] == ("warn", "gpt-5.2 was not checked, because the key was refused")
     assert lines["settings for answer"][1].endswith("; not checked, because the key was refused")
-    assert patient.output.count("The API key was refused") == 1
+    assert patient.output.count("The API key was refused") == 2  # where it is checked, and in the last line
     assert KEY not in patient.output
 
 
@@ -566,8 +611,8 @@ def test_clients_that_are_set_up_are_found_at_home_and_in_the_working_folder(pat
     )
     code, lines = patient.examine()
     assert code == 0
-    assert lines["Claude Code"] == ("ok", f"asks in {claude}; shared in {shared}")
-    assert lines["Codex"] == ("ok", f"asks in {codex}")
+    assert lines["Claude Code"] == ("ok", f"asks in {claude}: {SEEN}; shared in {shared}")
+    assert lines["Codex"] == ("ok", f"asks in {codex}: {SEEN}")
     assert lines["VS Code"] == ("ok", f"asks in {vs_code}")
     assert lines["Cursor"][0] == "--"
 
@@ -576,15 +621,18 @@ def test_an_entry_that_cannot_work_fails_and_what_is_well_is_left_out(patient: P
     entries = {
         "good": ENTRY,
         "bad": ENTRY | {"command": "uvx-of-old"},
-        "open": ENTRY | {"env": {"OPENAI_API_KEY": KEY}},
+        "own": ENTRY | {"env": {"OPENAI_API_KEY": KEY}},
     }
     path = patient.write(".claude.json", {"mcpServers": entries})
+    shared = {"open": ENTRY | {"env": {"OPENAI_API_KEY": KEY}}}
+    project = patient.write("../project/.mcp.json", {"mcpServers": shared}).resolve()
     code, lines = patient.examine()
     level, text = lines["Claude Code"]
     assert (code, level) == (1, "FAIL")
     assert text.startswith(f"bad in {path}: the command 'uvx-of-old' cannot be found")
-    assert f"open in {path}: env holds the key itself (OPENAI_API_KEY): write ${{OPENAI_API_KEY}} there" in text
+    assert f"open in {project}: env holds the key itself (OPENAI_API_KEY), and others may read" in text
     assert "good" not in text
+    assert "own" not in text.replace("unknown", "")
     assert KEY not in patient.output
 
 
@@ -644,3 +692,77 @@ def test_letters_that_the_terminal_does_not_know_are_spelled_out(
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(terminal, encoding="ascii"))
     assert examine(load(Flags(), patient.environ), patient.environ) == 0
     assert b"ok    Claude Code: \\u8cea\\u554f in " in terminal.getvalue()
+
+
+def test_a_guard_alone_leaves_the_answers_to_be_set_up(patient: Patient) -> None:
+    guard = {"command": "uvx", "args": ["openai-responses-mcp", "guard", "--", "uvx", "other-server"]}
+    (patient.home / "bin" / "claude").touch(mode=0o755)
+    patient.write(".claude.json", {"mcpServers": {"files": guard}})
+    code, lines = patient.examine()
+    assert (code, lines["Claude Code"][0]) == (0, "ok")
+    assert lines["Claude Code, answers"][0] == "--"
+    assert lines["Claude Code, answers"][1].startswith("not set up; run: claude mcp add openai-responses ")
+
+
+@pytest.mark.parametrize(
+    ("script", "level", "words"),
+    [
+        ("#!/bin/sh\necho 'no network' >&2\nexit 3\n", "FAIL", "exit code 3 before it answered; its last line on"),
+        (SERVER.replace('{"name": "answer"}, {"name": "iris"}', ""), "warn", "it starts, but a client sees no tools"),
+        ("#!/bin/sh\nexec sleep 60\n", "FAIL", "it did not answer initialize within 1 s"),
+        ('#!/bin/sh\necho "bad key $OPENAI_API_KEY" >&2\n', "FAIL", "its last line on stderr: bad key ***"),
+    ],
+)
+def test_an_entry_that_a_client_could_not_use_says_why(patient: Patient, script: str, level: str, words: str) -> None:
+    (patient.home / "bin" / "uvx").write_text(script)
+    patient.environ["PATH"] += ":/bin:/usr/bin"
+    patient.write(".cursor/mcp.json", {"mcpServers": {"asks": ENTRY | {"env": {"OPENAI_API_KEY": "hidden-word-1"}}}})
+    _, lines = patient.examine(longest_start_seconds=1 if "sleep" in script else 30)
+    assert lines["Cursor"][0] == level
+    assert words in lines["Cursor"][1]
+
+
+def test_an_entry_gets_the_environment_that_its_client_gives_it(patient: Patient) -> None:
+    (patient.home / "bin" / "uvx").write_text('#!/bin/sh\necho "$OPENAI_API_KEY:$OTHER:$EXTRA:$*" > "$HOME/got"\n')
+    patient.environ |= {"OTHER": "other", "MY_KEY": "sk-in-the-environment", "PATH": f"{patient.environ['PATH']}:/bin"}
+    references = {"EXTRA": "1", "OPENAI_API_KEY": "${env:MY_KEY}"}
+    patient.write(".cursor/mcp.json", {"mcpServers": {"asks": ENTRY | {"env": references}}})
+    patient.examine()
+    assert (patient.home / "got").read_text() == "sk-in-the-environment:other:1:openai-responses-mcp --stdio\n"
+    (patient.home / ".cursor/mcp.json").unlink()
+    patient.write(
+        ".codex/config.toml",
+        '[mcp_servers.asks]\ncommand = "uvx"\nargs = ["openai-responses-mcp", "--stdio"]\nenv_vars = ["OPENAI_API_KEY"]\n',
+    )
+    patient.examine()
+    assert (patient.home / "got").read_text() == f"{KEY}:::openai-responses-mcp --stdio\n"
+
+
+def test_what_the_client_fills_in_is_not_started(patient: Patient) -> None:
+    path = patient.write(
+        ".cursor/mcp.json", {"mcpServers": {"asks": ENTRY | {"command": "${env:HOME}/openai-responses-mcp"}}}
+    )
+    _, lines = patient.examine()
+    assert lines["Cursor"] == ("ok", f"asks in {path}")
+
+
+# Today, and the place of searches
+
+
+def test_a_machine_in_another_time_zone_is_said_to_have_another_day(patient: Patient) -> None:
+    patient.environ["TZ"] = "Etc/GMT+12"
+    _, lines = patient.examine()
+    assert lines["today"][0] in ("ok", "warn")
+    assert "Asia/Tokyo (search.timezone)" in lines["today"][1]
+    assert "To change it, set search.timezone in " in lines["today"][1]
+
+
+def test_without_a_location_searches_come_from_the_united_states(patient: Patient) -> None:
+    _, lines = patient.examine()
+    assert lines["place of searches"][0] == "--"
+    assert lines["place of searches"][1].startswith(
+        "the API searches as if from the United States; set search.user_loc"
+    )
+    patient.configure("search: {user_location: {}}")
+    _, lines = patient.examine()
+    assert "place of searches" not in lines

@@ -47,7 +47,7 @@ def test_what_uvx_runs_is_started_with_uvx() -> None:
     assert command == ("uvx", "--from", REPOSITORY, "openai-responses-mcp")
     gemini = maybe_how_to_add(GEMINI, "/nowhere/file", KEY, command, everywhere, "/home/u")
     assert gemini is not None
-    assert gemini.endswith(f" openai-responses uvx -- --from {REPOSITORY} openai-responses-mcp --stdio")
+    assert gemini.paste.endswith(f" openai-responses uvx -- --from {REPOSITORY} openai-responses-mcp --stdio")
 
 
 def test_what_is_recommended_here_exists() -> None:
@@ -62,11 +62,12 @@ def test_what_is_recommended_here_exists() -> None:
 def test_a_client_with_a_command_is_set_up_with_it(client: Client) -> None:
     how = maybe_how_to_add(client, "/nowhere/file", "MY_KEY", OWN, everywhere, "/home/u")
     assert how is not None
-    program, *words = shlex.split(how.removeprefix("run: "))
+    assert how.words == "run:"
+    program, *words = shlex.split(how.paste)
     assert program == client.program
-    assert "MY_KEY" in how
-    assert KEY not in how
-    assert "uvx" not in how
+    assert "MY_KEY" in how.paste
+    assert KEY not in how.paste
+    assert "uvx" not in how.paste
     if client is VS_CODE:
         assert json.loads(words[-1])["command"] == OWN[0]
     else:
@@ -80,12 +81,13 @@ def test_a_client_without_its_command_is_set_up_in_its_file(client: Client, tmp_
     path.parent.mkdir()
     how = maybe_how_to_add(client, str(path), KEY, OWN, nowhere, str(tmp_path))
     assert how is not None
-    snippet = how.removeprefix(f"put {'at the top of' if client is CODEX else 'into'} {path}: ")
+    assert how.words == f"put {'at the top of' if client is CODEX else 'into'} {path}:"
+    snippet = how.paste
     parsed = tomllib.loads(f"{snippet}\n[other.table]") if client is CODEX else json.loads(snippet)
     assert parsed[client.section]["openai-responses"]["command"] == OWN[0]
     # All that is left to do is to put the key in.
     told = examine_file(client, "FILE", snippet, KEY, everywhere)
-    assert [level for level, _ in told] == (["ok"] if client is CODEX else ["FAIL"])
+    assert [one.level for one in told] == (["ok"] if client is CODEX else ["FAIL"])
     assert client is CODEX or "env has no key yet" in told[0].text
 
 

@@ -1,45 +1,25 @@
 """What the doctor asks the API, and what it says of the replies: key, address, models and their settings.
 
-Each model is looked up, and the settings of each profile are tried with a question whose tokens are counted instead of
-its being answered. That costs nothing. Everything is asked at the same time.
+Each model is looked up. The settings of each profile are tried with a question whose tokens are only counted, which costs
+nothing. Everything is asked at the same time.
 """
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from openai_responses_mcp.commands.doctor.report import Line
 from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import Profile, Settings
 from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyMissing, KeyUnusable
-from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:
     from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
     from openai_responses_mcp.domain.models import ModelRequest
-
-
-NOT_SET_UP = "--"
-
-
-class Line(NamedTuple):
-    """`level` is ok, warn, FAIL or `NOT_SET_UP`; only what was checked and found well is ok."""
-
-    level: str
-    what: str
-    detail: str
-
-
-def write(line: Line) -> None:
-    text = one_line(f"{line.level:<6}{line.what}: {line.detail}")
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    sys.stdout.flush()
-
 
 _PROFILES = ("answer", "answer_detailed", "answer_quick")
 _NOT_COUNTED_THERE = (404, 405, 501)
@@ -130,7 +110,7 @@ async def _outcome(check: Awaitable[str | None], longest_wait_seconds: float) ->
         return Outcome(GatewayTimeout(text))
 
 
-# Telling
+# Reporting
 
 
 def api_lines(settings: Settings, report: ApiReport) -> Iterator[Line]:

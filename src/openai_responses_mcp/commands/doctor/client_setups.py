@@ -1,7 +1,7 @@
 """The clients that start the server: where each keeps its set-up, which entries are ours, and what is wrong with one.
 
-The text of a file comes in, findings go out, in words that never repeat a key; whoever calls has read the file and
-shows the findings. An entry is ours when it starts this program, whatever its name is.
+The text of a file comes in, findings go out, and none of them repeats a key. An entry is ours when it starts this
+program, whatever its name is.
 """
 
 import json
@@ -10,23 +10,17 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from openai_responses_mcp.commands.doctor.guard_words import GuardWords, maybe_guard_words
-from openai_responses_mcp.commands.usage import ASKING, COMMANDS, GENERAL
+from openai_responses_mcp.commands.usage import GUARDING, OPTIONS
 
 PLACEHOLDER = "YOUR_KEY"
 
 Level = Literal["ok", "warn", "FAIL"]
 CommandFinder = Callable[[str], str | None]
 """Where a command is, None when there is none of that name."""
-
-
-class Finding(NamedTuple):
-    level: Level
-    text: str
 
 
 # Texts: JSON as clients write it, JSON as people write it, and TOML
@@ -89,7 +83,7 @@ CLIENTS = (
         "Claude Desktop",
         ("{app_data}/Claude/claude_desktop_config.json",),
         _SNIPPET,
-        "it has to be under env itself, so let nobody else read the file",
+        "keep the file to yourself",
     ),
     Client(
         "Cursor",
@@ -138,6 +132,12 @@ def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: 
     return tuple(dict.fromkeys(os.path.normpath(file.format(**places)) for file in client.files))
 
 
+def own_files_of(client: Client, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own files. Those of a project may come from others."""
+    own = tuple(file for file in client.files if not file.startswith("{folder}"))
+    return files_of(replace(client, files=own), environ, "")
+
+
 def home_of(environ: Mapping[str, str], platform: str = sys.platform) -> str:
     names = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
     return next((environ[name] for name in names if environ.get(name)), os.path.expanduser("~"))
@@ -159,6 +159,17 @@ class Entry(NamedTuple):
     """The words of all arguments: a shell may get a whole command line as one."""
     env: dict[str, Any]
     env_vars: tuple[str, ...]
+    raw_arguments: tuple[str, ...] = ()
+    """As the client passes them."""
+
+
+class SetupFinding(NamedTuple):
+    """`entry` is ours and can be started, as far as its file shows. `is_answering`: it is not a guard."""
+
+    level: Level
+    text: str
+    entry: Entry | None = None
+    is_answering: bool = True
 
 
 def examine_file(
@@ -169,20 +180,26 @@ def examine_file(
     find_command: CommandFinder,
     *,
     is_key_set: bool = True,
-) -> list[Finding]:
+    is_shared: bool = False,
+) -> list[SetupFinding]:
     """What there is to say about our entries in the file: nothing when it has none.
 
-    `is_key_set` tells whether the key is in the environment here, which may be that of the client.
+    `is_key_set`: the key is in the environment here, which may be that of the client. `is_shared`: the file belongs to a
+    project, so that others may read it.
     """
     try:
         data = client.parse(text) if text.strip() else {}
     except (ValueError, RecursionError) as exc:
-        return [Finding("warn", f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake")]
+        wrong = f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake"
+        return [SetupFinding("warn", wrong, is_answering=False)]
     findings = []
     for entry in _our_entries(client, data):
-        problems = list(_problems(client, entry, key_variable, find_command, is_key_set=is_key_set))
-        place = f"{entry.name} in {path}"
-        findings += [Finding(level, f"{place}: {problem}") for level, problem in problems] or [Finding("ok", place)]
+        key = _KeyPlace(client, key_variable, is_set_here=is_key_set, is_shared=is_shared)
+        problems = list(_problems(entry, key, find_command))
+        place, is_answering = f"{entry.name} in {path}", maybe_guard(entry) is None
+        findings += [SetupFinding(level, f"{place}: {problem}", None, is_answering) for level, problem in problems]
+        if not any(level == "FAIL" for level, _ in problems):
+            findings.append(SetupFinding("ok", place, entry, is_answering))
     return findings
 
 
@@ -218,6 +235,7 @@ def _entry(name: str, value: dict[str, Any]) -> Entry:
         tuple(word for argument in arguments for word in argument.split()),
         _mapping(value.get("env")),
         tuple(map(str, env_vars)),
+        tuple(arguments),
     )
 
 
@@ -243,12 +261,20 @@ def starts_this_program(entry: Entry) -> bool:
 
 # What is wrong with an entry
 
-_KNOWN_OPTIONS = {option.flag for option in (*COMMANDS, *ASKING, *GENERAL)}
+_KNOWN_OPTIONS = {option.flag for option in OPTIONS}
+_GUARD_OPTIONS = {option.flag: option for option in GUARDING}
 
 
-def _problems(
-    client: Client, entry: Entry, key_variable: str, find_command: CommandFinder, *, is_key_set: bool
-) -> Iterator[tuple[Level, str]]:
+class _KeyPlace(NamedTuple):
+    """Where the key may come from for entries of one file."""
+
+    client: Client
+    variable: str
+    is_set_here: bool
+    is_shared: bool
+
+
+def _problems(entry: Entry, key: _KeyPlace, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
     # What the client fills in cannot be looked for here.
     if "${" not in entry.command and find_command(entry.command) is None:
         yield (
@@ -258,12 +284,36 @@ def _problems(
         )
     guard = maybe_guard(entry)
     if guard is None:
-        yield from _server_problems(client, entry, key_variable, is_key_set=is_key_set)
+        yield from _server_problems(entry, key)
         return
     yield from _guard_problems(guard, find_command)
     guarded = entry._replace(command="".join(guard.server[:1]), arguments=guard.server[1:])
     if starts_this_program(guarded):
-        yield from _server_problems(client, guarded, key_variable, is_key_set=is_key_set)
+        yield from _server_problems(guarded, key)
+
+
+class GuardWords(NamedTuple):
+    """A command line that starts the guard. `server` is the command behind it, empty when there is none."""
+
+    unknown_options: tuple[str, ...]
+    server: tuple[str, ...]
+
+
+def maybe_guard_words(own_words: Sequence[str]) -> GuardWords | None:
+    """`own_words` follow the name of this program. None when they do not start the guard."""
+    # `agents guard` is how it was started before it had a command of its own.
+    words = own_words[1:] if list(own_words[:1]) == ["agents"] else own_words
+    if list(words[:1]) != ["guard"]:
+        return None
+    rest, unknown = list(words[1:]), []
+    # The same way as the guard reads them.
+    while rest and rest[0] != "--" and rest[0].startswith("-"):
+        flag, has_value, _ = rest.pop(0).partition("=")
+        if flag not in _GUARD_OPTIONS:
+            unknown.append(flag)
+        elif _GUARD_OPTIONS[flag].value and not has_value:
+            rest[:1] = []
+    return GuardWords(tuple(unknown), tuple(rest[1:] if rest[:1] == ["--"] else rest))
 
 
 def maybe_guard(entry: Entry) -> GuardWords | None:
@@ -281,9 +331,7 @@ def _guard_problems(guard: GuardWords, find_command: CommandFinder) -> Iterator[
         yield "FAIL", f"the command behind the guard, {guard.server[0]!r}, cannot be found: install it"
 
 
-def _server_problems(
-    client: Client, entry: Entry, key_variable: str, *, is_key_set: bool
-) -> Iterator[tuple[Level, str]]:
+def _server_problems(entry: Entry, key: _KeyPlace) -> Iterator[tuple[Level, str]]:
     if "--stdio" not in entry.arguments:
         yield "FAIL", 'add "--stdio" to args, which is a list'
     if any(ntpath.splitext(ntpath.basename(word))[0] == "npx" for word in (entry.command, *entry.arguments)):
@@ -293,7 +341,7 @@ def _server_problems(
     if "--rehearse" in entry.arguments:
         yield "FAIL", "it still rehearses, and no answer is real: take --rehearse out of args"
     else:
-        yield from _key_problems(client, entry, key_variable, is_key_set=is_key_set)
+        yield from _key_problems(entry, key)
 
 
 def _unknown_options(entry: Entry) -> list[str]:
@@ -304,27 +352,25 @@ def _unknown_options(entry: Entry) -> list[str]:
     return [option for option in options if option not in _KNOWN_OPTIONS]
 
 
-def _key_problems(client: Client, entry: Entry, key_variable: str, *, is_key_set: bool) -> Iterator[tuple[Level, str]]:
-    advice = client.how_to_name_key.replace("OPENAI_API_KEY", key_variable)
-    value = entry.env.get(key_variable)
+def _key_problems(entry: Entry, key: _KeyPlace) -> Iterator[tuple[Level, str]]:
+    client, variable = key.client, key.variable
+    advice = client.how_to_name_key.replace("OPENAI_API_KEY", variable)
+    not_set_here = f"{variable} is not set here, so whether {client.name} has it was not checked"
+    value = entry.env.get(variable)
     if value is None:
-        if not client.hands_environment_on and key_variable not in entry.env_vars:
-            yield "FAIL", f"{client.name} does not hand {key_variable} on by itself: {advice}"
-        elif not is_key_set:
-            yield "warn", _not_set_here(client, key_variable)
+        if not client.hands_environment_on and variable not in entry.env_vars:
+            yield "FAIL", f"{client.name} does not hand {variable} on by itself: {advice}"
+        elif not key.is_set_here:
+            yield "warn", not_set_here
         return
     # No name of a secret is followed by a colon here: the mask would star out the word after it.
     text = str(value).strip()
     if text in ("", PLACEHOLDER):
-        yield "FAIL", f"env has no key yet ({key_variable}): {advice}"
+        yield "FAIL", f"env has no key yet ({variable}): put it there, or {advice}"
     elif client.fills_in and re.fullmatch(client.fills_in, text):
-        if not is_key_set and "input:" not in text:
-            yield "warn", _not_set_here(client, key_variable)
+        if not key.is_set_here and "input:" not in text:
+            yield "warn", not_set_here
     elif text.startswith("$"):
-        yield "FAIL", f"{client.name} does not fill in what env has ({key_variable}): {advice}"
-    else:
-        yield "warn", f"env holds the key itself ({key_variable}): {advice}"
-
-
-def _not_set_here(client: Client, key_variable: str) -> str:
-    return f"{key_variable} is not set here, so whether {client.name} has it was not checked"
+        yield "FAIL", f"{client.name} does not fill in what env has ({variable}): {advice}"
+    elif key.is_shared:
+        yield "warn", f"env holds the key itself ({variable}), and others may read a project's file: {advice}"

@@ -1,30 +1,41 @@
 """`--doctor`: one line for each thing that has to be right, on stdout; what is not says what to do about it.
 
-Nothing is changed and nothing is billed: the API looks models up and counts tokens, and client files are only read.
+Nothing is changed and nothing is billed: the API looks models up and counts tokens, client files are only read, and our
+own entries in them are started, asked for their tools, and ended.
 """
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-from openai_responses_mcp.commands.doctor.api_checks import NOT_SET_UP, Line, api_lines, ask_api, write
+from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
+from openai_responses_mcp.commands.doctor.api_checks import api_lines, ask_api
 from openai_responses_mcp.commands.doctor.client_setups import (
     CLIENTS,
     Client,
     CommandFinder,
-    Finding,
+    Entry,
+    SetupFinding,
     examine_file,
     files_of,
     home_of,
+    own_files_of,
 )
 from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
-from openai_responses_mcp.config.loading import Configuration
+from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, CannotReport, Line, Report
+from openai_responses_mcp.commands.init import maybe_days_apart
+from openai_responses_mcp.config.loading import Configuration, default_paths
+from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.start import Basis, basis_of
 
 LONGEST_WAIT_SECONDS = 10.0
+# As long as the most patient clients wait for a server to start: uvx may have to download it first.
+LONGEST_START_SECONDS = 30.0
 MAX_CLIENT_FILE_BYTES = 8 * 1024 * 1024
 
 
@@ -34,36 +45,25 @@ def examine(
     problems: Sequence[str] = (),
     *,
     longest_wait_seconds: float = LONGEST_WAIT_SECONDS,
+    longest_start_seconds: float = LONGEST_START_SECONDS,
 ) -> int:
     """The exit code: 1 when a line says FAIL, or cannot be written.
 
     `problems` are those of the configuration, which is what is left without them.
     """
     basis = basis_of(configuration, environ)
+    report = Report(basis.mask, environ)
     try:
-        levels = {_report(line, basis) for line in _lines(basis, environ, problems, longest_wait_seconds)}
-    except _CannotWrite as exc:
+        for line in _lines(basis, environ, problems, longest_wait_seconds):
+            report.add(line)
+        for line in asyncio.run(_client_lines(basis, environ, longest_start_seconds)):
+            report.add(line)
+        return report.end()
+    except CannotReport as exc:
         sys.stderr.write(f"cannot write the report ({exc})\n")
         return 1
     finally:
         basis.logger.close()
-    return 1 if "FAIL" in levels else 0
-
-
-class _CannotWrite(Exception):
-    """Nobody reads the report, or its disk is full."""
-
-
-def _report(line: Line, basis: Basis) -> str:
-    # Our own snippets are not masked: to the mask, the place for a key looks like a key.
-    shown = line if line.level == NOT_SET_UP else line._replace(detail=basis.mask(line.detail))
-    try:
-        write(shown)
-    except BrokenPipeError:
-        raise
-    except OSError as exc:
-        raise _CannotWrite(exc.strerror) from exc
-    return line.level
 
 
 def _lines(
@@ -76,14 +76,20 @@ def _lines(
     yield from api_lines(settings, asyncio.run(ask_api(basis, longest_wait_seconds)))
     if settings.server.debug_file is not None:
         yield _debug_file_line(settings.server.debug_file)
-    for client in CLIENTS:
-        yield _client_line(client, environ, settings.openai.api_key_env)
+    path = basis.configuration.sources.yaml or default_paths(environ)[0]
+    if settings.search.user_location is None:
+        text = f"the API searches as if from the United States; set search.user_location in {path} (--init writes one)"
+        yield Line(NOT_SET_UP, "place of searches", text)
+    apart = maybe_days_apart(settings.search.timezone, environ)
+    if apart is not None:
+        change = f"{apart.text} To change it, set search.timezone in {path}"
+        yield Line("warn" if apart.is_now else "ok", "today", change)
 
 
 def _configuration_line(configuration: Configuration, *, is_broken: bool) -> Line:
     sources = configuration.sources
     if is_broken:
-        return Line("warn", "configuration", "what follows was checked without what is wrong in it")
+        return Line("warn", "configuration", "the checks below ignore the invalid settings")
     parts = [sources.yaml or "defaults, no file"]
     if sources.env:
         parts.append(f"variables {', '.join(sources.env)}")
@@ -115,28 +121,113 @@ def _is_writable(path: str) -> bool:
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
-def _client_line(client: Client, environ: Mapping[str, str], key_variable: str) -> Line:
-    files = files_of(client, environ, _working_folder())
-    findings = [finding for path in files for finding in _examine(client, path, environ, key_variable)]
-    if not findings:
-        path = next((file for file in files if not file.startswith(_working_folder())), files[0])
-        how = maybe_how_to_add(client, path, key_variable, own_command(), _finder(environ), home_of(environ))
-        return Line(NOT_SET_UP, client.name, "not found on this machine" if how is None else f"not set up; {how}")
-    levels = {finding.level for finding in findings}
-    worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
-    # What is right is only shown if nothing is wrong.
-    return Line(worst, client.name, "; ".join(text for level, text in findings if worst == "ok" or level != "ok"))
+# Clients
 
 
-def _examine(client: Client, path: str, environ: Mapping[str, str], key_variable: str) -> list[Finding]:
+class _Setup(NamedTuple):
+    """One client here, and what was found in its files."""
+
+    client: Client
+    own_file: str
+    findings: list[SetupFinding]
+
+
+async def _client_lines(basis: Basis, environ: Mapping[str, str], longest_start_seconds: float) -> list[Line]:
+    """All our entries start at the same time."""
+    key_variable = basis.configuration.settings.openai.api_key_env
+    setting_up = (_setup(client, environ, key_variable, longest_start_seconds) for client in CLIENTS)
+    setups = await asyncio.gather(*setting_up)
+    return [line for setup in setups for line in _lines_of(setup, environ, key_variable)]
+
+
+async def _setup(client: Client, environ: Mapping[str, str], key_variable: str, longest_start_seconds: float) -> _Setup:
+    own_files, findings = own_files_of(client, environ), list[SetupFinding]()
+    for path in files_of(client, environ, _working_folder()):
+        is_own = path in own_files
+        found = _examine(client, path, environ, key_variable, is_shared=not is_own)
+        # What stands in a project's file may come from others, and is not started.
+        starting = (_started(one, client, environ, longest_start_seconds) for one in found)
+        findings += await asyncio.gather(*starting) if is_own else found
+    return _Setup(client, own_files[0], findings)
+
+
+def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> Iterator[Line]:
+    client, findings = setup.client, setup.findings
+    if findings:
+        levels = {finding.level for finding in findings}
+        worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
+        # What is right is only shown if nothing is wrong.
+        shown = [finding.text for finding in findings if worst == "ok" or finding.level != "ok"]
+        yield Line(worst, client.name, "; ".join(shown))
+    if any(finding.is_answering for finding in findings):
+        return
+    how = maybe_how_to_add(client, setup.own_file, key_variable, own_command(), _finder(environ), home_of(environ))
+    if findings and how is not None:
+        yield Line(NOT_SET_UP, f"{client.name}, answers", f"not set up; {how.words}", how.paste)
+    elif not findings and how is None:
+        yield Line(NOT_SET_UP, client.name, "not found on this machine")
+    elif how is not None:
+        yield Line(NOT_SET_UP, client.name, f"not set up; {how.words}", how.paste)
+
+
+def _examine(
+    client: Client, path: str, environ: Mapping[str, str], key_variable: str, *, is_shared: bool
+) -> list[SetupFinding]:
     try:
         text = read_text(path, most_bytes=MAX_CLIENT_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as exc:
-        return [Finding("warn", f"{path} {reason_of(exc)}")]
+        return [SetupFinding("warn", f"{path} {reason_of(exc)}", is_answering=False)]
     is_key_set = bool(environ.get(key_variable, "").strip())
-    return examine_file(client, path, text, key_variable, _finder(environ), is_key_set=is_key_set)
+    return examine_file(client, path, text, key_variable, _finder(environ), is_key_set=is_key_set, is_shared=is_shared)
+
+
+async def _started(
+    finding: SetupFinding, client: Client, environ: Mapping[str, str], longest_start_seconds: float
+) -> SetupFinding:
+    """The finding, with what a client sees of the entry. What the client fills in cannot be started from here."""
+    entry = finding.entry
+    if entry is None or not finding.is_answering or "${" in " ".join((entry.command, *entry.raw_arguments)):
+        return finding
+    given = _environment_of(entry, client, environ)
+    command = [shutil.which(entry.command, path=given.get("PATH")) or entry.command, *entry.raw_arguments]
+    try:
+        seen = await look_at(command, given, within_seconds=longest_start_seconds)
+    except ProbeFailed as exc:
+        text = str(exc)
+        for value in filter(None, entry.env.values()):
+            text = text.replace(str(value), MASK)
+        return finding._replace(level="FAIL", text=f"{finding.text}: {text}")
+    if not seen.tools:
+        return finding._replace(level="warn", text=f"{finding.text}: it starts, but a client sees no tools")
+    text = f"{finding.text}: a client sees {seen.name} {seen.version} with {', '.join(seen.tools)}"
+    return finding._replace(text=text)
+
+
+# Without these nothing starts. Clients that hand on no environment pass them all the same.
+_ALWAYS_GIVEN = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "SYSTEMROOT",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "TEMP",
+    "PATHEXT",
+)
+_FILLED_IN = re.compile(r"\$\{?(?:env:)?(\w+)")
+
+
+def _environment_of(entry: Entry, client: Client, environ: Mapping[str, str]) -> dict[str, str]:
+    passed = environ if client.hands_environment_on else [*_ALWAYS_GIVEN, *entry.env_vars]
+    given = {name: environ[name] for name in passed if name in environ}
+    for name, value in entry.env.items():
+        reference = _FILLED_IN.match(str(value))
+        given[name] = environ.get(reference[1], "") if reference else str(value)
+    return given
 
 
 def _finder(environ: Mapping[str, str]) -> CommandFinder:

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from openai_responses_mcp.commands.doctor.client_setups import PLACEHOLDER, Client, CommandFinder
 from openai_responses_mcp.domain.extras import REPOSITORY
@@ -25,20 +26,27 @@ def own_command(executable: str = sys.executable, platform: str = sys.platform) 
     return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
 
 
+class HowToAdd(NamedTuple):
+    """`words` say what to do with `paste`: a command to run, or an entry for a file."""
+
+    words: str
+    paste: str
+
+
 def maybe_how_to_add(
     client: Client, path: str, key_variable: str, command: Sequence[str], find_command: CommandFinder, home: str
-) -> str | None:
-    """The command to run, or what to put where; None when there is no sign of the client here.
+) -> HowToAdd | None:
+    """None when there is no sign of the client here.
 
     A sign is its command, or the file or folder that it keeps its set-up in.
     """
     if client.program is not None and find_command(client.program) is not None:
-        return f"run: {_command_line(client, command)}".replace("OPENAI_API_KEY", key_variable)
+        return HowToAdd("run:", _command_line(client, command).replace("OPENAI_API_KEY", key_variable))
     folder = os.path.dirname(path)
     if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
         # A line behind the heading of another table would belong to that one.
         where = "at the top of" if client.section == "mcp_servers" else "into"
-        return f"put {where} {path}: {_entry(client, command, key_variable)}"
+        return HowToAdd(f"put {where} {path}:", _entry(client, command, key_variable))
     return None
 
 

@@ -1,0 +1,87 @@
+"""How a doctor reports: a line for each check, and at the end how many problems there are and where to begin.
+
+Into a pipe or a file each check is one line. On a terminal long lines wrap at words, levels have colours, and what is to
+be pasted stands on a line of its own, whole.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from openai_responses_mcp.commands.live import is_lively
+from openai_responses_mcp.domain.columns import wrapped
+from openai_responses_mcp.domain.texts import one_line
+
+NOT_SET_UP = "--"
+_INDENT = 6
+_COLOURS = {"ok": "32", "warn": "33", "FAIL": "1;31", NOT_SET_UP: "2"}
+
+
+class Line(NamedTuple):
+    """`level` is ok, warn, FAIL or `NOT_SET_UP`; only what was checked and found well is ok."""
+
+    level: str
+    what: str
+    detail: str
+    paste: str = ""
+    """A command or a snippet that ends the detail."""
+
+    @property
+    def text(self) -> str:
+        return one_line(f"{self.what}: {self.detail}")
+
+
+class CannotReport(Exception):
+    """The report cannot be written: the disk is full, for example."""
+
+
+class Report:
+    """`mask` hides secrets. What is to be pasted is ours and not masked: the place for a key looks like a key."""
+
+    def __init__(self, mask: Callable[[str], str], environ: Mapping[str, str]) -> None:
+        self._mask = mask
+        self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        self._has_colours = is_lively(sys.stdout, environ)
+        self._failed: list[Line] = []
+        self._warnings = 0
+
+    def add(self, line: Line) -> None:
+        """Raises `CannotReport`."""
+        line = line._replace(detail=self._mask(line.detail))
+        if line.level == "FAIL":
+            self._failed.append(line)
+        self._warnings += line.level == "warn"
+        begin, paste = f"{line.level:<{_INDENT}}", one_line(line.paste)
+        if self._width is None:
+            self._write(f"{begin}{line.text} {paste}".rstrip())
+            return
+        if self._has_colours:
+            begin = f"\x1b[{_COLOURS[line.level]}m{begin}\x1b[0m"
+        indent = " " * _INDENT
+        rows = [*wrapped(line.text, self._width - _INDENT - 1), *filter(None, [paste])]
+        self._write(begin + f"\n{indent}".join(rows))
+
+    def end(self) -> int:
+        """Writes the last line. The exit code: 1 if something failed. Raises `CannotReport`."""
+        warnings = f" {_counted(self._warnings, 'warning')}." if self._warnings else ""
+        if not self._failed:
+            text = f"No problems found.{warnings}"
+        else:
+            text = f"{_counted(len(self._failed), 'problem')} found.{warnings} Begin with this: {self._failed[0].text}"
+        self._write(text if self._width is None else "\n".join(wrapped(text, self._width - 1)))
+        return 1 if self._failed else 0
+
+    def _write(self, text: str) -> None:
+        encoding = sys.stdout.encoding or "utf-8"
+        try:
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise CannotReport(exc.strerror) from exc
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
