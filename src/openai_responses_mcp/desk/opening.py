@@ -14,6 +14,7 @@ from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
 from openai_responses_mcp.gate.policy.fitting import policy_name
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
@@ -120,6 +121,35 @@ async def serve_desk(
     await desk.waiting()
     try:
         await serve(desk, Entrance(), port, on_listening)
+    finally:
+        await desk.leave()
+
+
+async def serve_team_desk(
+    store: str,
+    audit_head: str | os.PathLike[str] | None,
+    where: str,
+    config: str | None,
+    tls: tuple[str | None, str | None],
+    environ: Mapping[str, str],
+    *,
+    on_listening: Callable[[str], object],
+) -> int:
+    """The desk for a team, until the process is told to end; the exit code. Raises as `serve_desk` does."""
+    from openai_responses_mcp.adapters.http.serving import AddressInUse
+    from openai_responses_mcp.commands.serve_http import ConfigError, checked_tokens, http_options, http_settings
+    from openai_responses_mcp.desk.page.team import serve_team
+    from openai_responses_mcp.gate.sql.opening import open_stores
+
+    desk = desk_on(open_stores(store, audit_head, must_exist=True))
+    await desk.waiting()
+    try:
+        options, settings = http_options(where, None, *tls), http_settings(config, environ)
+        if settings.tokens_env is None and settings.issuer is None:
+            raise ConfigError(("a desk for a team needs to know who decides: set http.tokens_env or http.issuer",))
+        return await serve_team(desk, options, settings, checked_tokens(options, settings, environ), on_listening)
+    except (ValueError, ConfigError, AddressInUse, OSError) as exc:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", str(exc)) from exc
     finally:
         await desk.leave()
 

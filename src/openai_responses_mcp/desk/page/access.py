@@ -7,7 +7,7 @@ or from another page is refused. A body is read whole, bounded in size and in ti
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from hmac import compare_digest
 from typing import NamedTuple
 
@@ -79,6 +79,8 @@ _LOOKING = ("GET", "HEAD")
 class CheckedRequests:
     """Wraps an application that is reached at `authority` (host and port) and at no other name."""
 
+    headers: Mapping[str, str] = HEADERS
+
     def __init__(self, app: ASGIApp, authority: str, limits: Limits) -> None:
         self._app = app
         self._limits = limits
@@ -92,25 +94,39 @@ class CheckedRequests:
         refusal = self._refusal(scope["method"], headers)
         body = refusal or await self._whole_body(receive, headers)
         if isinstance(body, bytes):
-            await self._app(scope, _replaying(body), _with_headers(send))
+            await self._app(scope, _replaying(body), self._with_headers(send))
         else:
-            await body(scope, receive, _with_headers(send))
+            await body(scope, receive, self._with_headers(send))
 
     def _refusal(self, method: str, headers: Headers) -> Response | None:
         """A page elsewhere can make a browser send requests here. It cannot make it lie about where they come from."""
-        if headers.getlist("host") != [self._authority]:
-            return _refused(f"The desk answers at {self._authority} and at no other name", 403)
+        if not self._is_named_right(headers):
+            return _refused(f"The desk answers at {self._authority or 'its public address'} and at no other name", 403)
         origins = headers.getlist("origin")
-        is_ours = origins == [self._origin] or (not origins and method in _LOOKING)
+        is_ours = self._is_origin(headers, origins) or (not origins and method in _LOOKING)
         if not is_ours or not self._is_from_here(headers):
             return _refused("The desk answers its own page only", 403)
         return None
+
+    def _is_named_right(self, headers: Headers) -> bool:
+        return headers.getlist("host") == [self._authority]
+
+    def _is_origin(self, headers: Headers, origins: list[str]) -> bool:
+        return origins == [self._origin]
 
     def _is_from_here(self, headers: Headers) -> bool:
         """What browsers say of a request by themselves. Following a link from elsewhere is fine: it needs the secret."""
         if headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document":
             return True
         return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+
+    def _with_headers(self, send: Send) -> Send:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self.headers)
+            await send(message)
+
+        return answer
 
     async def _whole_body(self, receive: Receive, headers: Headers) -> bytes | Response:
         announced = headers.get("content-length", "0")
@@ -130,15 +146,6 @@ class CheckedRequests:
                         return bytes(body)
         except TimeoutError:
             return _refused("This took too long", 408)
-
-
-def _with_headers(send: Send) -> Send:
-    async def answer(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(HEADERS)
-        await send(message)
-
-    return answer
 
 
 def _refused(why: str, status: int) -> Response:

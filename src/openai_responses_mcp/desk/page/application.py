@@ -16,7 +16,7 @@ Everything below ROOM needs the cookie, and every change the token of the page.
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -91,12 +91,16 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(desk: Desk, entrance: Entrance, port: int, limits: Limits = LIMITS) -> ASGIApp:
-    rooms = _Rooms(desk, entrance, cookie=f"desk_{port}")
+    rooms = Rooms(desk, entrance, cookie=f"desk_{port}")
     # Browsers leave the usual port out.
     return CheckedRequests(rooms.routes(), "127.0.0.1" if port == 80 else f"127.0.0.1:{port}", limits)
 
 
-class _Rooms:
+class Rooms:
+    """Who decides is in the scope as `who`, where that is known."""
+
+    entering: Sequence[str] = ("GET",)
+
     def __init__(self, desk: Desk, entrance: Entrance, cookie: str) -> None:
         self._desk = desk
         self._entrance = entrance
@@ -116,7 +120,7 @@ class _Rooms:
         changes: Mapping[str, Handler] = {"/decisions": self._decisions, "/revocations": self._revocations}
         return Starlette(
             routes=[
-                Route("/", self._enter, methods=["GET"]),
+                Route("/", self._enter, methods=[*self.entering]),
                 *(Route(room + path, self._seated(look), methods=["GET"]) for path, look in looks.items()),
                 *(Route(room + path, self._changing(change), methods=["POST"]) for path, change in changes.items()),
             ],
@@ -175,13 +179,15 @@ class _Rooms:
         return _json(await self._desk.requests(ids[:_REQUESTS_AT_ONCE]))
 
     async def _decisions(self, request: Request) -> Response:
-        return _json(await self._desk.decide(choices_in(read_json(await request.body()))))
+        choices = choices_in(read_json(await request.body()))
+        return _json(await self._desk.decide(choices, request.scope.get("who", "")))
 
     async def _standing(self, request: Request) -> Response:
         return _unless_known(request, await self._desk.standing())
 
     async def _revocations(self, request: Request) -> Response:
-        return _json(await self._desk.revoke(revocation_in(read_json(await request.body()))))
+        standing_id = revocation_in(read_json(await request.body()))
+        return _json(await self._desk.revoke(standing_id, request.scope.get("who", "")))
 
     async def _log(self, request: Request) -> Response:
         before = request.query_params.get("before", "")

@@ -98,28 +98,35 @@ class Desk:
         run = await self._runs.get(record.request.run_id)
         return request_view(record, (run.agent_name if run else "") or _guard_of(record.request))
 
-    async def decide(self, choices: list[Choice]) -> View:
-        """Each by itself: one that cannot be decided any more does not hold up the others."""
-        return {"decided": [{"approval_id": choice.approval_id, **await self._decide(choice)} for choice in choices]}
+    async def decide(self, choices: list[Choice], who: str = "") -> View:
+        """Each by itself: one that cannot be decided any more does not hold up the others. `who` decides is recorded."""
+        decided = [{"approval_id": choice.approval_id, **await self._decide(choice, who)} for choice in choices]
+        return {"decided": decided}
 
-    async def _decide(self, choice: Choice) -> View:
+    async def _decide(self, choice: Choice, who: str) -> View:
         try:
-            token = await self._submit(choice)
+            token = await self._submit(choice, who)
         except AgentsError as exc:
             return {"error": error_view(exc)}
         # The guard goes on by itself: there is nothing to resume.
         is_of_guard = token.run_id.startswith(GUARD_RUN)
         return {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
 
-    async def _submit(self, choice: Choice) -> ResumeToken:
+    async def _submit(self, choice: Choice, who: str) -> ResumeToken:
         approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on
         if terms is None:
             return await self._approvals.submit_decision(
-                approval_id, choice.decision, comment, tell_model=choice.tell_model, arguments=choice.arguments
+                approval_id,
+                choice.decision,
+                comment,
+                tell_model=choice.tell_model,
+                arguments=choice.arguments,
+                who=who,
             )
-        return (await approve_from_now_on(self._approvals, self._standing, approval_id, terms=terms, comment=comment))[
-            0
-        ]
+        made = await approve_from_now_on(
+            self._approvals, self._standing, approval_id, terms=terms, comment=comment, who=who
+        )
+        return made[0]
 
     # -----------------------------------------------------------------------------------------------------------------
     # Standing approvals
@@ -128,8 +135,8 @@ class Desk:
         """Those that hold now, oldest first."""
         return {"standing": [standing_view(one) for one in await self._standing.list()]}
 
-    async def revoke(self, standing_id: str) -> View:
-        return {"revoked": standing_view(await self._standing.revoke(standing_id))}
+    async def revoke(self, standing_id: str, who: str = "") -> View:
+        return {"revoked": standing_view(await self._standing.revoke(standing_id, who=who))}
 
     # -----------------------------------------------------------------------------------------------------------------
     # The log

@@ -172,7 +172,7 @@ class StandingApprovals(StandingVoice):
                 holding.append(one)
         return holding
 
-    async def revoke(self, standing_id: str, comment: str | None = None) -> StandingApproval:
+    async def revoke(self, standing_id: str, comment: str | None = None, *, who: str = "") -> StandingApproval:
         """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""
         is_short = comment is None or is_short_text(comment)
         require(is_short, "AGENTS-E-APPROVAL-INVALID", f"comment is a text of up to {LONGEST_TEXT} characters")
@@ -180,7 +180,7 @@ class StandingApprovals(StandingVoice):
         known = await self._store.get(standing_id) if is_id else None
         if known is None:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such standing approval")
-        if not await self._end(known, REVOKED, await self._now(), comment or ""):
+        if not await self._end(known, REVOKED, await self._now(), comment or "", who):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This standing approval has ended already")
         return known
 
@@ -190,11 +190,11 @@ class StandingApprovals(StandingVoice):
             if one.session_id == session_id:
                 await self._end(one, SESSION_OVER, await self._now())
 
-    async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:
+    async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "", who: str = "") -> bool:
         """Ended first, recorded second: a failing log must not keep it in force. False when somebody else was first."""
         if not await self._store.end(standing.standing_id, now, reason):
             return False
-        await self._audit.record(_entry(standing, "standing_ended", reason, comment))
+        await self._audit.record(replace(_entry(standing, "standing_ended", reason, comment), who=who))
         return True
 
     async def _now(self) -> str:

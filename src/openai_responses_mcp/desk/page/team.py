@@ -1,0 +1,176 @@
+"""The desk for a team: each person signs in with a token of their own, and their name is in the record of a decision.
+
+    GET  /      a form for the token
+    POST /      the cookie, and on to the page
+
+Below that it is the desk as it is on one machine. Tokens are those of the server over HTTP: `http.tokens_env`, or access
+tokens of `http.issuer`. The token of a session is checked again with every request, so one that expires ends it.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp
+
+from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys, Unauthorized
+from openai_responses_mcp.adapters.http.serving import HttpServer, listening_socket
+from openai_responses_mcp.adapters.signals import EXIT_CODES, stopped_by_signal
+from openai_responses_mcp.commands.serve_http import HttpOptions
+from openai_responses_mcp.config.settings import HttpSettings
+from openai_responses_mcp.desk.page.access import HEADERS, LIMITS, CheckedRequests, Entrance, Limits
+from openai_responses_mcp.desk.page.application import Handler, Rooms, welcome
+from openai_responses_mcp.desk.page.desk import Desk
+
+_SESSION_SECONDS = 12 * 3600.0
+_MOST_SESSIONS = 1000
+_LEAVING_SECONDS = 3.0
+_SIGN_IN = "Sign in at the start page of the desk. / デスクの最初のページでサインインしてください。\n"
+
+_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
+    # Without a referrer, browsers say that a form comes from nowhere.
+    "Referrer-Policy": "same-origin",
+}
+
+
+def _form(problem: str = "") -> str:
+    told = f"<p>{escape(problem)}</p>" if problem else ""
+    return (
+        "<!doctype html><meta charset=utf-8><title>Desk</title><h1>Desk</h1>"
+        f"{told}<form method=post action=/><label>Token / トークン: "
+        "<input name=token type=password autocomplete=current-password required autofocus></label> "
+        "<button>Sign in / サインイン</button></form>\n"
+    )
+
+
+class TeamSessions:
+    """Who has signed in, with which token. Nothing of it is stored."""
+
+    def __init__(self, callers: Callers, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._callers = callers
+        self._monotonic = monotonic
+        self._tokens: dict[str, tuple[str, float]] = {}
+
+    async def enter(self, token: str) -> str | None:
+        """A session for whoever has a token that counts."""
+        if await self._name_of(token) is None:
+            return None
+        while len(self._tokens) >= _MOST_SESSIONS:
+            del self._tokens[next(iter(self._tokens))]
+        session = secrets.token_urlsafe(32)
+        self._tokens[session] = token, self._monotonic() + _SESSION_SECONDS
+        return session
+
+    async def name_in(self, session: str) -> str | None:
+        token, until = self._tokens.get(session, ("", 0.0))
+        name = await self._name_of(token) if self._monotonic() < until else None
+        if name is None:
+            self._tokens.pop(session, None)
+        return name
+
+    async def _name_of(self, token: str) -> str | None:
+        try:
+            return await self._callers.caller([f"Bearer {token}"])
+        except Unauthorized:
+            return None
+
+
+class _TeamRooms(Rooms):
+    entering = ("GET", "POST")
+
+    def __init__(self, desk: Desk, sessions: TeamSessions, *, is_secure: bool) -> None:
+        super().__init__(desk, Entrance(), cookie="desk")
+        self._people = sessions
+        self._is_secure = is_secure
+
+    async def _enter(self, request: Request) -> Response:
+        if request.method != "POST":
+            return HTMLResponse(_form())
+        given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])
+        session = await self._people.enter(given[0].strip())
+        if session is None:
+            return HTMLResponse(_form("This token is not valid. / このトークンは無効です。"), 401)
+        entered = HTMLResponse(welcome(self._entrance.room))
+        entered.set_cookie(
+            self._cookie,
+            session,
+            path=f"/{self._entrance.room}/",
+            httponly=True,
+            samesite="strict",
+            secure=self._is_secure,
+        )
+        return entered
+
+    def _seated(self, handler: Handler) -> Handler:
+        async def checked(request: Request) -> Response:
+            for session in self._sessions(request):
+                name = await self._people.name_in(session)
+                if name is not None:
+                    request.scope["who"] = name
+                    return await handler(request)
+            return PlainTextResponse(_SIGN_IN, 403)
+
+        return checked
+
+
+class _TeamRequests(CheckedRequests):
+    """Reached at the names of this machine and at the public address."""
+
+    headers = _HEADERS
+
+    def __init__(self, app: ASGIApp, hosts: AllowedHosts, limits: Limits) -> None:
+        super().__init__(app, "", limits)
+        self._hosts = hosts
+
+    def _is_named_right(self, headers: Headers) -> bool:
+        return self._hosts.is_open_to(headers.getlist("host"), [])
+
+    def _is_origin(self, headers: Headers, origins: list[str]) -> bool:
+        if len(origins) != 1 or not self._hosts.is_open_to(headers.getlist("host"), origins):
+            return False
+        return urlsplit(origins[0]).netloc.lower() == headers.get("host", "").lower()
+
+
+def team_application(
+    desk: Desk, hosts: AllowedHosts, callers: Callers, *, is_secure: bool = False, limits: Limits = LIMITS
+) -> ASGIApp:
+    return _TeamRequests(_TeamRooms(desk, TeamSessions(callers), is_secure=is_secure).routes(), hosts, limits)
+
+
+async def serve_team(
+    desk: Desk,
+    options: HttpOptions,
+    settings: HttpSettings,
+    tokens: dict[str, str],
+    on_listening: Callable[[str], object],
+) -> int:
+    """Until the process is told to end; the exit code. Raises `AddressInUse`, OSError for a certificate that is unfit."""
+    stopped = stopped_by_signal()
+    listening = listening_socket(options.host, options.port)
+    port: int = listening.getsockname()[1]
+    issuer = Issuer(settings.issuer, settings.audience) if settings.issuer and settings.audience else None
+    scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
+    link = settings.public_url or f"{scheme}://{host}:{port}/"
+    app = team_application(
+        desk,
+        AllowedHosts(port, settings.public_url),
+        Callers(tokens, IssuerKeys(issuer) if issuer else None),
+        is_secure=link.startswith("https"),
+    )
+    server = HttpServer(app, tls=options.tls, trusted_proxies=settings.trusted_proxies)
+    running = asyncio.ensure_future(server.serve(sockets=[listening]))
+    await asyncio.to_thread(partial(on_listening, f"{urlsplit(link).scheme}://{urlsplit(link).netloc}/"))
+    await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)  # type: ignore[type-var]
+    server.should_exit = True
+    await asyncio.wait({running}, timeout=_LEAVING_SECONDS)
+    code = stopped.result() if stopped.done() else 1
+    return 0 if code == EXIT_CODES["SIGTERM"] else code
