@@ -8,6 +8,7 @@ from openai_responses_mcp.desk.calls import LoggedCall, reason_of
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
+from openai_responses_mcp.gate.calls import GUARD_RUN
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.sentences import Language, shown
@@ -26,6 +27,7 @@ def request_view(record: ApprovalRecord, agent_name: str) -> View:
             "approval_id": request.approval_id,
             "run_id": request.run_id,
             "agent_name": agent_name,
+            "is_of_guard": request.run_id.startswith(GUARD_RUN),
             "tool_name": request.tool_name,
             "tool_kind": request.tool_kind,
             "tool_description": request.tool_description,

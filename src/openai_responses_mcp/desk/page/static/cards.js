@@ -38,7 +38,7 @@ export class Card {
     const heading = element("h3", { id: `of-${request.approval_id}` }, data(request.tool_name));
     this.place.setAttribute("aria-labelledby", heading.id);
     this.place.append(
-      element("header", {}, this.choosing(), heading, badge(request.tool_kind), riskBadge(request.risk_level), this.count, this.time),
+      element("header", {}, this.choosing(), heading, ...badges(request), this.count, this.time),
       this.runs,
       this.joining,
       request.definition_change ? changed(request.definition_change) : "",
@@ -103,15 +103,15 @@ export class Card {
   }
 
   deciding(request) {
-    this.comment = element("input", { type: "text", maxLength: 2000, autocomplete: "off" });
+    this.comment = element("input", { type: "text", maxLength: 2000, autocomplete: "off", placeholder: words.commentHint });
+    this.comment.setAttribute("aria-label", words.commentHint);
     this.buttons = [
       button(words.approve, "approve", () => this.decide("approve")),
       button(words.deny, "deny", () => this.decide("deny")),
       button(words.allowSession, "quiet session", () => this.decide("session")),
     ];
-    const label = element("label", { className: "field" }, words.commentHint, this.comment);
     this.more = new More(request, () => this.label());
-    return element("div", {}, element("div", { className: "deciding" }, label, ...this.buttons), this.more.place);
+    return element("div", {}, element("div", { className: "deciding" }, this.comment, ...this.buttons), this.more.place);
   }
 
   async decide(decision) {
@@ -269,11 +269,17 @@ function facts(request) {
   const description = request.tool_description
     ? element("details", {}, element("summary", {}, words.tool), data(request.tool_description, "p"))
     : "";
-  return element("div", { className: "facts" }, list(about), description, origin);
+  return element("div", { className: "facts" }, list(about), element("div", { className: "besides" }, description, origin));
 }
 
 function changed(text) {
   return element("div", { className: "change" }, element("h4", {}, words.changed), changes(text));
+}
+
+/** Behind a guard every tool is one of MCP, and its risk the usual one unless a rule says otherwise. */
+function badges(request) {
+  if (!request.is_of_guard) return [badge(request.tool_kind), riskBadge(request.risk_level)];
+  return request.risk_level > 3 ? [riskBadge(request.risk_level)] : [];
 }
 
 function badge(text) {

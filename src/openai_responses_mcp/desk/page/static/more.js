@@ -26,14 +26,15 @@ export class More {
     this.place = element(
       "details",
       { className: "more" },
-      element("summary", {}, words.more),
+      element("summary", {}, request.is_of_guard ? words.moreOfGuard : words.more),
       element("label", { className: "choose" }, this.changing, words.change),
       request.can_change_arguments ? this.text : element("p", { className: "size" }, words.cannotChange),
       element("label", { className: "field" }, words.hold, this.terms),
       element("label", { className: "choose" }, this.same, words.sameArguments),
       reading.length ? element("label", { className: "choose" }, this.reads, words.reads(reading.length)) : "",
       reading.length ? element("p", { className: "size" }, data(reading.join(", "))) : "",
-      element("label", { className: "choose" }, this.telling, words.tellModel),
+      // A guarded call always says why it was denied.
+      request.is_of_guard ? "" : element("label", { className: "choose" }, this.telling, words.tellModel),
     );
     this.canChange = request.can_change_arguments;
     this.isSingle = true;
