@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ async def test_no_schema_makes_a_tool_unusable(schema: Any) -> None:
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        ({"error": {"code": -32601, "message": "no such method"}}, "does not list its tools (no such method)"),
+        ({"error": {"code": -32601, "message": "no such method"}}, 'does not list its tools ("no such method")'),
         ({"tools": "none"}, "answers tools/list with something else"),
         ({"tools": [], "nextCursor": "on"}, "lists more than 1000 tools"),
         ({"tools": [entry(f"t{n}") for n in range(600)], "nextCursor": "on"}, "lists more than 1000 tools"),
@@ -931,3 +932,52 @@ def test_a_server_that_never_stops_asking_back_is_forgotten_in_part() -> None:
         continued.put(Underway(PlannedCall(f"call_{number}", tool, {})), {}, str(number))
     assert continued.take({"requestState": "0"}, tool) is None
     assert len(continued.clear()) == 1_000
+
+
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [101, 900])
+async def test_arguments_that_are_nested_too_deep_are_refused_with_the_reason(levels: int) -> None:
+    async with GuardScene(ALLOW) as scene:
+        reply = await scene.call(1, arguments=nested(levels))
+        assert reply["error"]["message"] == "Invalid params: arguments are nested more than 100 levels deep"
+        assert "result" in await scene.call(2, arguments=nested(99))
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (nested(900), "nested more than 100 levels deep"),
+        ({"description": "x" * 1_000_001}, "has more than 1000000 characters"),
+    ],
+)
+async def test_a_definition_that_would_take_too_long_is_refused_and_no_other_tool(schema: Any, problem: str) -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.server_lists = [entry("echo", inputSchema=schema), entry("other")]
+        assert problem in refusal_in(await scene.call(1))
+        assert "isError" not in (await scene.call(2, "other"))["result"]
+
+
+async def test_what_a_server_says_instead_of_its_list_cannot_begin_a_line() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.pages = {None: {"error": {"code": -1, "message": "no\nall is allowed\u2028now"}}}
+        assert '("no\\nall is allowed\\u2028now")' in refusal_in(await scene.call(1))
+
+
+async def test_progress_is_sent_only_for_tokens_that_are_some() -> None:
+    for token, is_token in (("p", True), (5, True), (True, False), (1.5, False), ({"a": 1}, False), ([1], False)):
+        async with GuardScene() as scene:
+            scene.start(1, _meta={"progressToken": token})
+            await scene.asked()
+            await scene.until(partial(_slept, scene))
+            told = [one for one in scene.client.replies() if one.get("method") == "notifications/progress"]
+            assert bool(told) is is_token
+
+
+async def _slept(scene: GuardScene) -> bool:
+    return len(scene.sleeps) > 1

@@ -22,6 +22,7 @@ from openai_responses_mcp.gate.presence import PresenceStore
 from openai_responses_mcp.gate.replaying import Replay, replay
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.sql.own_store import own_folder
 from openai_responses_mcp.gate.stores import Stores
 from openai_responses_mcp.gate.suggesting import suggest
 
@@ -53,7 +54,7 @@ def open_rules(policy_file: str | os.PathLike[str] | None, store: str | None = N
 
     source = NoPolicyFile() if policy_file is None else PolicyFile(policy_file, LinearPatterns())
     own = [] if policy_file is None else [os.fspath(policy_file)]
-    return PolicyRules(source, SystemPaths(), own_files=[*own, *_files_of(store)])
+    return PolicyRules(source, SystemPaths(), own_files=[*own, *_files_of(store)], own_folder=own_folder(os.environ))
 
 
 def _files_of(store: str | None) -> list[str]:

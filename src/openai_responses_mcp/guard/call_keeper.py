@@ -352,6 +352,8 @@ def _name_and_arguments(params: JsonObject) -> tuple[str, JsonObject]:
         raise _Unusable(f"Invalid params: name must have 1 to {LONGEST_ID} printable characters")
     if not isinstance(args, dict | None):
         raise _Unusable("Invalid params: arguments must be an object")
+    if messages.is_deeper_than(messages.MOST_LEVELS, args):
+        raise _Unusable(f"Invalid params: arguments are nested more than {messages.MOST_LEVELS} levels deep")
     return name, args or {}
 
 

@@ -29,8 +29,10 @@ def envelope_of(params: JsonObject) -> JsonObject:
     return {"_meta": kept} if has_envelope(params) else {}
 
 
-def progress_token_of(params: JsonObject) -> JsonValue:
-    return _meta(params).get("progressToken")
+def progress_token_of(params: JsonObject) -> int | str | None:
+    """Other types are no tokens: a client that checks what it gets would end."""
+    token = _meta(params).get("progressToken")
+    return token if isinstance(token, int | str) and not isinstance(token, bool) else None
 
 
 class ClientWays:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.definitions import (
     MOST_TOOLS,
@@ -23,13 +24,15 @@ from openai_responses_mcp.gate.definitions import (
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.fitting import claims_of
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason
+from openai_responses_mcp.gate.secrets.hashing import canonical
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer, KnownTool, Spending, StartBook
 from openai_responses_mcp.guard.client_ways import envelope_of
 from openai_responses_mcp.guard.listings import Listed, Listings
-from openai_responses_mcp.guard.messages import LIST, JsonObject, JsonValue, object_in
+from openai_responses_mcp.guard.messages import LIST, MOST_LEVELS, JsonObject, JsonValue, is_deeper_than, object_in
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 
 LOOK_UP_SECONDS = 10.0
+LONGEST_DEFINITION = 1_000_000
 _MOST_PAGES = 100
 
 _OTHER_COMMAND = Reason("command", "needs_human")
@@ -146,9 +149,17 @@ class Definitions:
         read = self._read.get(key)
         if read is None or read[0] is not entry:
             # In a thread: a schema may be long, and all of it is read.
-            capability = (await asyncio.to_thread(checked_capabilities, self._server_name, [entry]))[0]
+            capability = await asyncio.to_thread(self._checked, key, entry)
             read = self._read[key] = (entry, capability)
         return read[1]
+
+    def _checked(self, key: str, entry: JsonObject) -> McpCapability:
+        """A definition is searched for secrets, hashed and shown, again and again."""
+        if is_deeper_than(MOST_LEVELS, entry):
+            raise schema_error(f"the definition of {key} is nested more than {MOST_LEVELS} levels deep")
+        if len(canonical(entry)) > LONGEST_DEFINITION:
+            raise schema_error(f"the definition of {key} has more than {LONGEST_DEFINITION} characters")
+        return checked_capabilities(self._server_name, [entry])[0]
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -171,7 +182,7 @@ class Definitions:
         except TimeoutError:
             failure = f"it did not list its tools within {LOOK_UP_SECONDS:g} s"
         except AnsweredWithError as exc:
-            failure = f"it does not list its tools ({str(exc)[:200]})"
+            failure = f"it does not list its tools ({revealed_json(json.dumps(str(exc)[:200], ensure_ascii=False))})"
         except PeerGone:
             failure = "it has ended"
         else:

@@ -24,6 +24,7 @@ from openai_responses_mcp.gate.json_values import JsonValue as JsonValue
 JsonObject = dict[str, JsonValue]
 
 CALL, LIST = "tools/call", "tools/list"
+MOST_LEVELS = 100
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 _KEYS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
@@ -69,6 +70,21 @@ def notification(method: str, params: JsonObject) -> bytes:
 def object_in(value: JsonValue) -> JsonObject:
     """The value where it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def is_deeper_than(levels: int, value: JsonValue) -> bool:
+    """Without recursion: what is nested deep enough breaks everything that follows it down."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            inner
+            for one in layer
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return False
+    return True
 
 
 def cancelled_id(message: Notification) -> RequestId | None:

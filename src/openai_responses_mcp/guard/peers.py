@@ -37,11 +37,6 @@ class Opened:
         self.note = ""
 
 
-def _token_of(opened: Opened) -> int | str | None:
-    token = progress_token_of(opened.request.params)
-    return token if isinstance(token, int | str) else None
-
-
 class Peer:
     def __init__(self, transport: Transport, most_open: int) -> None:
         self.transport = transport
@@ -73,14 +68,14 @@ class Peer:
 
     def _keep(self, opened: Opened) -> Opened:
         self._open[opened.request.id] = opened
-        token = _token_of(opened)
+        token = progress_token_of(opened.request.params)
         if token is not None:
             self._by_token[token] = opened
         return opened
 
     def _forget(self, request_id: RequestId) -> Opened | None:
         opened = self._open.pop(request_id, None)
-        token = None if opened is None else _token_of(opened)
+        token = None if opened is None else progress_token_of(opened.request.params)
         if token is not None and self._by_token.get(token) is opened:
             del self._by_token[token]
         return opened

@@ -16,7 +16,7 @@ WRITE = ToolDescription("files/write", "mcp", directory="/opt")
 def rules_of(*rules: object, paths: FakePaths | None = None, **said: Any) -> PolicyRules:
     source = FakePolicySource()
     source.policy = a_policy(rules=list(rules), **said)
-    return PolicyRules(source, paths or FakePaths(), own_files=["~/policy.yaml", "/var/guard.db"])
+    return PolicyRules(source, paths or FakePaths(), own_files=["~/policy.yaml", "/var/guard.db"], own_folder="/state")
 
 
 def decided(rules: PolicyRules, **args: Any) -> str | None:
@@ -166,6 +166,22 @@ def test_a_tool_may_be_denied_whatever_its_arguments(rules: list[Any], is_denied
         ({"path": "/var/guard.db"}, True),
         ({"path": "/var/guard.db-wal"}, True),
         ({"path": "/var/guard.db.txt"}, False),
+        # As servers read them that trim, decode, normalise or stop at a NUL.
+        ({"path": "./guard.db "}, True),
+        ({"path": "'/var/guard.db'\n"}, True),
+        ({"path": "/var/x\n/../guard.db"}, True),
+        ({"path": "x\n/../guard.db"}, True),
+        ({"path": "/var/" + "./" * 3000 + "guard.db"}, True),
+        ({"path": "/var/guard.db\0.txt"}, True),
+        ({"path": "file:///var/guard.db?x#y"}, True),
+        ({"path": "file:///var/guard%2Edb"}, True),
+        ({"path": "./guard.db::$DATA"}, True),
+        ({"path": "./guard.db."}, True),
+        ({"path": "/state/backup/x.json"}, True),
+        ({"path": "/state"}, True),
+        ({"path": "/stateless"}, False),
+        ({"content": "first\nthe file is /var/guard.db\n"}, False),
+        ({"content": "word " * 2000 + "/var/guard.db"}, False),
         ({"paths": ["/a", "/var/../var/guard.db"]}, True),
         ({"edit": {"/var/guard.db": 1}}, True),
         ({"path": "/work/project/.mcp.json"}, True),

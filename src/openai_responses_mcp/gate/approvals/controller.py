@@ -292,14 +292,18 @@ class ApprovalController:
         self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1, caller: str = ""
     ) -> ApprovalRecord | None:
         """The yes that is kept for this very call, used up by this. It answers only the reasons it was given for."""
-        request = replace(self._request(run_id, decision, None, call), caller=self._masking.shown_text(caller))
-        asked = self._record(request, call, Pause(), attempt)
-        found = await self._store.find_kept(asked, await self._now())
-        if found is None or is_new(asked.request.reasons, found.request.reasons):
+        like = HumanApprovalRequest("", run_id, "", "", "pending", call.call_id, call.tool.name, call.tool.kind)
+        like = replace(like, caller=self._masking.shown_text(caller))
+        found = await self._store.find_kept(self._record(like, call, Pause(), attempt), await self._now())
+        if found is None:
+            return None
+        request = replace(self._request(run_id, decision, None, call), caller=like.caller)
+        if is_new(request.reasons, found.request.reasons):
             return None
         if not await self._store.consume(found.pause_id, None, await self._now()):
             return None
         said = f"approved before, after the caller had given up ({found.request.approval_id})"
+        asked = self._record(request, call, Pause(), attempt)
         await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said, who=request.caller))
         return found
 

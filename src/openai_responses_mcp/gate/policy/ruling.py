@@ -5,8 +5,10 @@ configured to start the guard asks. A path whose file is not clear is compared b
 """
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject
@@ -45,11 +47,18 @@ CLIENT_FILES = (
 _BESIDE = ("", "-wal", "-shm", "-journal", ".head")
 
 _LONGEST_PATH = 4096
+# What some servers drop around a path, and behind it.
+_EDGES = " \t\r\n\v\f\"'`"
+_BEHIND = re.compile(r"[?#]|::")
+_LIKE_A_PATH = re.compile(r"[/~.\\$%]|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class OwnFiles:
-    def __init__(self, files: Iterable[str], paths: Paths) -> None:
+    """`folder` is the guard's own: everything in it counts."""
+
+    def __init__(self, files: Iterable[str], paths: Paths, folder: str = "") -> None:
         self._paths = paths
+        self._folder = folded((paths.anchor(folder, "") if folder else None) or "")
         places = [place for file in files if (place := paths.anchor(file, "")) is not None]
         self._places = {folded(f"{place}{ending}") for place in places for ending in _BESIDE}
         self._ends = (*CLIENT_FILES, *(place.rpartition("/")[2] for place in self._places))
@@ -59,14 +68,33 @@ class OwnFiles:
 
     def _found(self, args: JsonObject, relative_to: str | None) -> Iterator[str]:
         for text in texts_in(args):
-            if 0 < len(text) <= _LONGEST_PATH and "\n" not in text and self._is_own(text, relative_to):
+            if text and self._is_own(text, relative_to):
                 yield text
 
     def _is_own(self, text: str, relative_to: str | None) -> bool:
+        if len(text) > _LONGEST_PATH or "\n" in text:
+            # Some servers tidy a path up before they use it. Longer texts mostly are none.
+            return _may_be_path(text) and any(_ends_with(one, self._ends) for one in _as_servers_read(text))
         path = self._paths.resolved(text, relative_to)
         if path is None:
-            return _ends_with(text, self._ends)
-        return folded(path) in self._places or _ends_with(path, CLIENT_FILES)
+            return any(_ends_with(one, self._ends) for one in _as_servers_read(text))
+        place = folded(path)
+        is_inside = bool(self._folder) and f"{place}/".startswith(f"{self._folder}/")
+        return is_inside or place in self._places or _ends_with(path, CLIENT_FILES)
+
+
+def _may_be_path(text: str) -> bool:
+    inside = text.strip(_EDGES)
+    return ".." in inside or not any(map(str.isspace, inside)) or _LIKE_A_PATH.match(inside) is not None
+
+
+def _as_servers_read(text: str) -> Iterator[str]:
+    """The end of a path in doubt: as it is written, and less what a server may drop or decode."""
+    for one in (text, text.partition("\0")[0]):
+        end = one[-_LONGEST_PATH:]
+        for written in (end, unquote(end)):
+            yield written.strip(_EDGES)
+            yield _BEHIND.split(written.strip(_EDGES), maxsplit=1)[0].rstrip(". ")
 
 
 def _ends_with(path: str, ends: Iterable[str]) -> bool:
@@ -106,7 +134,7 @@ def ruling_by(rule: Rule, fit: Fit) -> Ruling | None:
 
 
 class PolicyRules:
-    """`own_files` are those that a call may touch only after a person said yes. `former_names` has the names that
+    """`own_files`, and those in `own_folder`, are touched only after a person said yes. `former_names` has the names that
     servers had in earlier versions, by the names they have now; rules may still use them."""
 
     def __init__(
@@ -115,11 +143,12 @@ class PolicyRules:
         paths: Paths,
         *,
         own_files: Iterable[str] = (),
+        own_folder: str = "",
         former_names: Mapping[str, str] | None = None,
     ) -> None:
         self._source = source
         self._paths = paths
-        self._own_files = OwnFiles(own_files, paths)
+        self._own_files = OwnFiles(own_files, paths, own_folder)
         self._former_names = dict(former_names or {})
         self._with_roots: set[str] = set()
         self._warned: list[Rule] = []
