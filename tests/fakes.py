@@ -32,6 +32,8 @@ from openai_responses_mcp.domain.ports import (
 
 # How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
 WAIT_SECONDS = 5.0
+# Between two looks: a loop without a pause keeps the threads of its own process from getting the interpreter.
+PAUSE_SECONDS = 0.001
 SLOW_SECONDS = 30.0
 
 

@@ -27,7 +27,7 @@ from openai_responses_mcp.guard.relay import Relay
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fake_stores import FakeBudgetStore, FakeStartBook, fake_stores
 from tests.agents.fakes import BreakableLogStore, FakeClock
-from tests.fakes import WAIT_SECONDS, FakeTransport
+from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeTransport
 from tests.guard.fake_process import FakeNotices
 
 ENVELOPE = {
@@ -125,7 +125,7 @@ class GuardScene:
 
     async def _sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(PAUSE_SECONDS)
 
     async def __aenter__(self) -> "GuardScene":
         self._readers = [
@@ -197,7 +197,7 @@ class GuardScene:
         async with asyncio.timeout(WAIT_SECONDS):
             found = await look()
             while not found:
-                await asyncio.sleep(0)
+                await asyncio.sleep(PAUSE_SECONDS)
                 found = await look()
         return found
 

@@ -10,7 +10,7 @@ from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
 from openai_responses_mcp.guard.kept_servers import KeptServers
 from openai_responses_mcp.guard.relay import Relay
-from tests.fakes import WAIT_SECONDS, FakeTransport
+from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeTransport
 from tests.guard.fake_process import FakeNotices, FakeProcess
 
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}
@@ -75,7 +75,7 @@ class Scene:
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(WAIT_SECONDS):
             while not is_so():  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0)
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def server(self, number: int) -> Started:
         await self.until(lambda: len(self.started) >= number)

@@ -7,6 +7,7 @@ from typing import Any
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule
 from openai_responses_mcp.gate.starts import GuardedServer
+from tests.fakes import PAUSE_SECONDS
 from tests.guard.keepers import GuardScene, entry, refusal_in
 
 ALLOW = Policy(rules=(Rule(1, ("*",), decide="allow"),))
@@ -123,7 +124,7 @@ async def test_parallel_calls_with_a_budget_never_pin_what_was_refused() -> None
                     answered.add(message["id"])
                     scene.answer(message, "deny")
             replies = len({message["id"] for message in sent if isinstance(message.get("id"), int)})
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE_SECONDS)
         assert answered
         assert pinned(scene) == hash_of(A)
 
