@@ -74,8 +74,8 @@ transcripts: $(VENV)/.dev ## Write docs/reference/transcripts.md from real conve
 references: $(VENV)/.dev ## Write what the pages take from the program: tables of keys and tools, docs/llms.txt, the recording
 	@$(RUN) -m tests.tools.docs.write
 
-docs: $(SITE)/.made ## Build the site from docs/ into dist/site; a broken link fails
-	@$(SITE)/bin/zensical build --config-file .mkdocs.yml --clean --strict
+docs: $(SITE)/.made $(VENV)/.dev ## Build the site from docs/ into dist/site; a broken link fails
+	@$(RUN) -m tests.tools.docs.build $(SITE)/bin/zensical
 
 bench: $(VENV)/.dev ## Measure this server and its peers side by side, a guarded call and a call through the guard, write docs/reference/figures.md; ROUNDS=2 for a quick look
 	@$(RUN) -m tests.tools.bench.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)

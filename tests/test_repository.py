@@ -93,8 +93,8 @@ def test_continuous_integration_runs_the_local_script_the_validation_and_the_sit
     remote = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     assert "command: [.ci/run, make validate, make docs]\n" in remote
     local = (ROOT / ".ci" / "run").read_text("utf-8")
-    made = re.findall(r"^make ([a-z-]+)", local, re.MULTILINE)
-    assert {"test", "slow", "lint", "smoke", "clients", "browser", "sdk-tests", "schema-tests"} == set(made)
+    made = {word for line in re.findall(r"^make (.+)", local, re.MULTILINE) for word in line.split()}
+    assert {"test", "slow", "lint", "smoke", "clients", "browser", "sdk-tests", "schema-tests"} <= made
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 

@@ -1,7 +1,7 @@
 """The recording on top of README and site: real commands, and what they leave on a real terminal.
 
 The API is a server on loopback with an answer for each question. Two files come of it: an asciicast for players, and a
-picture that moves by itself. Dates are replaced, so that the same program gives the same files. The speed is made up.
+picture. Dates are replaced, so that the same program gives the same files. The speed is made up.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ _ANSWERS = (
     ("until when", "Until **October 2027**. Since April 2024 there have been security fixes only.", 5480),
     ("いつまで", "**2027 年 10 月**までです。2024 年 4 月以降は、セキュリティ修正だけが提供されています。", 4127),
 )
-COLUMNS, _ROWS = 96, 24
+COLUMNS, _ROWS = 100, 24
 LONGEST_SECONDS = 30.0
 _PROMPT = "$ "
 _DAY = "2026-11-16"
@@ -111,7 +111,12 @@ def transcript(printed: Sequence[str]) -> str:
 
 
 def cast(printed: Sequence[str]) -> str:
-    head = {"version": 2, "width": COLUMNS, "height": len(_lines(printed)) + 1, "title": "openai-responses-mcp"}
+    head = {
+        "version": 2,
+        "width": COLUMNS,
+        "height": transcript(printed).count("\n") + 1,
+        "title": "openai-responses-mcp",
+    }
     rows = [[round(event.seconds, 2), "o", event.text.replace("\n", "\r\n")] for event in _events(printed)]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in [head, *rows])
 
@@ -169,49 +174,25 @@ def _events(printed: Sequence[str]) -> Iterator[Event]:
         now += _SECONDS_TO_READ
 
 
-# The picture: one line of text after the other becomes visible, then it starts again.
+# The picture: what stands on the terminal at the end.
 
 _LINE_HEIGHT, _LETTER_WIDTH, _MARGIN = 20, 8.4, 16
 _STYLE = """\
-    text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; }}
-    .typed {{ fill: #9ecbff; }}
-    @media (prefers-reduced-motion: no-preference) {{ text {{ animation: {total}s step-end infinite; }} }}
+    text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; }
+    .typed { fill: #9ecbff; }
 """
 
 
-class Line(NamedTuple):
-    seconds: float
-    text: str
-    is_typed: bool
-
-
 def picture(printed: Sequence[str]) -> str:
-    lines = _lines(printed)
-    total = round(lines[-1].seconds + 2 * _SECONDS_TO_READ, 1)
+    lines = [row for line in transcript(printed).splitlines() for row in _wrapped(line)]
     width = round(COLUMNS * _LETTER_WIDTH) + 2 * _MARGIN
     height = len(lines) * _LINE_HEIGHT + 2 * _MARGIN
-    frames = "".join(_frame(number, line, total) for number, line in enumerate(lines))
     texts = "".join(_text(number, line) for number, line in enumerate(lines))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">\n'
-        f"  <title>{escape(COMMANDS[0])}</title>\n  <style>\n{_STYLE.format(total=total)}{frames}  </style>\n"
+        f"  <title>{escape(COMMANDS[0])}</title>\n  <style>\n{_STYLE}  </style>\n"
         f'  <rect width="100%" height="100%" rx="8" fill="#1b1f27"/>\n{texts}</svg>\n'
     )
-
-
-def _lines(printed: Sequence[str]) -> list[Line]:
-    """As a terminal of this width shows them, each with the moment of its appearance."""
-    lines: list[Line] = []
-    shown, began = "", None
-    for event in _events(printed):
-        began = event.seconds if began is None else began
-        shown += event.text
-        if shown.endswith("\n"):
-            is_typed = shown.startswith(_PROMPT)
-            moment = began if is_typed else event.seconds
-            lines += [Line(moment, row, is_typed) for row in _wrapped(shown.rstrip("\n"))]
-            shown, began = "", None
-    return lines
 
 
 def _wrapped(text: str) -> list[str]:
@@ -225,12 +206,7 @@ def _wrapped(text: str) -> list[str]:
     return [*rows, row]
 
 
-def _frame(number: int, line: Line, total: float) -> str:
-    share = round(100 * line.seconds / total, 2)
-    return f"    @keyframes l{number} {{ 0% {{ opacity: 0; }} {share}% {{ opacity: 1; }} }}\n"
-
-
-def _text(number: int, line: Line) -> str:
-    kind = ' class="typed"' if line.is_typed else ""
+def _text(number: int, line: str) -> str:
+    kind = ' class="typed"' if line.startswith(_PROMPT) else ""
     place = f'x="{_MARGIN}" y="{_MARGIN + number * _LINE_HEIGHT + 14}"'
-    return f'  <text {place}{kind} style="animation-name: l{number}">{escape(line.text, quote=False)}</text>\n'
+    return f"  <text {place}{kind}>{escape(line, quote=False)}</text>\n"
