@@ -3,8 +3,8 @@ from dataclasses import fields
 import pytest
 
 from openai_responses_mcp.rehearsal import answers, markers
-from openai_responses_mcp.rehearsal.api_errors import ApiError
 from openai_responses_mcp.rehearsal.markers import Wishes, read_wishes
+from openai_responses_mcp.rehearsal.wire import ApiError
 
 
 def test_a_question_without_markers_is_left_alone() -> None:

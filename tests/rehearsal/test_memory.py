@@ -1,4 +1,4 @@
-from openai_responses_mcp.rehearsal.memory import Memory, TimesAsked
+from openai_responses_mcp.rehearsal.runs import Memory, TimesAsked
 
 
 def test_what_was_remembered_first_is_forgotten_first() -> None:

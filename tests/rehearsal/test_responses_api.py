@@ -7,9 +7,8 @@ import httpx2
 import pytest
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.request_checks import KNOWN_FIELDS
-from openai_responses_mcp.rehearsal.responses_api import ResponsesApi
+from openai_responses_mcp.rehearsal.api import KNOWN_FIELDS, RehearsedApi
+from openai_responses_mcp.rehearsal.wire import ApiError
 from tests.rehearsal.conftest import SEARCH, Ask
 
 
@@ -32,7 +31,7 @@ async def test_ids_that_are_unknown_or_not_stored_are_refused(ask: Ask) -> None:
 
 
 async def test_memory_is_bounded() -> None:
-    api = ResponsesApi(max_remembered=1)
+    api = RehearsedApi(max_remembered=1)
     question = {"model": "gpt-5", "input": "Hello"}
     first, second = await api.create(question), await api.create(question)
     with pytest.raises(ApiError, match="not found"):

@@ -3,8 +3,7 @@ import asyncio
 import httpx2
 import pytest
 
-from openai_responses_mcp.rehearsal.routes import MAX_BODY_BYTES
-from openai_responses_mcp.rehearsal.server import RehearsalServer
+from openai_responses_mcp.rehearsal.server import MAX_BODY_BYTES, RehearsalServer
 
 HELLO = {"model": "gpt-5", "input": "Hello"}
 SLOW = {"model": "gpt-5", "input": "[rehearse: delay=60]"}

@@ -11,23 +11,25 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from openai_responses_mcp.rehearsal.answers import Situation
-from openai_responses_mcp.rehearsal.api_errors import ApiError, usual_error
-from openai_responses_mcp.rehearsal.memory import Memory, TimesAsked
-from openai_responses_mcp.rehearsal.questions import Question, read_question
-from openai_responses_mcp.rehearsal.request_checks import check_key, check_request, read_json
-from openai_responses_mcp.rehearsal.response_objects import build_response
-from openai_responses_mcp.rehearsal.responses_api import (
+from openai_responses_mcp.rehearsal.answers import AskedInput, Situation, read_question
+from openai_responses_mcp.rehearsal.api import (
+    check_key,
+    check_request,
     includes_sources,
     is_searched,
     previous_response_not_found,
+    read_json,
 )
-from openai_responses_mcp.rehearsal.stream_events import (
+from openai_responses_mcp.rehearsal.runs import Memory, TimesAsked
+from openai_responses_mcp.rehearsal.wire import (
     STREAM_HEADERS,
+    ApiError,
+    build_response,
     encode_event,
     encode_json,
     numbered,
     stream_events,
+    usual_error,
 )
 from tests.stand_in.background import Background
 from tests.stand_in.bodies import spoiled_body
@@ -109,7 +111,7 @@ class FaultyApi:
         await asyncio.sleep(self.delay_seconds + delay_seconds)
         reply = _without_answer(directives)
         if reply is None:
-            response = self._respond(asked, Question(plain, question.hints), directives, previous)
+            response = self._respond(asked, AskedInput(plain, question.hints), directives, previous)
             reply = self._reply(response, directives, is_streamed=asked.get("stream") is True)
         return with_header(reply, *directives.header) if directives.header else reply
 
@@ -135,7 +137,7 @@ class FaultyApi:
         return turn
 
     def _respond(
-        self, request: dict[str, Any], question: Question, directives: Directives, previous: _Turn | None
+        self, request: dict[str, Any], question: AskedInput, directives: Directives, previous: _Turn | None
     ) -> dict[str, Any]:
         outputs = read_outputs(request["input"], previous.call_ids if previous else ())
         # A turn that only hands back what functions gave still answers the question before it.

@@ -7,7 +7,7 @@ import copy
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from openai_responses_mcp.rehearsal.stream_events import encode_json
+from openai_responses_mcp.rehearsal.wire import encode_json
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.pace import drip
 from tests.stand_in.replies import JSON_HEADERS, json_reply

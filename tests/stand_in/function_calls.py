@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.questions import content_text
-from openai_responses_mcp.rehearsal.request_checks import tools_of
-from openai_responses_mcp.rehearsal.response_objects import Item, new_id
-from openai_responses_mcp.rehearsal.stream_events import deltas
+from openai_responses_mcp.rehearsal.answers import content_text
+from openai_responses_mcp.rehearsal.api import tools_of
+from openai_responses_mcp.rehearsal.wire import ApiError, Item, deltas, new_id
 from tests.stand_in.markers import FunctionCall
 
 

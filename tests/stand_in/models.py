@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.request_checks import UNKNOWN_MODEL
+from openai_responses_mcp.rehearsal.api import UNKNOWN_MODEL
+from openai_responses_mcp.rehearsal.wire import ApiError
 
 MODELS = ("gpt-5.2", "gpt-5.4-mini", "gpt-5.5")
 

@@ -16,7 +16,7 @@ from openai_responses_mcp.rehearsal.answers import (
     write_opening,
     write_text,
 )
-from openai_responses_mcp.rehearsal.response_objects import Answer, Item, message_item, new_id, text_part
+from openai_responses_mcp.rehearsal.wire import CannedAnswer, Item, message_item, new_id, text_part
 from tests.stand_in.function_calls import function_call_item
 from tests.stand_in.markers import Directives, FunctionCall
 
@@ -25,16 +25,16 @@ _FILLER = " This sentence only makes the rehearsal answer longer."
 
 def write_odd_answer(
     situation: Situation, directives: Directives, calls: Sequence[FunctionCall], tool_outputs: Sequence[str]
-) -> Answer:
+) -> CannedAnswer:
     opening = write_opening(situation, _sources(situation, directives.sources))
     if calls:
-        return Answer([*opening, *map(function_call_item, calls)])
+        return CannedAnswer([*opening, *map(function_call_item, calls)])
     text = _text(situation, directives.size, tool_outputs)
     draft = Draft(opening, text, phrases_for(situation.question).refusal)
     return _explained(ALL_OUTCOMES[directives.outcome](draft), directives)
 
 
-def _explained(answer: Answer, directives: Directives) -> Answer:
+def _explained(answer: CannedAnswer, directives: Directives) -> CannedAnswer:
     if answer.error is None:
         return answer
     given = {"code": directives.code, "message": directives.message}
@@ -70,24 +70,24 @@ def _sources(situation: Situation, choice: str | None) -> list[dict[str, str]]:
     return choices[choice]
 
 
-def _cut_before_text(draft: Draft) -> Answer:
-    return Answer(draft.opening, "incomplete", incomplete_reason="max_output_tokens")
+def _cut_before_text(draft: Draft) -> CannedAnswer:
+    return CannedAnswer(draft.opening, "incomplete", incomplete_reason="max_output_tokens")
 
 
-def _with_unknown_items(draft: Draft) -> Answer:
+def _with_unknown_items(draft: Draft) -> CannedAnswer:
     annotations = [{"type": "rehearsal_annotation", "mark": {"index": 0}}, *draft.text["annotations"]]
     unknown = {"type": "rehearsal_item", "id": new_id("ri"), "payload": [None, 1, {"text": "not an answer"}]}
     message = message_item([draft.text | {"annotations": annotations}])
-    return Answer([unknown, *draft.opening, message, dict(unknown)])
+    return CannedAnswer([unknown, *draft.opening, message, dict(unknown)])
 
 
-def _with_commentary(draft: Draft) -> Answer:
+def _with_commentary(draft: Draft) -> CannedAnswer:
     commentary = message_item([text_part("This is a rehearsal: let me look into that.")]) | {"phase": "commentary"}
     final = message_item([draft.text]) | {"phase": "final_answer"}
-    return Answer([commentary, *draft.opening, final])
+    return CannedAnswer([commentary, *draft.opening, final])
 
 
-ALL_OUTCOMES: dict[str | None, Callable[[Draft], Answer]] = OUTCOMES | {
+ALL_OUTCOMES: dict[str | None, Callable[[Draft], CannedAnswer]] = OUTCOMES | {
     "incomplete-empty": _cut_before_text,
     "unknown-item": _with_unknown_items,
     "commentary": _with_commentary,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from openai_responses_mcp.rehearsal.stream_events import encode_event
+from openai_responses_mcp.rehearsal.wire import encode_event
 
 DRIP_SECONDS = 0.2
 

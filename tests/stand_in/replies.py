@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.stream_events import encode_json
+from openai_responses_mcp.rehearsal.wire import ApiError, encode_json
 from tests.stand_in.http_wire import Reply
 
 JSON_HEADERS = {"content-type": "application/json"}

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from openai_responses_mcp.rehearsal.stream_events import encode_event
+from openai_responses_mcp.rehearsal.wire import encode_event
 from tests.stand_in.pace import drip, paced
 
 Events = list[dict[str, Any]]

@@ -2,8 +2,8 @@ from dataclasses import fields
 
 import pytest
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
 from openai_responses_mcp.rehearsal.markers import OUTCOMES
+from openai_responses_mcp.rehearsal.wire import ApiError
 from tests.stand_in import bodies, markers, odd_answers, streams
 from tests.stand_in.markers import Directives, FunctionCall, read_directives
 

@@ -1,15 +1,17 @@
-"""What the stand-in says to a question.
+"""What the stand-in reads in a question, and what it answers.
 
 The text says that it comes from a stand-in, in the language of the question; addresses are on example.com.
 """
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from openai_responses_mcp.rehearsal.questions import is_about_weather, is_japanese, maybe_date
-from openai_responses_mcp.rehearsal.response_objects import (
-    Answer,
+from openai_responses_mcp.domain.policy import SEARCH_TRIGGERS
+from openai_responses_mcp.rehearsal.wire import (
+    CannedAnswer,
     Item,
     message_item,
     reasoning_item,
@@ -18,6 +20,84 @@ from openai_responses_mcp.rehearsal.response_objects import (
     text_part,
     url_citation,
 )
+
+_HINTS_LINE = "\n[Hints]"
+_JAPANESE_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_ISO_DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
+_TODAY_HINT = re.compile(r"\btoday=(\d{4}-\d{2}-\d{2})")
+_WEATHER_WORDS = ("weather", "forecast", "temperature", "天気", "気温", "降水", "予報")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedInput:
+    """The user's own words (markers included) and, apart from them, the line of hints a client may add."""
+
+    text: str
+    hints: str = ""
+
+
+def read_question(given: Any) -> AskedInput:
+    """The question in the `input` of a request; empty when no user message is in it."""
+    if isinstance(given, str):
+        return _split_hints(given)
+    users = [item for item in given if _is_user_message(item)]
+    return _split_hints(_message_text(users[-1])) if users else AskedInput("")
+
+
+def needs_search(question: str) -> bool:
+    return _TRIGGER.search(question.lower()) is not None
+
+
+def is_about_weather(question: str) -> bool:
+    return _WEATHER.search(question.lower()) is not None
+
+
+def is_japanese(text: str) -> bool:
+    return _JAPANESE_LETTER.search(text) is not None
+
+
+def maybe_date(question: str, hints: str) -> str | None:
+    """The day a question is about: the one it names, else the client's today."""
+    named = _ISO_DATE.search(question)
+    if named is not None:
+        return named.group()
+    today = _TODAY_HINT.search(hints)
+    return today.group(1) if today else None
+
+
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    # Japanese has no spaces around a word, so only ASCII neighbours make a Latin word part of a longer one.
+    latin = "|".join(re.escape(word) for word in words if word.isascii())
+    other = "|".join(re.escape(word) for word in words if not word.isascii())
+    return re.compile(rf"(?<![a-z0-9_])(?:{latin})(?![a-z0-9_])|{other}")
+
+
+_TRIGGER = _any_of(SEARCH_TRIGGERS)
+_WEATHER = _any_of(_WEATHER_WORDS)
+
+
+def _split_hints(text: str) -> AskedInput:
+    question, line, hints = text.rpartition(_HINTS_LINE)
+    return AskedInput(question.strip(), hints) if line else AskedInput(text.strip())
+
+
+def _is_user_message(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("role") == "user"
+
+
+def _message_text(message: dict[str, Any]) -> str:
+    return content_text(message.get("content"))
+
+
+def content_text(content: Any) -> str:
+    """The text of a message or of what a function gave: as it is, or of all its parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [part.get("text") for part in content if isinstance(part, dict)]
+    return "\n".join(part for part in parts if isinstance(part, str))
+
 
 _QUOTE_CHARACTERS = 80
 _USUAL_CITATIONS = 2
@@ -77,35 +157,35 @@ class Draft:
     refusal: str
 
 
-def write_answer(situation: Situation, outcome: str | None = None) -> Answer:
+def write_answer(situation: Situation, outcome: str | None = None) -> CannedAnswer:
     refusal = phrases_for(situation.question).refusal
     draft = Draft(write_opening(situation, usual_sources(situation)), write_text(situation), refusal)
     return OUTCOMES[outcome](draft)
 
 
-def _completed(draft: Draft) -> Answer:
-    return Answer([*draft.opening, message_item([draft.text])])
+def _completed(draft: Draft) -> CannedAnswer:
+    return CannedAnswer([*draft.opening, message_item([draft.text])])
 
 
-def _refused(draft: Draft) -> Answer:
-    return Answer([*draft.opening, message_item([refusal_part(draft.refusal)])])
+def _refused(draft: Draft) -> CannedAnswer:
+    return CannedAnswer([*draft.opening, message_item([refusal_part(draft.refusal)])])
 
 
-def _cut_short(draft: Draft) -> Answer:
+def _cut_short(draft: Draft) -> CannedAnswer:
     message = message_item([draft.text], status="incomplete")
-    return Answer([*draft.opening, message], "incomplete", incomplete_reason="max_output_tokens")
+    return CannedAnswer([*draft.opening, message], "incomplete", incomplete_reason="max_output_tokens")
 
 
-def _failed(draft: Draft) -> Answer:
+def _failed(draft: Draft) -> CannedAnswer:
     message = "The model failed to answer, as this rehearsal asked for."
-    return Answer(draft.opening, "failed", error={"code": "server_error", "message": message})
+    return CannedAnswer(draft.opening, "failed", error={"code": "server_error", "message": message})
 
 
-def _without_text(draft: Draft) -> Answer:
-    return Answer(draft.opening)
+def _without_text(draft: Draft) -> CannedAnswer:
+    return CannedAnswer(draft.opening)
 
 
-OUTCOMES: dict[str | None, Callable[[Draft], Answer]] = {
+OUTCOMES: dict[str | None, Callable[[Draft], CannedAnswer]] = {
     None: _completed,
     "refusal": _refused,
     "incomplete": _cut_short,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
+from openai_responses_mcp.rehearsal.wire import ApiError
 
 OUTCOMES = ("refusal", "incomplete", "failed", "no-text")
 

@@ -1,23 +1,62 @@
-"""Responses that run in the background, whether or not anybody reads them.
+"""Responses that run in the background, whether or not they are read, and a memory of limited size.
 
 A run publishes numbered events. Any number of readers follow it, each from the event it wants, and leave when they
 like. Its state is what the latest event said of the response, until it is cancelled.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from openai_responses_mcp.rehearsal.api_errors import ApiError
-from openai_responses_mcp.rehearsal.memory import Memory
-from openai_responses_mcp.rehearsal.response_objects import unfinished
+from openai_responses_mcp.rehearsal.wire import ApiError, unfinished
+
+MAX_REMEMBERED = 10_000
+
+_Kept = TypeVar("_Kept")
+
+
+class Memory(Generic[_Kept]):
+    def __init__(self, max_remembered: int = MAX_REMEMBERED) -> None:
+        self._max_remembered = max_remembered
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def maybe_recall(self, key: str) -> _Kept | None:
+        return self._kept.get(key)
+
+    def all_kept(self) -> Iterable[_Kept]:
+        return self._kept.values()
+
+    def remember(self, key: str, value: _Kept) -> None:
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        if len(self._kept) > self._max_remembered:
+            self._kept.popitem(last=False)
+
+
+class TimesAsked:
+    """Counts how often each question was asked, for questions that ask for trouble a number of times."""
+
+    def __init__(self, max_remembered: int = MAX_REMEMBERED) -> None:
+        self._counts = Memory[int](max_remembered)
+
+    def is_over(self, question: str, times: int | None) -> bool:
+        """Whether the question has been asked this many times before; counts this time unless it has."""
+        if times is None:
+            return False
+        asked = self._counts.maybe_recall(question) or 0
+        if asked >= times:
+            return True
+        self._counts.remember(question, asked + 1)
+        return False
+
 
 MAX_STORED = 1000
 
 _UNDER_WAY = ("queued", "in_progress")
 
 
-class Run:
+class BackgroundRun:
     """One response, its events so far, and what the API shows of it now."""
 
     def __init__(self, response: dict[str, Any], events: Iterable[dict[str, Any]] = ()) -> None:
@@ -27,7 +66,7 @@ class Run:
         self._work: asyncio.Task[None] | None = None
 
     @classmethod
-    def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "Run":
+    def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "BackgroundRun":
         """Begin to publish the events, at the pace at which they come."""
         run = cls(unfinished(response, "queued"))
         run._work = asyncio.create_task(run._publish(events))
@@ -76,24 +115,24 @@ class StoredRuns:
     """The runs that can be asked for by id; each method raises ApiError in the words of the API."""
 
     def __init__(self, max_stored: int = MAX_STORED) -> None:
-        self._runs = Memory[Run](max_stored)
+        self._runs = Memory[BackgroundRun](max_stored)
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: BackgroundRun) -> None:
         self._runs.remember(run.response["id"], run)
 
-    def find(self, response_id: str) -> Run:
+    def find(self, response_id: str) -> BackgroundRun:
         run = self._runs.maybe_recall(response_id)
         if run is None:
             raise ApiError(404, f"Response with id '{response_id}' not found.")
         return run
 
-    def find_streamed(self, response_id: str) -> Run:
+    def find_streamed(self, response_id: str) -> BackgroundRun:
         run = self.find(response_id)
         if not run.response["background"]:
             raise ApiError(400, "Only a response that was created in the background can be streamed.", param="stream")
         return run
 
-    def cancel(self, response_id: str) -> Run:
+    def cancel(self, response_id: str) -> BackgroundRun:
         run = self.find(response_id)
         if not run.response["background"]:
             raise ApiError(400, "Cannot cancel a synchronous response.")

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
 from openai_responses_mcp.domain.models import ModelReply, Progress
-from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event
+from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, encode_event
 from tests.adapters.openai.test_background import SHORT_SECONDS, Api, answering, asking
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import SLOW_SECONDS

@@ -23,7 +23,7 @@ from openai_responses_mcp.domain.errors import (
     StillRunning,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, Progress, SearchTool
-from openai_responses_mcp.rehearsal.stream_events import STREAM_HEADERS, encode_event
+from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, encode_event
 from tests.contracts.openai_gateways import InstantClock, forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeLogger
 from tests.stand_in.http_server import HttpServer
