@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.rehearsal.runs import BackgroundRun, StoredRuns
+from openai_responses_mcp.rehearsal.runs import RehearsedRun, StoredRuns
 from openai_responses_mcp.rehearsal.wire import ApiError, CannedAnswer, build_response, unfinished
 
 FINISHED = build_response({"model": "gpt-5", "background": True}, CannedAnswer([]), "Why?")
@@ -32,14 +32,14 @@ class Work:
             yield event
 
 
-async def read(run: BackgroundRun, starting_after: int = -1) -> list[str]:
+async def read(run: RehearsedRun, starting_after: int = -1) -> list[str]:
     async with asyncio.timeout(5):
         return [event["type"] async for batch in run.follow(starting_after) for event in batch]
 
 
 async def test_a_run_shows_the_state_that_its_latest_event_told() -> None:
     work = Work()
-    run = BackgroundRun.start(FINISHED, work.events())
+    run = RehearsedRun.start(FINISHED, work.events())
     assert run.response["status"] == "queued"
     for number, status in enumerate(("queued", "in_progress", "in_progress")):
         work.go_on()
@@ -52,7 +52,7 @@ async def test_a_run_shows_the_state_that_its_latest_event_told() -> None:
 
 async def test_readers_get_all_events_from_where_they_want_whenever_they_come() -> None:
     work = Work()
-    run = BackgroundRun.start(FINISHED, work.events())
+    run = RehearsedRun.start(FINISHED, work.events())
     early, late = asyncio.create_task(read(run)), asyncio.create_task(read(run, 1))
     work.go_on(4)
     types = [event["type"] for event in EVENTS]
@@ -65,7 +65,7 @@ async def test_readers_get_all_events_from_where_they_want_whenever_they_come() 
 
 async def test_a_run_goes_on_when_its_reader_leaves() -> None:
     work = Work()
-    run = BackgroundRun.start(FINISHED, work.events())
+    run = RehearsedRun.start(FINISHED, work.events())
     work.go_on(2)
     async with asyncio.timeout(5):
         async for _ in run.follow():
@@ -76,7 +76,7 @@ async def test_a_run_goes_on_when_its_reader_leaves() -> None:
 
 async def test_a_cancelled_run_ends_its_readers_and_stays_cancelled() -> None:
     work = Work()
-    run = BackgroundRun.start(FINISHED, work.events())
+    run = RehearsedRun.start(FINISHED, work.events())
     reader = asyncio.create_task(read(run))
     work.go_on(2)
     await asyncio.wait_for(anext(run.follow(0)), 5)
@@ -88,16 +88,16 @@ async def test_a_cancelled_run_ends_its_readers_and_stays_cancelled() -> None:
 
 
 async def test_a_run_that_is_over_cannot_be_cancelled_any_more() -> None:
-    run = BackgroundRun(FINISHED)
+    run = RehearsedRun(FINISHED)
     run.cancel()
     assert run.response == FINISHED
 
 
 async def test_stopped_runs_are_not_worked_on() -> None:
     runs, work = StoredRuns(), Work()
-    run = BackgroundRun.start(FINISHED, work.events())
+    run = RehearsedRun.start(FINISHED, work.events())
     runs.keep(run)
-    runs.keep(BackgroundRun(FINISHED | {"id": "resp_other"}))
+    runs.keep(RehearsedRun(FINISHED | {"id": "resp_other"}))
     runs.stop()
     work.go_on(4)
     await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_stopped_runs_are_not_worked_on() -> None:
 async def test_the_oldest_runs_are_forgotten() -> None:
     runs = StoredRuns(max_stored=1)
     for response_id in ("resp_1", "resp_2"):
-        runs.keep(BackgroundRun(FINISHED | {"id": response_id}))
+        runs.keep(RehearsedRun(FINISHED | {"id": response_id}))
     assert runs.find("resp_2").response["id"] == "resp_2"
     with pytest.raises(ApiError, match="not found"):
         runs.find("resp_1")

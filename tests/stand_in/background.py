@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openai_responses_mcp.rehearsal.api import read_starting_after
-from openai_responses_mcp.rehearsal.runs import BackgroundRun, Memory, StoredRuns
+from openai_responses_mcp.rehearsal.runs import Memory, RehearsedRun, StoredRuns
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, ApiError, encode_event, usual_error
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.markers import NO_REPLY, WORKS, Cut, Directives
@@ -23,7 +23,7 @@ Events = list[dict[str, Any]]
 class _Track:
     """A run and the faults that are still to come."""
 
-    run: BackgroundRun
+    run: RehearsedRun
     directives: Directives = field(default_factory=Directives)
     gets: int = 0
     cuts: list[Cut | None] = field(init=False)
@@ -57,10 +57,10 @@ class Background:
     def keep(self, response: dict[str, Any]) -> None:
         """A response that was not made in the background, for those who ask for it by id, if it is to be stored."""
         if response["store"]:
-            self._runs.keep(BackgroundRun(response))
+            self._runs.keep(RehearsedRun(response))
 
-    def start(self, response: dict[str, Any], events: Events, directives: Directives) -> BackgroundRun:
-        run = BackgroundRun.start(response, _play(events, directives, lambda: run.cancel()))
+    def start(self, response: dict[str, Any], events: Events, directives: Directives) -> RehearsedRun:
+        run = RehearsedRun.start(response, _play(events, directives, lambda: run.cancel()))
         self._runs.keep(run)
         self._tracks.remember(response["id"], _Track(run, directives))
         return run
@@ -105,7 +105,7 @@ async def _play(events: Events, directives: Directives, cancel: Callable[[], Non
         await asyncio.sleep(pause_seconds)
 
 
-async def _follow(run: BackgroundRun, starting_after: int, cut: Cut | None) -> AsyncIterator[bytes]:
+async def _follow(run: RehearsedRun, starting_after: int, cut: Cut | None) -> AsyncIterator[bytes]:
     async for batch in run.follow(starting_after):
         if cut is None:
             yield b"".join(map(encode_event, batch))

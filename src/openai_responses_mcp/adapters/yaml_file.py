@@ -57,7 +57,7 @@ class YamlDocument:
 
 def read_yaml(text: str) -> YamlDocument:
     """Raises `YamlProblem`."""
-    reading = _Reading(text)
+    reading = _YamlReading(text)
     try:
         return reading.document()
     except ReaderError as exc:
@@ -70,7 +70,7 @@ def read_yaml(text: str) -> YamlDocument:
         raise YamlProblem(reading.last_line, f"not valid YAML: {exc}") from exc
 
 
-class _Reading:
+class _YamlReading:
     def __init__(self, text: str) -> None:
         self._events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
         self._lines: dict[KeyPath, int] = {}
@@ -138,10 +138,10 @@ class _Reading:
             yield event
 
 
-_READERS: dict[type[NodeEvent], Callable[[_Reading, Any, KeyPath], Any]] = {
-    MappingStartEvent: _Reading._mapping,
-    SequenceStartEvent: _Reading._sequence,
-    ScalarEvent: _Reading._scalar,
+_READERS: dict[type[NodeEvent], Callable[[_YamlReading, Any, KeyPath], Any]] = {
+    MappingStartEvent: _YamlReading._mapping,
+    SequenceStartEvent: _YamlReading._sequence,
+    ScalarEvent: _YamlReading._scalar,
 }
 
 _TAG = "tag:yaml.org,2002:"

@@ -12,7 +12,7 @@ from openai_responses_mcp.domain.texts import one_line
 _LONGEST_SHOWN_VALUE = 60
 
 
-class Finding(NamedTuple):
+class ConfigFinding(NamedTuple):
     """A problem or a warning; `found` holds the value that is wrong, if there is one to show."""
 
     text: str
@@ -21,14 +21,14 @@ class Finding(NamedTuple):
 
 class Findings:
     def __init__(self) -> None:
-        self.problems: list[Finding] = []
-        self.warnings: list[Finding] = []
+        self.problems: list[ConfigFinding] = []
+        self.warnings: list[ConfigFinding] = []
 
     def problem(self, text: str, *found: Any) -> None:
-        self.problems.append(Finding(text, found))
+        self.problems.append(ConfigFinding(text, found))
 
     def warning(self, text: str) -> None:
-        self.warnings.append(Finding(text))
+        self.warnings.append(ConfigFinding(text))
 
     def misfit(self, name: str, kind: Any, found: Any) -> None:
         """The one form in which a wrong value is told, wherever it comes from."""
@@ -36,7 +36,7 @@ class Findings:
 
 
 def finding_lines(
-    findings: list[Finding], environ: Mapping[str, str], key_variable: str, settings: Settings
+    findings: list[ConfigFinding], environ: Mapping[str, str], key_variable: str, settings: Settings
 ) -> tuple[str, ...]:
     if not findings:
         return ()
@@ -44,7 +44,7 @@ def finding_lines(
     return tuple(_line(finding, mask) for finding in findings)
 
 
-def _line(finding: Finding, mask: Callable[[str], str]) -> str:
+def _line(finding: ConfigFinding, mask: Callable[[str], str]) -> str:
     text = mask(finding.text) + "".join(f" (found {_shown(value, mask)})" for value in finding.found)
     return one_line(text)
 

@@ -1,6 +1,6 @@
 """The settings: every key with its type, its limits and its default.
 
-Standard library only, so that a start without a configuration file stays cheap. A limit is written once, as a `Rule` in
+Standard library only, so that a start without a configuration file stays cheap. A limit is written once, as a `Bound` in
 the annotation: pydantic enforces it on a YAML document, `from_text` on an environment variable or a flag, and `wanted`
 says it in words. Named tuples, because they stand before the first reply and a frozen dataclass takes longer to define
 (docs/benchmarks.md). No `from __future__ import annotations` here: the annotations are read at run time.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
-class Rule:
+class Bound:
     """A limit on a value: `allows` decides, `words` follow what `wanted` calls the type."""
 
     def __init__(self, words: str, allows: Callable[[Any], bool]) -> None:
@@ -35,7 +35,7 @@ class Rule:
         return core_schema.no_info_after_validator_function(self.require, handler(source))
 
 
-class Range(Rule):
+class Range(Bound):
     def __init__(self, ge: int, le: int | None = None) -> None:
         words = f"of at least {ge}" if le is None else f"between {ge} and {le}"
         # NaN compares as false and infinity is no setting: both fall out here.
@@ -48,19 +48,19 @@ _ADDRESS = re.compile(
     r"https?://([^/?#@\s]*@)?(\[[0-9a-f:.]+\]|[^/?#@:\s\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?", re.IGNORECASE
 )
 
-Text = Annotated[str, Rule("that is not blank", lambda text: text.isprintable() and bool(text.strip()))]
+Text = Annotated[str, Bound("that is not blank", lambda text: text.isprintable() and bool(text.strip()))]
 Address = Annotated[
     str,
-    Rule(
+    Bound(
         "that is an http:// or https:// address with a host",
         lambda text: text.isprintable() and _ADDRESS.fullmatch(text) is not None,
     ),
 ]
 Count = Annotated[int, Range(ge=1)]
 TimeZone = Annotated[
-    str, Rule("that names a time zone, such as Europe/Berlin", lambda name: name == TOKYO or _is_time_zone(name))
+    str, Bound("that names a time zone, such as Europe/Berlin", lambda name: name == TOKYO or _is_time_zone(name))
 ]
-Fields = Annotated[Mapping[str, Any], Rule("without NaN and infinity", lambda fields: _is_json(fields))]
+Fields = Annotated[Mapping[str, Any], Bound("without NaN and infinity", lambda fields: _is_json(fields))]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
@@ -74,7 +74,7 @@ PolicySource = Literal["builtin", "file"]
 PolicyMerge = Literal["replace", "prepend", "append"]
 _SecondsOrAuto = int | float | Literal["auto"]
 HandOver = Annotated[
-    _SecondsOrAuto, Rule("of at least 5, or auto, or null", lambda value: value == "auto" or 5 <= value < inf)
+    _SecondsOrAuto, Bound("of at least 5, or auto, or null", lambda value: value == "auto" or 5 <= value < inf)
 ]
 
 
@@ -173,7 +173,7 @@ class ServerSettings(NamedTuple):
     show_config_on_start: bool = False
     tools: Annotated[
         tuple[ToolName, ...],
-        Rule("with at least one name and none twice", lambda names: 0 < len(names) == len(set(names))),
+        Bound("with at least one name and none twice", lambda names: 0 < len(names) == len(set(names))),
     ] = ("answer", "answer_detailed", "answer_quick")
     error_style: ErrorStyle = "jsonrpc"
     response_id_text: bool = True
@@ -313,7 +313,7 @@ def _present(kind: Any) -> Any:
     return next(inner for inner in kinds if inner is not NoneType) if NoneType in kinds else kind
 
 
-def _rules(kind: Any) -> tuple[Rule, ...]:
+def _rules(kind: Any) -> tuple[Bound, ...]:
     return getattr(kind, "__metadata__", ())
 
 

@@ -10,9 +10,9 @@ from openai_responses_mcp.domain.citations import select_citations, used_search,
 from openai_responses_mcp.domain.errors import AnswerWithheld, ProfileMissing
 from openai_responses_mcp.domain.models import (
     Answer,
+    AnsweringProfile,
     ModelReply,
     ModelRequest,
-    Profile,
     Progress,
     ProgressListener,
     Question,
@@ -31,7 +31,7 @@ UNKNOWN_MODEL = "unknown"
 class AnsweringRules:
     """What the configuration says about answering; `in_background` has the profiles whose questions run there."""
 
-    profiles: Mapping[str, Profile]
+    profiles: Mapping[str, AnsweringProfile]
     instructions: str
     recency_days: float
     max_results: float

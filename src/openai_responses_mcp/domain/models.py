@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 
-class Profile(Protocol):
+class AnsweringProfile(Protocol):
     """Which model answers, how hard it thinks and how much it says; the settings have them."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from openai_responses_mcp.rehearsal.answers import Situation, needs_search, read_question, write_answer
 from openai_responses_mcp.rehearsal.markers import read_wishes
-from openai_responses_mcp.rehearsal.runs import MAX_REMEMBERED, BackgroundRun, Memory, StoredRuns, TimesAsked
+from openai_responses_mcp.rehearsal.runs import MAX_REMEMBERED, Memory, RehearsedRun, StoredRuns, TimesAsked
 from openai_responses_mcp.rehearsal.wire import ApiError, build_response, numbered, stream_events, usual_error
 
 UNKNOWN_MODEL = "no-such-model"
@@ -144,7 +144,7 @@ class RehearsedApi:
         self._questions = Memory[str](max_remembered)
         self._times_asked = TimesAsked(max_remembered)
 
-    async def create(self, request: Mapping[str, Any]) -> BackgroundRun:
+    async def create(self, request: Mapping[str, Any]) -> RehearsedRun:
         """A finished run, or one that has just begun when it is to be done in the background."""
         check_request(request)
         earlier_question = self._earlier_question(request)
@@ -173,15 +173,15 @@ class RehearsedApi:
     def remember(self, response_id: str, question: str) -> None:
         self._questions.remember(response_id, question)
 
-    def _run(self, request: Mapping[str, Any], response: dict[str, Any], delay_seconds: float) -> BackgroundRun:
+    def _run(self, request: Mapping[str, Any], response: dict[str, Any], delay_seconds: float) -> RehearsedRun:
         if response["background"]:
             events = numbered(stream_events(response))
-            run = BackgroundRun.start(response, _spread(events, delay_seconds))
+            run = RehearsedRun.start(response, _spread(events, delay_seconds))
             self.runs.keep(run)
             return run
         if response["store"]:
-            self.runs.keep(BackgroundRun(response))
-        return BackgroundRun(response, numbered(stream_events(response)) if request.get("stream") else ())
+            self.runs.keep(RehearsedRun(response))
+        return RehearsedRun(response, numbered(stream_events(response)) if request.get("stream") else ())
 
     def _earlier_question(self, request: Mapping[str, Any]) -> str | None:
         response_id = request.get("previous_response_id")

@@ -56,7 +56,7 @@ MAX_STORED = 1000
 _UNDER_WAY = ("queued", "in_progress")
 
 
-class BackgroundRun:
+class RehearsedRun:
     """One response, its events so far, and what the API shows of it now."""
 
     def __init__(self, response: dict[str, Any], events: Iterable[dict[str, Any]] = ()) -> None:
@@ -66,7 +66,7 @@ class BackgroundRun:
         self._work: asyncio.Task[None] | None = None
 
     @classmethod
-    def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "BackgroundRun":
+    def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "RehearsedRun":
         """Begin to publish the events, at the pace at which they come."""
         run = cls(unfinished(response, "queued"))
         run._work = asyncio.create_task(run._publish(events))
@@ -115,24 +115,24 @@ class StoredRuns:
     """The runs that can be asked for by id; each method raises ApiError in the words of the API."""
 
     def __init__(self, max_stored: int = MAX_STORED) -> None:
-        self._runs = Memory[BackgroundRun](max_stored)
+        self._runs = Memory[RehearsedRun](max_stored)
 
-    def keep(self, run: BackgroundRun) -> None:
+    def keep(self, run: RehearsedRun) -> None:
         self._runs.remember(run.response["id"], run)
 
-    def find(self, response_id: str) -> BackgroundRun:
+    def find(self, response_id: str) -> RehearsedRun:
         run = self._runs.maybe_recall(response_id)
         if run is None:
             raise ApiError(404, f"Response with id '{response_id}' not found.")
         return run
 
-    def find_streamed(self, response_id: str) -> BackgroundRun:
+    def find_streamed(self, response_id: str) -> RehearsedRun:
         run = self.find(response_id)
         if not run.response["background"]:
             raise ApiError(400, "Only a response that was created in the background can be streamed.", param="stream")
         return run
 
-    def cancel(self, response_id: str) -> BackgroundRun:
+    def cancel(self, response_id: str) -> RehearsedRun:
         run = self.find(response_id)
         if not run.response["background"]:
             raise ApiError(400, "Cannot cancel a synchronous response.")

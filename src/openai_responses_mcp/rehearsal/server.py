@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from openai_responses_mcp.rehearsal.api import RehearsedApi, check_key, read_json, read_starting_after
-from openai_responses_mcp.rehearsal.runs import BackgroundRun
+from openai_responses_mcp.rehearsal.runs import RehearsedRun
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, ApiError, encode_event, encode_json
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -51,7 +51,7 @@ def _json(value: Any, status: int = 200) -> web.Response:
     return web.Response(status=status, body=encode_json(value), content_type="application/json")
 
 
-async def _stream(request: web.Request, run: BackgroundRun, starting_after: int = -1) -> web.StreamResponse:
+async def _stream(request: web.Request, run: RehearsedRun, starting_after: int = -1) -> web.StreamResponse:
     reply = web.StreamResponse(headers=STREAM_HEADERS)
     await reply.prepare(request)
     async for batch in run.follow(starting_after):

@@ -68,7 +68,7 @@ class Number:
         return value
 
 
-class Choice:
+class Chosen:
     def __init__(self, *names: str) -> None:
         self.schema: JsonObject = {"type": "string", "enum": list(names)}
         self.words = f"one of {', '.join(names)}"

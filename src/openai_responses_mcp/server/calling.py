@@ -11,7 +11,7 @@ from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments,
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
 from openai_responses_mcp.domain.models import Answer, CallFailure, ObservedCall, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import CallObserver, Clock, Logger
-from openai_responses_mcp.server.clients import Client
+from openai_responses_mcp.server.clients import CallingClient
 from openai_responses_mcp.server.jsonrpc import result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
 from openai_responses_mcp.server.tasks import Tasks
@@ -37,7 +37,7 @@ class Caller(Protocol):
     @property
     def tasks(self) -> Tasks: ...
 
-    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
         ...
 
@@ -67,14 +67,14 @@ class ToolCaller(Caller):
     def tasks(self) -> Tasks:
         return self._tasks
 
-    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         try:
             result = await self._result(tool, request, client, send)
         except AnsweringError as exc:
             return self._failure(tool, request, client, exc)
         return result_message(request.id, client.era.result(result))
 
-    async def _result(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+    async def _result(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         arguments = self._arguments(tool, request)
         async with self._reporting(tool, request, client, send) as on_progress:
             if tool.name == RESULT_TOOL:
@@ -86,19 +86,19 @@ class ToolCaller(Caller):
         return outcome
 
     def _reporting(
-        self, tool: Tool, request: Request, client: Client, send: Send
+        self, tool: Tool, request: Request, client: CallingClient, send: Send
     ) -> AbstractAsyncContextManager[ProgressListener | None]:
         token = progress_token_of(request.params)
         if token is None:
             return nullcontext()
         return reporting(token, send, self._clock, begins_at_once=not self._becomes_a_task(tool, client))
 
-    def _becomes_a_task(self, tool: Tool, client: Client) -> bool:
+    def _becomes_a_task(self, tool: Tool, client: CallingClient) -> bool:
         """Whether the call will probably be answered with a task: the API may still refuse to run it in the background."""
         return client.takes_tasks and tool.name != RESULT_TOOL and self._answering.runs_in_background(tool.profile)
 
     async def _answered(
-        self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
+        self, tool: Tool, arguments: JsonObject, client: CallingClient, on_progress: ProgressListener | None
     ) -> Answer | JsonObject:
         question = read_question(tool, arguments, keeps_responses=self._rules.keeps_responses)
         inquire = partial(self._answering.answer, question, on_progress)
@@ -112,7 +112,7 @@ class ToolCaller(Caller):
         return await self._unfinished.answer_or_promise(inquire, promise)
 
     async def _fetched(
-        self, tool: Tool, arguments: JsonObject, client: Client, on_progress: ProgressListener | None
+        self, tool: Tool, arguments: JsonObject, client: CallingClient, on_progress: ProgressListener | None
     ) -> Answer | JsonObject:
         response_id = read_response_id(tool, arguments)
 
@@ -137,7 +137,7 @@ class ToolCaller(Caller):
         self._log_arguments(tool, arguments)
         return arguments
 
-    def _failure(self, tool: Tool, request: Request, client: Client, error: AnsweringError) -> JsonObject:
+    def _failure(self, tool: Tool, request: Request, client: CallingClient, error: AnsweringError) -> JsonObject:
         if client.era.returns_failures_as_results or self._rules.returns_failures_as_results:
             result = self._failures.as_result(tool, error, may_fetch=client.may_fetch)
             return result_message(request.id, client.era.result(result))
@@ -171,7 +171,7 @@ class ObservedCaller(Caller):
     def tasks(self) -> Tasks:
         return self._caller.tasks
 
-    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         call = ObservedCall(tool.name, request.id, client.era.revision, _trace_of(request), client.caller)
         with self._observer.observed(call) as failed:
             reply = await self._caller.call(tool, request, client, send)

@@ -17,7 +17,7 @@ IMPATIENT: dict[str, str] = {
 """Clients that give up while research still goes on, by name, with the reason why each is here."""
 
 
-class Client(NamedTuple):
+class CallingClient(NamedTuple):
     """What one request says of its client."""
 
     era: Era
@@ -35,10 +35,10 @@ class ClientOfConnection:
         self._tool_names = tool_names
         self._name: str | None = None
 
-    def seen_in(self, request: Request, era: Era, caller: str = "") -> Client:
+    def seen_in(self, request: Request, era: Era, caller: str = "") -> CallingClient:
         self._name = _name_in(client_info_of(request, era)) or self._name
         seconds = self._hand_over_seconds()
-        return Client(
+        return CallingClient(
             era,
             takes_tasks=era is ENVELOPE and declares_tasks(request),
             hand_over_seconds=seconds,

@@ -21,7 +21,7 @@ from openai_responses_mcp.domain.jsonrpc import (
     Request,
 )
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Logger, Received
-from openai_responses_mcp.server.clients import Client, ClientOfConnection, HandOver
+from openai_responses_mcp.server.clients import CallingClient, ClientOfConnection, HandOver
 from openai_responses_mcp.server.eras import (
     ENVELOPE_REVISION,
     HANDSHAKE_REVISION,
@@ -75,13 +75,13 @@ class Dispatcher:
         self._client = ClientOfConnection(hand_over, tuple(tool_names))
         self._handshakes = tuple(handshakes)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._methods: dict[str, Callable[[Request, Client], JsonObject]] = {
+        self._methods: dict[str, Callable[[Request, CallingClient], JsonObject]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
             "ping": self._ping,
             "tools/list": self._list_tools,
         }
-        self._slow_methods: dict[str, Callable[[Request, Client, Channel], None]] = {
+        self._slow_methods: dict[str, Callable[[Request, CallingClient, Channel], None]] = {
             "tools/call": self._start_call,
             "tasks/get": self._start_on_task,
             "tasks/cancel": self._start_on_task,
@@ -128,7 +128,7 @@ class Dispatcher:
         else:
             self._serve(request, self._client.seen_in(request, era, caller), channel)
 
-    def _serve(self, request: Request, client: Client, channel: Channel) -> None:
+    def _serve(self, request: Request, client: CallingClient, channel: Channel) -> None:
         if request.method in self._slow_methods:
             self._slow_methods[request.method](request, client, channel)
         else:
@@ -144,7 +144,7 @@ class Dispatcher:
         if isinstance(call_id, int | str) and not isinstance(call_id, bool):
             self._calls.cancel(call_id, reason if isinstance(reason, str) else None)
 
-    def _initialize(self, request: Request, client: Client) -> JsonObject:
+    def _initialize(self, request: Request, client: CallingClient) -> JsonObject:
         wanted = request.params.get("protocolVersion")
         return {
             "protocolVersion": wanted if wanted in self._handshakes else self._handshakes[-1],
@@ -153,7 +153,7 @@ class Dispatcher:
             "instructions": INSTRUCTIONS,
         }
 
-    def _discover(self, request: Request, client: Client) -> JsonObject:
+    def _discover(self, request: Request, client: CallingClient) -> JsonObject:
         payload = {
             "supportedVersions": [ENVELOPE_REVISION, *self._handshakes],
             "capabilities": {**_CAPABILITIES, **_TASKS},
@@ -161,17 +161,17 @@ class Dispatcher:
         }
         return client.era.result(payload, is_cacheable=True)
 
-    def _ping(self, request: Request, client: Client) -> JsonObject:
+    def _ping(self, request: Request, client: CallingClient) -> JsonObject:
         return {}
 
-    def _list_tools(self, request: Request, client: Client) -> JsonObject:
+    def _list_tools(self, request: Request, client: CallingClient) -> JsonObject:
         tools = self._tools_for(client).values()
         return client.era.result({"tools": [tool.described() for tool in tools]}, is_cacheable=True)
 
-    def _tools_for(self, client: Client) -> dict[str, Tool]:
+    def _tools_for(self, client: CallingClient) -> dict[str, Tool]:
         return {**self._tools, RESULT_TOOL: TOOLS[RESULT_TOOL]} if client.may_fetch else self._tools
 
-    def _start_call(self, request: Request, client: Client, channel: Channel) -> None:
+    def _start_call(self, request: Request, client: CallingClient, channel: Channel) -> None:
         tool_name = request.params.get("name")
         tool = self._tools_for(client).get(tool_name) if isinstance(tool_name, str) else None
         if tool is None:
@@ -179,7 +179,7 @@ class Dispatcher:
             return
         self._start(request, channel, lambda caller, send: caller.call(tool, request, client, send))
 
-    def _start_on_task(self, request: Request, client: Client, channel: Channel) -> None:
+    def _start_on_task(self, request: Request, client: CallingClient, channel: Channel) -> None:
         if client.takes_tasks:
             self._start(request, channel, lambda caller, _: caller.tasks.handle(request, client.era))
             return

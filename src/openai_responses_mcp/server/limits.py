@@ -12,7 +12,7 @@ from typing import NamedTuple
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
 from openai_responses_mcp.domain.ports import Clock
 from openai_responses_mcp.server.calling import Caller, Send
-from openai_responses_mcp.server.clients import Client
+from openai_responses_mcp.server.clients import CallingClient
 from openai_responses_mcp.server.jsonrpc import result_message
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import failed_tool_result, tokens_in
@@ -50,7 +50,7 @@ class LimitedCaller(Caller):
     def tasks(self) -> Tasks:
         return self._caller.tasks
 
-    async def call(self, tool: Tool, request: Request, client: Client, send: Send) -> JsonObject:
+    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         usage = self._usage_of(client.caller)
         refusal = self._refusal(usage)
         if refusal is not None:

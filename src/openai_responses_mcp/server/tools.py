@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import InvalidArguments
 from openai_responses_mcp.domain.jsonrpc import JsonObject
-from openai_responses_mcp.server.arguments import Argument, Choice, Flag, Number, Text, Texts
+from openai_responses_mcp.server.arguments import Argument, Chosen, Flag, Number, Text, Texts
 
 if TYPE_CHECKING:
     from openai_responses_mcp.domain.models import Question
@@ -18,14 +18,14 @@ _INPUT = Argument("input", "text", Text(), _THE_QUESTION, is_required=True)
 _RECENCY_DAYS = Argument("recency_days", "recency_days", Number(0), "How many days old sources may be.")
 _MAX_RESULTS = Argument("max_results", "max_results", Number(1, 10), "How many search results are enough.")
 _DOMAINS = Argument("domains", "domains", Texts("a list of domain names"), "Domains to prefer, such as example.com.")
-_STYLE = Argument("style", "style", Choice(*STYLES), "How the answer should be written.")
+_STYLE = Argument("style", "style", Chosen(*STYLES), "How the answer should be written.")
 _PREVIOUS = Argument(
     "previous_response_id",
     "previous_response_id",
     Text("the response id of an earlier answer"),
     "The response id of an earlier answer, to continue that conversation.",
 )
-_LEVELS = Choice("low", "medium", "high")
+_LEVELS = Chosen("low", "medium", "high")
 _CONTEXT_SIZE = Argument("searchContextSize", "search_context_size", _LEVELS, "How much of the web to read.")
 _EFFORT = Argument("reasoningEffort", "reasoning_effort", _LEVELS, "How hard to think.")
 _MODEL = Argument("model", "model", Text("a model id"), "The model to ask.")

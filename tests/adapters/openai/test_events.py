@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.openai.replies import EventReader
+from openai_responses_mcp.adapters.openai.replies import StreamedEvents
 
 CASES = {
     "one": (b"data: a\n\n", [b"a"]),
@@ -33,7 +33,7 @@ CASES = {
 
 
 def events_in(*chunks: bytes) -> list[bytes]:
-    reader = EventReader()
+    reader = StreamedEvents()
     return [event for chunk in chunks for event in reader.receive(chunk)]
 
 
@@ -47,7 +47,7 @@ def test_events_come_out_whichever_way_they_are_cut(wire: bytes, events: list[by
 
 
 def test_an_event_comes_out_as_soon_as_it_is_complete() -> None:
-    reader = EventReader()
+    reader = StreamedEvents()
     assert reader.receive(b"data: a\r\n\r") == [b"a"]
     assert reader.receive(b"\ndata: b") == []
     assert reader.receive(b"\r\n\r\n") == [b"b"]

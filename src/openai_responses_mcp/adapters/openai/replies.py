@@ -43,7 +43,7 @@ class ReplyReader:
         self._skips_words = skips_words
         self._is_declared = content_type.lower().startswith("text/event-stream")
         self._is_stream: bool | None = None
-        self._events = EventReader()
+        self._events = StreamedEvents()
         self._pieces: list[bytes] = []
         self._count = 0
         self._since_last_event = 0
@@ -122,7 +122,7 @@ def _parsed(content: bytes) -> object:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class EventReader:
+class StreamedEvents:
     """Server-sent events out of bytes, in any chunks, without I/O: the data of the events that are complete.
 
     Lines end with LF, CR or CRLF. Names, ids and comments are passed over: what an event of the API is stands in its

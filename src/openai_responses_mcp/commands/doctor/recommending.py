@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.commands.doctor.client_setups import PLACEHOLDER, Client, CommandFinder
-from openai_responses_mcp.domain.extras import REPOSITORY
+from openai_responses_mcp.domain.extras import REPOSITORY, is_run_by_uvx
 
 _NAME = "openai-responses"
 _PROGRAM = "openai-responses-mcp"
@@ -19,8 +19,7 @@ _TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, e
 def own_command(executable: str = sys.executable, platform: str = sys.platform) -> tuple[str, ...]:
     """What starts this very program again, wherever it is started from."""
     folder = os.path.dirname(executable)
-    # What uvx runs lies in its cache, which is emptied now and then.
-    if {"uv", "archive-v0"} <= {*folder.replace("\\", "/").split("/")}:
+    if is_run_by_uvx(executable):
         return _WITH_UVX
     script = os.path.join(folder, "openai-responses-mcp.exe" if platform == "win32" else "openai-responses-mcp")
     return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
