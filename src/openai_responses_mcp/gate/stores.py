@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
+from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, DecisionNews, StandingStore
 from openai_responses_mcp.gate.audit.records import AuditHead, ExecutionLogStore
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.definitions import DefinitionPins
@@ -50,8 +50,7 @@ class Stores:
     """`head` is where the log ends, kept outside of it; `clock` tells the time to whoever uses the stores.
 
     `decisions` writes a decision and its record in one transaction, if approvals and log are in one database; `starts` does
-    so for calls of the guard. `pins` is
-    set if the store outlives the process.
+    so for calls of the guard. `pins` is set if the store outlives the process. `news` tells of decisions at once.
     """
 
     policies: PolicyStore
@@ -66,3 +65,4 @@ class Stores:
     decisions: DecisionBook | None = None
     starts: StartBook | None = None
     pins: DefinitionPins | None = None
+    news: DecisionNews | None = None

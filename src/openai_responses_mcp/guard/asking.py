@@ -7,12 +7,18 @@ counts. If nobody decides in time, the answer is unclear or the store fails, the
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision, Undecided
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalRecord,
+    DecisionNews,
+    HumanApprovalRequest,
+    HumanDecision,
+    Undecided,
+)
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.clock import later
@@ -85,6 +91,7 @@ class Asking:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         on_asked: Callable[[HumanApprovalRequest, str], object] = lambda request, expires_at: None,
+        news: DecisionNews | None = None,
     ) -> None:
         self._rules = rules
         self._policy = policy
@@ -94,6 +101,7 @@ class Asking:
         self._ways = ways
         self._notices = notices
         self._is_desk_open = is_desk_open
+        self._news = news
         self._sleep = sleep
         self._monotonic = monotonic
         self._on_asked = on_asked
@@ -224,8 +232,9 @@ class Asking:
         return await self._submitted(request.approval_id, answer, is_quick=is_quick)
 
     async def _at_desk(self, approval_id: str) -> Verdict | None:
-        while (await self._approvals.get(approval_id)).request.status == "pending":
-            await self._sleep(SECONDS_BETWEEN_LOOKS)
+        with nullcontext() if self._news is None else self._news.about(approval_id) as rung:
+            while (await self._approvals.get(approval_id)).request.status == "pending":
+                await (rung or self._sleep)(SECONDS_BETWEEN_LOOKS)
         return None
 
     def _come_again(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:

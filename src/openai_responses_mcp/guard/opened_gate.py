@@ -99,6 +99,7 @@ class OpenedGate:
             self._lines,
             self._is_desk_open,
             on_asked=self._notify,
+            news=stores.news,
         )
         return CallKeeper(
             session,

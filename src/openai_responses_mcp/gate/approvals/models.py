@@ -1,6 +1,7 @@
 """What a person is asked, the token that their decision gives, what they allow from now on, and where that is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -212,6 +213,20 @@ class DecisionBook(Protocol):
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
         """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""
+        ...
+
+
+Rung = Callable[[float], Awaitable[None]]
+
+
+class DecisionNews(Protocol):
+    """Tells those who wait for a decision that it was made, if the store can, as soon as it was made anywhere."""
+
+    def about(self, approval_id: str) -> AbstractContextManager[Rung]:
+        """Call what it yields to wait for so many seconds, or until there may be a decision.
+
+        News that came since then is not lost. Whoever waits looks into the store, also when there were none.
+        """
         ...
 
 

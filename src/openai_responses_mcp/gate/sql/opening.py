@@ -9,6 +9,7 @@ from openai_responses_mcp.gate.sql.head_file import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
 from openai_responses_mcp.gate.sql.sql_starts import SqlStartBook
 from openai_responses_mcp.gate.sql.sql_stores import (
     SqlBudgetStore,
@@ -41,6 +42,7 @@ def open_stores(
         decisions=SqlDecisionBook(database, logs),
         starts=SqlStartBook(database, logs),
         pins=None if database.is_in_memory else SqlPins(database),
+        news=SqlDecisionNews(database),
     )
 
 

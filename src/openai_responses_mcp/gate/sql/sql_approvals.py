@@ -18,6 +18,7 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
+from openai_responses_mcp.gate.sql.sql_news import tell_of_decision
 from openai_responses_mcp.gate.sql.sql_tables import approvals, clock
 
 
@@ -76,7 +77,7 @@ class SqlApprovalStore(ApprovalStore):
         )
 
     async def decide(self, choice: ApprovalChoice) -> bool:
-        return await self._changed(_deciding(choice)) == 1
+        return await self._database.work(lambda connection: _decide(connection, choice))
 
     async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
         same = (
@@ -165,8 +166,7 @@ class SqlDecisionBook(DecisionBook):
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
         def put(connection: Connection) -> list[ExecutionLog]:
-            is_first = connection.execute(_deciding(choice)).rowcount == 1
-            return self._logs.append_in(connection, [record]) if is_first else []
+            return self._logs.append_in(connection, [record]) if _decide(connection, choice) else []
 
         records = await self._database.work(put)
         self._logs.appended(records)
@@ -185,6 +185,13 @@ def _is_a_second_later(now: str, latest: str) -> bool:
 def _see(connection: Connection, moment: str) -> str:
     connection.execute(update(clock).where(clock.c.latest < moment).values(latest=moment))
     return _latest(connection)
+
+
+def _decide(connection: Connection, choice: ApprovalChoice) -> bool:
+    if connection.execute(_deciding(choice)).rowcount != 1:
+        return False
+    tell_of_decision(connection, choice.approval_id)
+    return True
 
 
 def _deciding(choice: ApprovalChoice) -> Update:

@@ -116,6 +116,18 @@ class SqlDatabase:
                 self._waits_again(taken_along)
                 raise
 
+    @contextmanager
+    def own_connection(self) -> Iterator[Connection]:
+        """One for somebody who keeps it, each statement by itself. Raises as SQLAlchemy and the driver do."""
+        with self._engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What the driver raises where SQLAlchemy is not between."""
+        error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
+        return error
+
     def close(self) -> None:
         """Write what waits, and close every connection; the next work opens a new one."""
         if self._waiting:
