@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 
 
@@ -35,6 +37,7 @@ def in_a_terminal(script: str, folder: Path, typed: bytes) -> str:
     return seen.decode().replace("\r\n", "\n").strip()
 
 
+@pytest.mark.slow
 def test_the_three_examples_print_what_the_page_says(tmp_path: Path) -> None:
     helper, *examples = blocks("py")
     here, elsewhere, resumed = [text.strip() for text in blocks("text")[:3]]

@@ -18,7 +18,11 @@ from tests.stand_in.server import StandInThread
 
 HELD = "Why? [rehearse: delay=60]"
 FULL = [path for path in ("/dev/full",) if os.path.exists(path)]  # not every system has one
-SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+SIGNALS = [
+    (signal.SIGTERM, 143),
+    pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+]
 
 
 @contextmanager
@@ -153,7 +157,10 @@ def test_the_null_device_is_an_input_that_has_ended(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("redirections", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "redirections",
+    [*(pytest.param(some, marks=pytest.mark.slow) for some in ("<&-", ">&-", "2>&-", "<&- >&-")), "<&- >&- 2>&-"],
+)
 def test_descriptors_that_are_closed_at_the_start_are_no_error(start: Start, redirections: str) -> None:
     server = start(shell=redirections)
     assert server.finish() == 0
@@ -161,7 +168,9 @@ def test_descriptors_that_are_closed_at_the_start_are_no_error(start: Start, red
     assert server.received == []
 
 
-@pytest.mark.parametrize("redirections", ["2>&-", *(f"2>{path}" for path in FULL)])
+@pytest.mark.parametrize(
+    "redirections", ["2>&-", *(pytest.param(f"2>{path}", marks=pytest.mark.slow) for path in FULL)]
+)
 def test_a_stderr_that_takes_nothing_leaves_the_wire_clean(start: Start, redirections: str) -> None:
     server = start("--debug", shell=redirections)
     assert "error" in server.ask("Why? [rehearse: status=401]")
@@ -179,6 +188,7 @@ def test_a_stderr_that_is_never_read_holds_up_no_call(start: Start) -> None:
         assert server.finish() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "redirections", "code", "told"),
     [
@@ -206,6 +216,7 @@ def test_commands_end_in_peace_when_nobody_can_read_what_they_say(
     assert len(done.stderr.splitlines()) == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -325,7 +336,9 @@ def test_what_a_library_prints_never_reaches_the_wire(start: Start, tmp_path: Pa
     assert sorted(server.stderr.splitlines()) == ["a stray child", "a stray print", "a stray puts", "a stray write"]
 
 
-@pytest.mark.parametrize("path", ["/dev/null/debug.log", "/", *FULL])
+@pytest.mark.parametrize(
+    "path", ["/dev/null/debug.log", *(pytest.param(path, marks=pytest.mark.slow) for path in ("/", *FULL))]
+)
 def test_a_debug_file_that_cannot_be_written_is_a_warning(start: Start, path: str) -> None:
     server = start("--debug", path)
     assert server.result_of("ping") == {}

@@ -1,6 +1,5 @@
 """What a client says to the process and hears from it, in both framings and both eras of the protocol."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -79,19 +78,13 @@ def test_framings_may_be_mixed_in_one_write(server: Server) -> None:
     assert sorted(message["id"] for message in server.received) == [0, 1, 2, 3, 4, 5]
 
 
-def test_headers_may_come_in_any_case_and_order_and_with_bare_line_feeds(server: Server) -> None:
-    body = json.dumps(request(1, "ping")).encode()
-    server.send_bytes(b"content-type: application/json\nCONTENT-LENGTH: %d\n\n%b" % (len(body), body))
-    assert server.reply_to(1)["result"] == {}
-
-
 def test_a_thousand_messages_in_one_write_get_a_thousand_replies(server: Server) -> None:
     server.send(*(request(number, "ping") for number in range(1000)))
     assert server.finish() == 0
     assert sorted(message["id"] for message in server.received) == list(range(1000))
 
 
-@pytest.mark.parametrize("encode", [framed, line])
+@pytest.mark.parametrize("encode", [framed, pytest.param(line, marks=pytest.mark.slow)])
 def test_input_byte_by_byte_is_answered_like_input_in_one_piece(server: Server, start: Start, encode: Any) -> None:
     pings = [request(name, "ping") for name in ("一", "𠮷野家", "é")]
     data = b"".join(map(encode, [*CONVERSATION[:-1], *pings]))
@@ -116,9 +109,8 @@ def test_a_last_line_without_newline_is_answered(server: Server) -> None:
     assert [message["id"] for message in server.received] == [1]
 
 
-@pytest.mark.parametrize("part", [framed(request(1, "ping"))[:-1], b"Content-Length: 40\r\n", b'{"jsonrpc":'])
-def test_a_message_that_the_end_cuts_off_never_runs(server: Server, part: bytes) -> None:
-    server.send_bytes(line(request(0, "ping")) + part)
+def test_a_message_that_the_end_cuts_off_never_runs(server: Server) -> None:
+    server.send_bytes(line(request(0, "ping")) + framed(request(1, "ping"))[:-1])
     assert server.finish() == 0
     assert [message["id"] for message in server.received if "result" in message] == [0]
 
