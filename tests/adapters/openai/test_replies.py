@@ -1,5 +1,6 @@
 """What a body holds, whichever of the two forms it has and whatever it is called."""
 
+import itertools
 import json
 from typing import Any
 
@@ -26,16 +27,15 @@ def read(body: bytes, content_type: str, *, chunk_bytes: int = 1_000_000) -> lis
 
 
 @pytest.mark.parametrize("content_type", [EVENTS, JSON, "text/plain", "", "TEXT/EVENT-STREAM"])
-@pytest.mark.parametrize("chunk_bytes", [1, 1_000_000])
-@pytest.mark.parametrize("before", [b"", b"\r\n \n"])
-def test_the_first_byte_tells_events_from_one_object(content_type: str, chunk_bytes: int, before: bytes) -> None:
-    assert read(before + STREAM, content_type, chunk_bytes=chunk_bytes) == [
-        {"type": "response.created"},
-        {"type": "x", "n": 1},
-    ]
-    assert read(before + WHOLE, content_type, chunk_bytes=chunk_bytes) == [
-        {"type": "response.completed", "response": RESPONSE}
-    ]
+def test_the_first_byte_tells_events_from_one_object(content_type: str) -> None:
+    for before, chunk_bytes in itertools.product((b"", b"\r\n \n"), (1, 1_000_000)):
+        assert read(before + STREAM, content_type, chunk_bytes=chunk_bytes) == [
+            {"type": "response.created"},
+            {"type": "x", "n": 1},
+        ]
+        assert read(before + WHOLE, content_type, chunk_bytes=chunk_bytes) == [
+            {"type": "response.completed", "response": RESPONSE}
+        ]
 
 
 @pytest.mark.parametrize("start", [b": hello\n\n", b"id: 1\n", b"retry: 1\n", b"data: ", b"event: x\n"])
@@ -49,13 +49,13 @@ def test_one_piece_that_is_no_object_is_left_to_who_reads_it(body: bytes, respon
     assert read(body, JSON) == [{"type": "response.completed", "response": response}]
 
 
-@pytest.mark.parametrize("content_type", [JSON, "text/html", ""])
 @pytest.mark.parametrize(
     "body", [b"", b" \n", b"<!DOCTYPE html>", b"{cut", b"error: no", b"internal error", b"\xff", b"[" * 100_000]
 )
-def test_what_is_neither_cannot_be_read(body: bytes, content_type: str) -> None:
-    with pytest.raises((ValueError, RecursionError)):
-        read(body, content_type)
+def test_what_is_neither_cannot_be_read(body: bytes) -> None:
+    for content_type in (JSON, "text/html", ""):
+        with pytest.raises((ValueError, RecursionError)):
+            read(body, content_type)
 
 
 @pytest.mark.parametrize("body", [b"", b"\n\n", b": hello\n\n", b"<html>", b"data: {}"])

@@ -209,13 +209,9 @@ def test_a_response_without_a_status_is_taken_for_complete() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        None, [], "text", 7, True, {}, {"rehearsal": {}},
-        {"output": None}, {"output": "text"}, {"output": {}},
-        {"output": [None]}, {"output": ["text"]}, {"output": [[]]},
+        None, [], "text", {}, {"output": None}, {"output": {}}, {"output": [None]}, {"output": ["text"]},
         {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]},
-        {"output": [message(None)]}, {"output": [message("text")]},
-        {"output": [message(text(None))]}, {"output": [message(text(7))]}, {"output": [message(text(["a"]))]},
-        {"output": [message({"type": "output_text"})]},
+        {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},
     ],
 )  # fmt: skip
 def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> None:

@@ -298,7 +298,6 @@ FILES = ("npx", "-y", "@modelcontextprotocol/server-filesystem", "~/notes")
 OWN_SERVER = ("uvx", "openai-responses-mcp", "--stdio")
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
 @pytest.mark.parametrize(
     "entry",
     [
@@ -309,8 +308,9 @@ OWN_SERVER = ("uvx", "openai-responses-mcp", "--stdio")
     ],
     ids=str,
 )
-def test_a_server_behind_the_guard_is_fine_and_needs_no_key(client: Client, entry: dict[str, Any]) -> None:
-    assert examined(client, entry, find=find_all) == [("ok", "")]
+def test_a_server_behind_the_guard_is_fine_and_needs_no_key(entry: dict[str, Any]) -> None:
+    for client in CLIENTS:
+        assert examined(client, entry, find=find_all) == [("ok", "")]
 
 
 def test_the_guard_in_the_documentation_is_fine() -> None:
@@ -369,29 +369,29 @@ def test_a_key_that_the_client_asks_for_is_fine() -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
-@pytest.mark.parametrize("value", ["sk-proj-abcdefgh12345678", "gateway-password", 12345678])
-def test_a_key_in_the_file_of_a_project_is_warned_of_and_not_shown(client: Client, value: Any) -> None:
-    assert [level for level, _ in examined(client, entry(env={KEY: value}))] == ["ok"]
-    ((level, text),) = examined(client, entry(env={KEY: value}), is_shared=True)
-    assert level == "warn"
-    assert "the key itself" in text
-    assert str(value) not in text
+def test_a_key_in_the_file_of_a_project_is_warned_of_and_not_shown(client: Client) -> None:
+    for value in ("sk-proj-abcdefgh12345678", "gateway-password", 12345678):
+        assert [level for level, _ in examined(client, entry(env={KEY: value}))] == ["ok"]
+        ((level, text),) = examined(client, entry(env={KEY: value}), is_shared=True)
+        assert level == "warn"
+        assert "the key itself" in text
+        assert str(value) not in text
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=by_name)
 @pytest.mark.parametrize("value", ["YOUR_KEY", "", "  "])
-def test_a_place_for_the_key_without_the_key_fails(client: Client, value: str) -> None:
-    ((level, text),) = examined(client, entry(env={KEY: value}))
-    assert (level, "no key yet" in text) == ("FAIL", True)
+def test_a_place_for_the_key_without_the_key_fails(value: str) -> None:
+    for client in CLIENTS:
+        ((level, text),) = examined(client, entry(env={KEY: value}))
+        assert (level, "no key yet" in text) == ("FAIL", True)
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
-@pytest.mark.parametrize("value", FILLED_IN.values())
-def test_only_what_the_client_fills_in_stands_for_the_key(client: Client, value: str) -> None:
-    ((level, text),) = examined(client, entry(env={KEY: value}))
+def test_only_what_the_client_fills_in_stands_for_the_key(client: Client) -> None:
     takes = {FILLED_IN.get(client.name)}
     takes |= {"${OPENAI_API_KEY}"} if client is GEMINI else {"${env:OPENAI_API_KEY}"} if client is VS_CODE else set()
-    assert level == ("ok" if value in takes else "FAIL"), text
+    for value in FILLED_IN.values():
+        ((level, text),) = examined(client, entry(env={KEY: value}))
+        assert level == ("ok" if value in takes else "FAIL"), text
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=by_name)
