@@ -43,7 +43,7 @@ test: $(VENV)/.dev ## Run the first ring of tests, on every core; ARGS="-k word"
 	@$(if $(COVERAGE),$(MAKE) --no-print-directory coverage)
 
 slow: $(VENV)/.dev ## Run the second ring: many processes, PostgreSQL, kills, floods; then all properties with many examples
-	@$(RUN) -m pytest $(SPREAD) -m "slow or hypothesis" --hypothesis-profile=many $(ARGS)
+	@$(RUN) -m pytest $(SPREAD) -m "slow or hypothesis" --hypothesis-profile=many --timeout=300 $(ARGS)
 
 coverage: $(VENV)/.dev
 	@$(RUN) -m coverage combine --quiet

@@ -101,8 +101,9 @@ async def test_calls_at_the_same_time_are_told_apart(leg: Leg) -> None:
     assert leg.seen() == [("answer_quick", None), ("answer", "tool_error")]
 
 
-@pytest.mark.parametrize("text", ["", "00-0-0-0", "\x00", "日本語", "\ud800", "x" * 100_000])
-def test_a_trace_may_be_any_text(leg: Leg, text: str) -> None:
-    with leg.observer.observed(call(traceparent=text, tracestate=text)):
-        pass
-    assert leg.seen() == [("answer", None)]
+def test_a_trace_may_be_any_text(leg: Leg) -> None:
+    texts = ["", "00-0-0-0", "\x00", "日本語", "\ud800", "x" * 100_000]
+    for text in texts:
+        with leg.observer.observed(call(traceparent=text, tracestate=text)):
+            pass
+    assert leg.seen() == [("answer", None)] * len(texts)

@@ -10,15 +10,9 @@ TRIGGERS_OF_THE_SPEC = (
 )
 
 
-@pytest.mark.parametrize("word", TRIGGERS_OF_THE_SPEC)
-def test_every_trigger_of_the_spec_calls_for_a_search(word: str) -> None:
-    assert word in SEARCH_TRIGGERS
-
-
-@pytest.mark.parametrize("word", SEARCH_TRIGGERS)
-def test_every_trigger_is_named_in_the_policy(word: str) -> None:
+def test_every_trigger_is_named_in_the_policy() -> None:
     line = next(line for line in SYSTEM_POLICY.splitlines() if "one of these words" in line)
-    assert word in re.split(r", |: |\.", line)
+    assert set(TRIGGERS_OF_THE_SPEC) <= set(SEARCH_TRIGGERS) <= set(re.split(r", |: |\.", line))
 
 
 def test_the_triggers_are_there_in_english_and_in_japanese() -> None:

@@ -84,29 +84,30 @@ NO_STYLE = "style must be one of summary, bullets, citations-only"
 NO_PREVIOUS = "previous_response_id must be the response id of an earlier answer"
 
 
-def bad(name: str, reason: str, *values: Any) -> list[tuple[dict[str, Any], str]]:
-    return [({"query": "Q", name: value}, reason) for value in values]
-
-
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("name", "reason", "values"),
     [
-        ({}, "query is required"),
-        ({"query": None}, "query is required"),
-        ({"Query": "Q"}, "query is required"),
-        *bad("query", f"query {NOT_BLANK}", "", " \n\t", "\u3000", 7, True, ["Q"], {}),
-        *bad("recency_days", NO_DAYS, -1, -0.5, "-1", "+1", "", " 7", "7\n", "1e3", ".5", "5.", "1_0", "0x1"),
-        *bad("recency_days", NO_DAYS, "٧", "７", "9" * 400, True, False, [], {}, float("inf")),
-        *bad("max_results", NO_RESULTS, 0, 11, 0.99, 10.01, "0", "11", True, [5]),
-        *bad("domains", NO_DOMAINS, "a.example", {}, 1, [1], [""], ["a", None]),
-        *bad("style", NO_STYLE, "", "Bullets", "summary ", 1, ["summary"], {}),
-        *bad("previous_response_id", NO_PREVIOUS, "", " ", 1, [], True),
+        ("query", "query is required", [None]),
+        ("query", f"query {NOT_BLANK}", ["", " \n\t", "\u3000", 7, True, ["Q"], {}]),
+        ("recency_days", NO_DAYS, [-1, -0.5, "-1", "+1", "", " 7", "7\n", "1e3", ".5", "5.", "1_0", "0x1"]),
+        ("recency_days", NO_DAYS, ["٧", "７", "9" * 400, True, False, [], {}, float("inf")]),
+        ("max_results", NO_RESULTS, [0, 11, 0.99, 10.01, "0", "11", True, [5]]),
+        ("domains", NO_DOMAINS, ["a.example", {}, 1, [1], [""], ["a", None]]),
+        ("style", NO_STYLE, ["", "Bullets", "summary ", 1, ["summary"], {}]),
+        ("previous_response_id", NO_PREVIOUS, ["", " ", 1, [], True]),
     ],
 )
-def test_a_bad_argument_of_answer_is_named_with_what_it_takes(arguments: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InvalidArguments) as refusal:
-        read_question(ANSWER, arguments)
-    assert str(refusal.value) == reason
+def test_a_bad_argument_of_answer_is_named_with_what_it_takes(name: str, reason: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(InvalidArguments) as refusal:
+            read_question(ANSWER, {"query": "Q", name: value})
+        assert str(refusal.value) == reason, value
+
+
+def test_a_question_is_required_and_its_name_has_one_spelling() -> None:
+    for arguments in ({}, {"Query": "Q"}):
+        with pytest.raises(InvalidArguments, match="^query is required$"):
+            read_question(ANSWER, arguments)
 
 
 @pytest.mark.parametrize(
