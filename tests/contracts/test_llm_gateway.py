@@ -24,6 +24,7 @@ from openai_responses_mcp.domain.errors import (
     GatewayRefused,
     GatewayTimeout,
     GatewayUnreachable,
+    KeyMissing,
     KeyUnusable,
     PreviousResponseLost,
     ResponseCancelled,
@@ -44,7 +45,7 @@ RETRIES = 2
 FAILURES: dict[str, type[GatewayError | KeyUnusable]] = {
     "unknown model": GatewayRefused,
     "unknown conversation": PreviousResponseLost,
-    "no key": KeyUnusable,
+    "no key": KeyMissing,
     "overloaded": GatewayOverloaded,
     "unreachable": GatewayUnreachable,
     "late": GatewayTimeout,

@@ -4,7 +4,7 @@ import re
 from openai_responses_mcp.domain import errors
 from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, StillRunning
 
-ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 FAILURES_WORTH_REPEATING = {"GatewayUnreachable", "GatewayOverloaded"}
 
 

@@ -60,7 +60,7 @@ COVERED: dict[int, dict[str, list[str]]] = {
         FRAMING: ["a_bad_length_is_one_fault_and_the_next_message_is_found"],
     },
     8: {
-        FAULTS: ["a_header_block_that_is_too_long_is_one_error", "a_header_block_that_never_ends_is_one_error"],
+        FAULTS: ["a_header_without_a_usable_length_is_one_error", "a_header_block_that_never_ends_is_one_error"],
         FRAMING: ["a_header_block_has_8_kib_and_no_byte_more", "a_header_block_has_32_lines_and_not_one_more"],
     },
     9: {

@@ -106,7 +106,7 @@ def test_a_bad_argument_of_answer_is_named_with_what_it_takes(name: str, reason:
 
 def test_a_question_is_required_and_its_name_has_one_spelling() -> None:
     for arguments in ({}, {"Query": "Q"}):
-        with pytest.raises(InvalidArguments, match="^query is required$"):
+        with pytest.raises(InvalidArguments, match=r"^query is required$"):
             read_question(ANSWER, arguments)
 
 

@@ -22,7 +22,7 @@ from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 _T = TypeVar("_T")
 # A store may lack these: the ports do them with the other methods.
-_HAVE_A_WAY = ("append_all", "begin")
+_HAVE_A_WAY = ("append_all", "begin", "move_out")
 _OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
 
 

@@ -69,7 +69,7 @@ GENERAL = (
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "guard": (),
     "approvals": ("list", "show", "approve", "deny", "allow", "standing", "revoke", "watch", "serve"),
-    "log": ("show", "verify", "accept-loss"),
+    "log": ("show", "verify", "archive", "accept-loss"),
     "policy": ("check", "test", "suggest"),
     "status": (),
     "doctor": (),

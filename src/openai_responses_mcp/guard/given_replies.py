@@ -8,7 +8,6 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Reply, Request
 from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined, label_of, replaced
@@ -192,9 +191,9 @@ def _with_opaque_parts(hidden: JsonValue, result: JsonValue) -> JsonObject:
 
 def _texts_at(value: JsonObject, fields: Mapping[Path, str]) -> Iterator[tuple[str, str]]:
     for path, name in fields.items():
-        found: Any = value
+        found: JsonValue = value
         for step in path:
-            found = found[step]
+            found = found[step] if isinstance(found, list) and isinstance(step, int) else object_in(found)[str(step)]
         yield str(found), name
 
 
