@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, RecentProfiles
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
@@ -295,6 +297,17 @@ async def test_what_nobody_waits_for_is_kept_until_the_store_is_back(caplog: pyt
     store.is_broken = False
     await within(records.write(entry(2)))
     assert [log.tool_call_id for log in await store.query()] == ["call_1", "call_2"]
+
+
+async def test_a_store_that_is_no_database_of_ours_does_not_break_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    class NotOurs(BreakableLogStore):
+        async def append_all(self, logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "store names x.db, which is not a SQLite database")
+
+    records = records_on(NotOurs(FakeExecutionLogStore()))
+    records.write_behind(entry(1))
+    await within(records.settle())
+    assert "the last records (1) could not be written" in caplog.text
 
 
 async def test_profiles_are_looked_up_once_in_a_while() -> None:

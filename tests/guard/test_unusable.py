@@ -1,6 +1,7 @@
 """A policy or a store that cannot be used is reported before the server starts, also while stdin stays open."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ from tests.agents.fakes import WAIT_SECONDS
     [
         (["--policy", "missing.yaml"], "missing.yaml"),
         (["--policy", "broken.yaml"], "broken.yaml:2"),
-        (["--store", "sqlite:///folder"], "is a folder"),
+        (["--store", "sqlite:///folder"], "the store folder is a folder; name a file"),
+        (["--store", "sqlite:///broken.yaml"], "the store broken.yaml is not a SQLite database"),
+        (["--store", "sqlite:///fifo"], "the store fifo is no regular file"),
+        (["--store", "sqlite:///broken.yaml/x"], "the store broken.yaml/x cannot be read: Not a directory"),
+        ([], "the store cannot be made: "),
     ],
 )
 def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
@@ -23,11 +28,20 @@ def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
 ) -> None:
     (tmp_path / "broken.yaml").write_text("version: 1\nprofil: fast\n")
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    # Only without --store the user's own folder is needed, and that cannot be made here.
+    environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "broken.yaml")} if not options else None
     started = tmp_path / "started"
     command = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]
     line = [sys.executable, "-m", "openai_responses_mcp", "guard", *options, "--", *command]
     with subprocess.Popen(
-        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environ,
     ) as guard:
         assert guard.stdin is not None
         assert guard.stdout is not None

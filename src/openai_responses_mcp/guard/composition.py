@@ -7,6 +7,7 @@ first call.
 import asyncio
 import json
 import os
+import stat
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -38,6 +39,7 @@ LONGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 NOT_STARTED = 127
 _LONGEST_LAST_WORDS = 300
 _SECONDS_TO_LEAVE = 0.5
+_SQLITE_BEGINS = b"SQLite format 3\0"
 _SECONDS_BETWEEN_LOOKS_AT_POLICY = 2.0
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
@@ -137,20 +139,41 @@ def start_server(
 def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "PolicyRules | None":
     """Those of the policy file, if there is one. Raises `CannotStart` if the files themselves say that no call could ever
     be decided."""
-    store = options.store or ""
-    path = store.removeprefix("sqlite:///").partition("?")[0]
-    if store.startswith("sqlite:///") and os.path.isdir(path):
-        raise CannotStart(f"the store {path} is a folder; name a file")
+    from openai_responses_mcp.gate.sql.own_store import own_store
+
+    try:
+        store = options.store or own_store(environ)
+    except OSError as exc:
+        raise CannotStart(f"the store cannot be made: {exc.filename}: {exc.strerror}") from exc
+    if store.startswith("sqlite:///"):
+        _check_file(store.removeprefix("sqlite:///").partition("?")[0])
     if not options.policy:
         return None
     from openai_responses_mcp.desk.opening import open_rules
     from openai_responses_mcp.gate.errors import AgentsError
-    from openai_responses_mcp.gate.sql.own_store import own_store
 
     try:
-        return open_rules(options.policy, store or own_store(environ))
+        return open_rules(options.policy, store)
     except AgentsError as exc:
         raise CannotStart(str(exc)) from exc
+
+
+def _check_file(path: str) -> None:
+    """The store by its file alone. One that is not there is made later."""
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise CannotStart(f"the store {path} is a folder; name a file")
+        if not stat.S_ISREG(mode):
+            raise CannotStart(f"the store {path} is no regular file; name another one")
+        with open(path, "rb") as file:
+            beginning = file.read(len(_SQLITE_BEGINS))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as exc:
+        raise CannotStart(f"the store {path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+    if beginning and beginning != _SQLITE_BEGINS:
+        raise CannotStart(f"the store {path} is not a SQLite database; name another file")
 
 
 def given_replies(

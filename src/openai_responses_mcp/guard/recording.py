@@ -8,6 +8,7 @@ so they are kept if the store fails, and written later. A call starts only once 
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,7 +57,8 @@ class Records:
         self._linger_no_more()
         while self._writing is not None:
             await asyncio.shield(self._writing)
-        await self._audit.flush()
+        with suppress(AgentsError):
+            await self._audit.flush()
         if left := len(self._audit.unwritten):
             _logger.warning("AGENTS-E-LOG-STORE: the last records (%d) could not be written", left)
 
