@@ -52,8 +52,6 @@ def as_text(results: Results) -> str:
             _targets(results),
             "How the cost grows:",
             _growth(results),
-            "Spread, over the rounds:",
-            _spread(results),
         ]
     )
 
@@ -112,19 +110,6 @@ def _floors(results: Results) -> str:
 def _targets(results: Results) -> str:
     rows = [[t.name, t.measured, t.limit, "yes" if t.is_reached else "no"] for t in targets(results)]
     return table(["", "measured", "wanted", "reached"], rows)
-
-
-def _spread(results: Results) -> str:
-    rows = []
-    for measure in MEASURES[:-1]:
-        for name in results.servers:
-            found = results.maybe_summary(name, measure.key)
-            if found is not None:
-                values = (found.median, found.p95, found.spread)
-                rows.append(
-                    [measure.label, name, *(f"{value:,.2f}" for value in values), measure.unit, str(found.rounds)]
-                )
-    return table(["", "server", "median", "p95", "between quartiles", "unit", "rounds"], rows)
 
 
 def _growth(results: Results) -> str:

@@ -38,14 +38,25 @@ _MORE_WORDS = re.compile(r"^ *#? +# (?P<words>.*)$")
 
 
 def table_of(section: str) -> str:
+    """A row for each key. What the profiles have in common is one row, with the key of each of them."""
     words = meanings(read(EXAMPLE))
-    rows = (_row(path, words) for path in key_paths() if path[0] == section and len(path) > 1)
-    return _HEAD + "".join(rows)
+    alike: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for path in key_paths():
+        if path[0] == section and len(path) > 1:
+            alike.setdefault(path[2:] if section == "model_profiles" else path, []).append(path)
+    return _HEAD + "".join(_row(paths, words) for paths in alike.values())
 
 
-def _row(path: tuple[str, ...], words: Meanings) -> str:
-    key = f"`{'.'.join(path)}`"
-    return table_row(key, _type(kind_at(path)), _default(path), _variable(path), meaning_of(path, words)) + "\n"
+def _row(paths: list[tuple[str, ...]], words: Meanings) -> str:
+    keys = ", ".join(f"`{'.'.join(path)}`" for path in paths)
+    defaults = _default(paths[0])
+    others = {path[1]: default for path in paths[1:] if (default := _default(path)) != defaults}
+    defaults += "".join(f", for `{name}` {default}" for name, default in others.items())
+    variables = ", ".join(filter(None, map(_variable, paths)))
+    return (
+        table_row(keys, _type(kind_at(paths[0])), defaults.removeprefix(", "), variables, meaning_of(paths[0], words))
+        + "\n"
+    )
 
 
 def _type(kind: Any) -> str:
