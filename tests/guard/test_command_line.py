@@ -38,9 +38,30 @@ def test_the_store_may_come_from_the_environment() -> None:
     assert parse(["--store", "sqlite:///own.db", "--", "server"], environ).store == "sqlite:///own.db"
 
 
+def test_a_url_takes_the_place_of_the_command() -> None:
+    url = "https://mcp.example.com/mcp"
+    headers = ["--header-env", "X-Key=KEY", "--header-env=Authorization=Bearer TOKEN"]
+    options = parse(["--url", url, *headers], {})
+    assert (options.command, options.url, options.name) == ((url,), url, "mcp.example.com")
+    assert options.headers == (("X-Key", "", "KEY"), ("Authorization", "Bearer", "TOKEN"))
+    assert parse(["--url=http://[::1]:80/mcp", "--name", "local"], {}).name == "local"
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "--url http://mcp.example.com/mcp",
+        "--url ftp://mcp.example.com/mcp",
+        "--url mcp.example.com/mcp",
+        "--url https://user:password@mcp.example.com/mcp",
+        "--url https://mcp.example.com/mcp#part",
+        "--url https://[mcp",
+        "--url https://mcp.exämple.com",
+        "--url https://mcp.example.com/mcp -- server",
+        "--url https://mcp.example.com/mcp --header-env X",
+        "--url https://mcp.example.com/mcp --header-env Mcp-Session-Id=X",
+        "--url https://mcp.example.com/mcp --header-env Host=X",
+        "--header-env X=Y -- server",
         "",
         "--",
         "--name files",

@@ -86,6 +86,8 @@ GUARDING = (
     Option("--store", "URL", "where requests and the log are kept (default: a SQLite file of your own)"),
     Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
     Option("--ask", "WHERE", "auto, client or desk: where a human is asked (default: the file's, else auto)", ASKED_AT),
+    Option("--url", "URL", "the address of a remote server, in place of a command"),
+    Option("--header-env", "NAME=VAR", "with --url: a header with the value of this variable; repeatable"),
     Option("--observe", "", "every call passes and nothing is asked; the decisions are only recorded"),
     Option("--http", "[HOST:]PORT", "serve over HTTP, a server process for each session or caller"),
     Option("--config", "FILE", "with --http: the configuration file whose http: section says who may"),

@@ -1,4 +1,5 @@
-"""`openai-responses-mcp guard … -- COMMAND` starts an MCP server with the guard in front of it.
+"""`openai-responses-mcp guard … -- COMMAND` starts an MCP server with the guard in front of it; with `--url URL` it is
+reached there.
 
 Parsed without argparse, which takes as long to import as everything else before the first message. Exit code: that of
 the server; 128 plus the number of the signal that ended the server or the guard; 127 if the server cannot be started; 2
@@ -8,6 +9,7 @@ for wrong usage, or a policy or a store that cannot be used.
 import asyncio
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -19,15 +21,25 @@ from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.guard.composition import guard
 from openai_responses_mcp.guard.lifetime import UNUSABLE
-from openai_responses_mcp.guard.servers import AskedAt, GuardOptions, OverHttp, name_of
+from openai_responses_mcp.guard.servers import (
+    AskedAt,
+    GuardOptions,
+    HeaderVariable,
+    OverHttp,
+    name_of,
+    with_named_secrets,
+)
 from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 PROGRAM = "openai-responses-mcp guard"
 
 HELP = f"""\
 Usage: {PROGRAM} [options] -- COMMAND [ARG...]
+       {PROGRAM} [options] --url URL
        {PROGRAM} setup [options]   guard the servers of your clients (see {PROGRAM} setup --help)
        {PROGRAM} doctor [options]  check the guarded servers of your clients (see {PROGRAM} doctor --help)
+       {PROGRAM} login --url URL   log in at a remote server (see {PROGRAM} login --help)
+       {PROGRAM} logout --url URL  forget that login
 
 Stands in front of an MCP server, on stdin and stdout or over HTTP: no tool of that server runs unchecked.
 
@@ -40,6 +52,23 @@ _LONGEST_NAME = 64
 _LONGEST_WAIT = 7 * 24 * 3600
 _MOST_SERVERS = 1000
 _WITH_HTTP = ("--config", "--max-servers", "--drain", "--tls-cert", "--tls-key")
+_HEADER = re.compile(
+    r"(?P<name>[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128})=(?:(?P<scheme>[A-Za-z][\w-]*) )?(?P<variable>\w+)", re.ASCII
+)
+_OWN_HEADERS = frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ]
+)
 
 
 class UsageError(Exception):
@@ -54,6 +83,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         from openai_responses_mcp.guard import setup
 
         return setup.main(argv[1:], environ)
+    if argv[0] in ("login", "logout"):
+        from openai_responses_mcp.guard import login
+
+        return (login.main if argv[0] == "login" else login.log_out)(argv[1:], environ)
     try:
         options = parse(argv, environ)
     except UsageError as exc:
@@ -63,6 +96,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         sys.stderr.write(f"{PROGRAM}: {needs_extra('guard')}\n")
         return UNUSABLE
     lines = StderrLines(PROGRAM)
+    if options.headers:
+        environ = with_named_secrets(environ, options.headers)
+        # Definitions of tools are pinned without the secrets of the process.
+        os.environ.update(environ)
     # Not asyncio.run: it would wait for threads, and the process is about to end anyway.
     loop = asyncio.new_event_loop()
     code = loop.run_until_complete(_guard(options, environ, lines))
@@ -87,6 +124,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
     The command begins behind `--`, or with the first word that is no option: some clients drop the `--`.
     """
     given: dict[str, str] = {}
+    headers: list[str] = []
     is_observing, rest = False, list(argv)
     while rest and rest[0] != "--" and rest[0].startswith("-"):
         name, has_value, value = rest.pop(0).partition("=")
@@ -94,18 +132,24 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
             is_observing = True
         elif name not in _VALUES:
             raise UsageError(f"unknown option {name}; the server's command goes behind --")
-        elif has_value:
-            given[name] = value
-        elif rest and rest[0] != "--":
-            given[name] = rest.pop(0)
-        else:
+        elif not has_value and (not rest or rest[0] == "--"):
             raise UsageError(f"{name} needs a value")
-    command = tuple(rest[1:] if rest[:1] == ["--"] else rest)
-    if not command:
+        else:
+            given[name] = value if has_value else rest.pop(0)
+            if name == "--header-env":
+                headers.append(given[name])
+    command, url = tuple(rest[1:] if rest[:1] == ["--"] else rest), given.get("--url")
+    if url is not None:
+        default_name, command = _host_in(url, command), (url,)
+    elif not command:
         raise UsageError("name the server behind --, such as: -- npx @modelcontextprotocol/server-filesystem ~/notes")
+    elif headers:
+        raise UsageError("--header-env is for a server that is reached by --url")
+    else:
+        default_name = name_of(command)
     return GuardOptions(
         command=command,
-        name=_name(given.get("--name") or name_of(command)[:_LONGEST_NAME]),
+        name=_name(given.get("--name") or default_name[:_LONGEST_NAME]),
         policy=given.get("--policy"),
         profile=_profile(given.get("--profile")),
         store=given.get("--store") or environ.get("AGENTS_STORE") or None,
@@ -113,6 +157,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
         observe=is_observing,
         ask=_asked_at(given.get("--ask")),
         over_http=_over_http(given),
+        url=url,
+        headers=tuple(map(_header, headers)),
     )
 
 
@@ -127,6 +173,27 @@ def _over_http(given: Mapping[str, str]) -> OverHttp | None:
         raise UsageError(f"--max-servers is a whole number from 1 to {_MOST_SERVERS}")
     others = (given.get(name) for name in ("--drain", "--tls-cert", "--tls-key"))
     return OverHttp(where, given.get("--config"), int(most), *others)
+
+
+def _host_in(url: str, command: tuple[str, ...]) -> str:
+    from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
+
+    if command:
+        raise UsageError("give --url or the command of a server, not both")
+    try:
+        return remote_address(url).name
+    except WrongAddress as exc:
+        raise UsageError(str(exc)) from exc
+
+
+def _header(text: str) -> HeaderVariable:
+    """`NAME=VAR`, or `NAME=SCHEME VAR` where the variable holds a bare token: `Authorization=Bearer TOKEN`."""
+    found = _HEADER.fullmatch(text)
+    if found is None:
+        raise UsageError("--header-env is NAME=VAR, such as X-Api-Key=MY_KEY or 'Authorization=Bearer MY_TOKEN'")
+    if found["name"].lower() in _OWN_HEADERS or found["name"].lower().startswith("mcp-"):
+        raise UsageError(f"--header-env cannot set {found['name']}: the guard sets it itself")
+    return HeaderVariable(found["name"], found["scheme"] or "", found["variable"])
 
 
 def _asked_at(place: str | None) -> AskedAt | None:

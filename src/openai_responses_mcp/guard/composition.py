@@ -26,7 +26,7 @@ from openai_responses_mcp.guard.hang_up import watch_for_hang_up
 from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime
 from openai_responses_mcp.guard.ports import ServerProcess
 from openai_responses_mcp.guard.relay import Relay
-from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server
+from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, is_header_value
 from openai_responses_mcp.guard.stderr_lines import FollowedStderr, StderrLines
 from openai_responses_mcp.server.warmup import WarmUp
 
@@ -120,6 +120,8 @@ def start_server(
     options: GuardOptions, environ: Mapping[str, str], lines: StderrLines, rules: "PolicyRules | None"
 ) -> ServerSide:
     """Inside the running event loop. Raises `CannotStart`."""
+    if options.url is not None:
+        return _reach_server(options, options.url, environ, lines)
     webhook_env = rules.policy.webhook_env if rules else None
     try:
         process = ChildProcess(options.command, environment_for_server(environ, webhook_env))
@@ -136,9 +138,25 @@ def start_server(
     return ServerSide(transport, process, partial(_last_words, lines.follow(stderr), environ), close)
 
 
+def _reach_server(options: GuardOptions, url: str, environ: Mapping[str, str], lines: StderrLines) -> ServerSide:
+    from openai_responses_mcp.guard.remote import RemoteEnd, connect
+
+    transport = connect(url, options.headers, environ, lines.tell, LONGEST_MESSAGE_BYTES)
+
+    async def nothing() -> str:
+        return ""
+
+    return ServerSide(transport, RemoteEnd(transport), nothing, transport.end)
+
+
 def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "PolicyRules | None":
     """Those of the policy file, if there is one. Raises `CannotStart` if the files themselves say that no call could ever
     be decided."""
+    for header in options.headers:
+        if not is_header_value(environ.get(header.variable, "")):
+            raise CannotStart(
+                f"the variable {header.variable} of --header-env is not set, or holds no value for a header"
+            )
     from openai_responses_mcp.gate.sql.own_store import own_store
 
     try:

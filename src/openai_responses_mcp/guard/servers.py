@@ -27,8 +27,16 @@ class OverHttp(NamedTuple):
     tls_key: str | None = None
 
 
+class HeaderVariable(NamedTuple):
+    """A header of requests to a remote server. Its value is that of the variable, behind `scheme` where there is one."""
+
+    name: str
+    scheme: str
+    variable: str
+
+
 class GuardOptions(NamedTuple):
-    """What the command line says. None stands for what was not given."""
+    """What the command line says. None stands for what was not given. With a `url`, the command is that URL alone."""
 
     command: tuple[str, ...]
     name: str
@@ -39,6 +47,8 @@ class GuardOptions(NamedTuple):
     observe: bool = False
     ask: AskedAt | None = None
     over_http: OverHttp | None = None
+    url: str | None = None
+    headers: tuple[HeaderVariable, ...] = ()
 
 
 class _Launcher(NamedTuple):
@@ -154,3 +164,13 @@ def environment_for_server(environ: Mapping[str, str], own: str | None = None) -
     """The guard's environment, less its own settings: they may hold a password. `own` is a variable that is one too."""
     others = {name: value for name, value in environ.items() if not name.upper().startswith("AGENTS_")}
     return {name: value for name, value in others.items() if own is None or name.upper() != own.upper()}
+
+
+def is_header_value(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable() and text == text.strip()
+
+
+def with_named_secrets(environ: Mapping[str, str], headers: Sequence[HeaderVariable]) -> dict[str, str]:
+    """The environment in which the values of these variables count as secrets, whatever the variables are called."""
+    secrets = {f"SECRET_{one.variable.upper()}": environ.get(one.variable, "") for one in headers}
+    return {**secrets, **environ}

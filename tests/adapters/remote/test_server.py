@@ -423,7 +423,7 @@ class Renewing(Credentials):
     async def headers(self) -> Mapping[str, str]:
         return {"authorization": self._tokens[0]}
 
-    async def renewed(self) -> Mapping[str, str]:
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
         del self._tokens[0]
         return await self.headers() if self._tokens else {}
 

@@ -37,8 +37,8 @@ class Credentials(Protocol):
         """For the next request; empty where there are none. Raises `RemoteFault`."""
         ...
 
-    async def renewed(self) -> Mapping[str, str]:
-        """After the server refused those of `headers`: others, or empty where there are none. Raises `RemoteFault`."""
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
+        """Others, after the server refused these; empty where there are none. Raises `RemoteFault`."""
         ...
 
 
@@ -51,7 +51,7 @@ class FixedHeaders(Credentials):
     async def headers(self) -> Mapping[str, str]:
         return self._headers
 
-    async def renewed(self) -> Mapping[str, str]:
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
         return {}
 
 
@@ -106,7 +106,7 @@ class Exchange:
         try:
             given = await self._credentials.headers()
             response = await self._send(method, {**headers, **given}, body, trace)
-            if response.status_code == 401 and (better := await self._credentials.renewed()):
+            if response.status_code == 401 and (better := await self._credentials.renewed(given)):
                 await response.aclose()
                 response = await self._send(method, {**headers, **better}, body, trace)
             try:

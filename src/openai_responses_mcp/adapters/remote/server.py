@@ -37,7 +37,7 @@ _LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _SECONDS_TO_TAKE_A_NOTE = 10.0
 _SECONDS_TO_OPEN = 60.0
 _SECONDS_FOR_JSON = 300.0
-_SECONDS_TO_LEAVE = 1.0
+_SECONDS_TO_LEAVE = 0.7
 _LONGEST_RETRY_SECONDS = 60.0
 _SHORTEST_RETRY_SECONDS = 0.01
 _MOST_FAILED_RESUMPTIONS = 5
@@ -143,7 +143,7 @@ class RemoteServer(Transport, Channel):
         self._something_changed.set()
 
     async def end(self) -> None:
-        """Send what waits to be sent, end the session at the server, close all connections; within three seconds."""
+        """Send what waits to be sent, end the session at the server, close all connections; within two seconds."""
         try:
             async with asyncio.timeout(_SECONDS_TO_LEAVE):
                 while self._unsent_bytes:
@@ -155,7 +155,7 @@ class RemoteServer(Transport, Channel):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=_SECONDS_TO_LEAVE / 2)
+            await asyncio.wait(tasks, timeout=_SECONDS_TO_LEAVE / 3)
         session, self._session = self._session, None
         if session is not None:
             await self._forsake(session)

@@ -1,0 +1,69 @@
+"""A guarded server that is reached by a URL: its transport, and its end in place of the end of a process."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote_address
+from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
+from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
+from openai_responses_mcp.adapters.remote.server import RemoteServer
+from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.guard.login import login_command
+from openai_responses_mcp.guard.ports import ServerProcess
+from openai_responses_mcp.guard.servers import HeaderVariable
+
+
+class RemoteEnd(ServerProcess):
+    """A remote server does not end by itself: while it is gone, each request is answered with an error."""
+
+    def __init__(self, transport: RemoteServer) -> None:
+        self._transport = transport
+        self._never: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def ended(self) -> int:
+        return await self._never
+
+    def close_input(self) -> None:
+        """Nothing is kept open for it."""
+
+    async def end(self) -> int:
+        await self._transport.end()
+        return 0
+
+
+def connect(
+    url: str,
+    headers: Sequence[HeaderVariable],
+    environ: Mapping[str, str],
+    tell: Callable[[str], object],
+    longest_bytes: int,
+) -> RemoteServer:
+    """Inside the running event loop. Nothing is sent before the first message."""
+    address = remote_address(url)
+    fixed = {one.name.lower(): f"{one.scheme} {environ[one.variable]}".strip() for one in headers}
+    login = None if "authorization" in fixed else StoredLogin(address, LoginFile(own_folder(environ), url), _renew)
+    credentials = FixedHeaders(fixed) if login is None else _Both(fixed, login)
+    variables = tuple(one.variable for one in headers) if login is None else ()
+    return RemoteServer(Exchange(address, credentials, Advice(login_command(url), variables)), tell, longest_bytes)
+
+
+class _Both(Credentials):
+    """A login, and headers that go with every request."""
+
+    def __init__(self, fixed: Mapping[str, str], login: StoredLogin) -> None:
+        self._fixed = fixed
+        self._login = login
+
+    async def headers(self) -> Mapping[str, str]:
+        return {**self._fixed, **await self._login.headers()}
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
+        renewed = await self._login.renewed(refused)
+        return {**self._fixed, **renewed} if renewed else {}
+
+
+async def _renew(address: RemoteAddress, file: LoginFile, login: SavedLogin) -> SavedLogin:
+    # The official client takes long to import, and most starts do not need it.
+    from openai_responses_mcp.adapters.remote.oauth import renew
+
+    return await renew(address, file, login)
