@@ -48,6 +48,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
             Options(ask="-", tool="answer", domains="a,b", recency="7", style="bullets", json=True),
         ),
         (["--completion", "zsh"], Options(completion="zsh")),
+        (["--http", "127.0.0.1:8080"], Options(http="127.0.0.1:8080")),
         (["--rehearse"], Options(rehearse=True, ask=DEMO_QUESTION)),
         (["--rehearse", "--quick"], Options(rehearse=True, quick=True, ask=DEMO_QUESTION)),
         (["--rehearse", "--stdio"], Options(rehearse=True, stdio=True)),
@@ -90,7 +91,7 @@ def test_abbreviations_and_unknown_options_are_refused(argument: str) -> None:
         parse([argument])
 
 
-@pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"]])
+@pytest.mark.parametrize("line", [["--config"], ["--model", "--stdio"], ["--stdio", "--ask"], ["--http"]])
 def test_an_option_without_its_value_is_refused(line: list[str]) -> None:
     with pytest.raises(BadCommandLine, match="needs a value"):
         parse(line)

@@ -41,7 +41,7 @@ class Basis(NamedTuple):
     ) -> "Container":
         """Imports everything that is slow to import. `owns_process`: what libraries log is taken over, too.
 
-        `skips_words`: nobody here reads the words of an answer as they come. `is_ending`: once set, no question is
+        `skips_words`: the words of an answer are not read as they come. `is_ending`: once set, no question is
         asked again. `is_over_http`: many callers share this process, each within limits.
         """
         from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen

@@ -43,6 +43,12 @@ def completed(script: Path, *words: str) -> list[str]:
     [
         (("--st",), ["--stdio", "--style"]),
         (("ag",), ["agents"]),
+        (("po",), ["policy"]),
+        (("approvals", "s"), ["show", "standing", "serve"]),
+        (("policy", "check", "comp"), ["completion.bash"]),
+        (("guard", "--p"), ["--policy", "--profile"]),
+        (("guard", "--name", "x", "--", "comp"), ["completion.bash"]),
+        (("Why?", "--qu"), ["--quick"]),
         (("--ask", "Why?", "--re"), ["--recency", "--rehearse"]),
         (("--tool", "answer_"), ["answer_detailed", "answer_quick"]),
         (("--style", ""), ["summary", "bullets", "citations-only"]),

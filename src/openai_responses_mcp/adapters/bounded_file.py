@@ -1,9 +1,9 @@
-"""Reading a file that somebody else wrote: a regular one, of limited size, without ever waiting for it."""
+"""Reading a file that others may have written: a regular one, of limited size, without ever waiting for it."""
 
 import os
 import stat
 
-# Without O_NONBLOCK, opening a named pipe waits until somebody writes to it. Some systems lack these flags.
+# Without O_NONBLOCK, opening a named pipe waits for a writer. Some systems lack these flags.
 _READ_ONLY = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 

@@ -137,7 +137,7 @@ class PolicyFile(PolicySource):
 
 
 class NoPolicyFile(PolicySource):
-    """Where nobody has written a policy, the profile decides."""
+    """Without a policy file the profile decides."""
 
     def __init__(self) -> None:
         self._policy = Policy()

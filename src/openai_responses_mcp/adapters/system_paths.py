@@ -69,7 +69,7 @@ def _whole(path: str, directory: str | None) -> str:
         return os.path.expanduser(path)
     if os.path.isabs(path):
         return path
-    # ~name may be the home of somebody, or a file that begins with ~.
+    # ~name may be the home of a user, or a file that begins with ~.
     if directory is None or path.startswith("~"):
         raise _InDoubt
     return os.path.join(directory, path)

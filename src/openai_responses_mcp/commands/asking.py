@@ -73,7 +73,7 @@ def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_
     if "--continue" in given and not keeps_responses:
         raise Unaskable("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
     try:
-        # Before stdin is read, so that nobody waits for its end to hear of a mistake in the rest.
+        # Before stdin is read to its end, so that other mistakes are reported at once.
         question = read_question(spelled, {"query": inquiry.question, **given})
         return replace(question, text=_text(inquiry.question))
     except InvalidArguments as exc:

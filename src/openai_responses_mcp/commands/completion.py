@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from openai_responses_mcp.commands.usage import AGENTS, ASKING, COMMANDS, GENERAL, GUARDING, PROGRAM, Option
+from openai_responses_mcp.commands.usage import AGENTS, COMMAND_WORDS, GUARDING, OPTIONS, PROGRAM, Option
 
-_OPTIONS = (*COMMANDS, *ASKING, *GENERAL)
 _FILES = ("--config", "--debug", "--policy")
 _VERBS = {area: verbs for area, verbs in AGENTS.items() if verbs}
 
@@ -17,18 +16,20 @@ def _bash() -> str:
 # Completions of {PROGRAM} for bash: source <({PROGRAM} --completion bash)
 _openai_responses_mcp() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
-  if [[ $COMP_CWORD -gt 1 && ${{COMP_WORDS[1]}} == agents ]]; then
-    case "$COMP_CWORD:${{COMP_WORDS[2]}}" in
-      2:*) COMPREPLY=($(compgen -W "{" ".join(AGENTS)}" -- "$word")); return ;;
-{_lines(f'      3:{area}) COMPREPLY=($(compgen -W "{" ".join(verbs)}" -- "$word")); return ;;' for area, verbs in _VERBS.items())}
+  local first=1
+  if [[ $COMP_CWORD -gt 1 && ${{COMP_WORDS[1]}} == agents ]]; then first=2; fi
+  if [[ $first == 2 && $COMP_CWORD == 2 ]]; then COMPREPLY=($(compgen -W "{" ".join(AGENTS)}" -- "$word")); return; fi
+  if [[ $COMP_CWORD -gt $first ]]; then
+    case "$((COMP_CWORD - first)):${{COMP_WORDS[first]}}" in
+{_lines(f'      1:{area}) COMPREPLY=($(compgen -W "{" ".join(verbs)}" -- "$word")); return ;;' for area, verbs in _VERBS.items())}
       *:guard) [[ " ${{COMP_WORDS[*]:0:COMP_CWORD}} " == *" -- "* ]] || {{ _openai_responses_mcp_guard; return; }} ;;
     esac
-    COMPREPLY=($(compgen -f -- "$word")); return
+    case "${{COMP_WORDS[first]}}" in {"|".join(AGENTS)}) COMPREPLY=($(compgen -f -- "$word")); return ;; esac
   fi
   case "$before" in
-{_bash_values(_OPTIONS)}
+{_bash_values(OPTIONS)}
   esac
-  COMPREPLY=($(compgen -W "{_flags(_OPTIONS)} agents" -- "$word"))
+  COMPREPLY=($(compgen -W "{_flags(OPTIONS)} {" ".join(COMMAND_WORDS)}" -- "$word"))
 }}
 _openai_responses_mcp_guard() {{
   case "$before" in
@@ -60,15 +61,17 @@ def _zsh() -> str:
 # Completions of {PROGRAM} for zsh: source <({PROGRAM} --completion zsh)
 _openai_responses_mcp() {{
   if (( CURRENT > 2 )) && [[ $words[2] == agents ]]; then
-    case "$CURRENT:$words[3]" in
-      3:*) compadd -- {" ".join(AGENTS)} ;;
-{_lines(f"      4:{area}) compadd -- {' '.join(verbs)} ;;" for area, verbs in _VERBS.items())}
-      *:guard) shift 2 words; (( CURRENT -= 2 )); _arguments {_zsh_options(GUARDING)} '*:server:_files' ;;
-      *) _files ;;
-    esac
-    return
+    shift words; (( CURRENT -= 1 ))
+    if (( CURRENT == 2 )); then compadd -- {" ".join(AGENTS)}; return; fi
   fi
-  _arguments {_zsh_options(_OPTIONS)} '1:question or agents:(agents)'
+  if (( CURRENT > 2 )); then
+    case "$CURRENT:$words[2]" in
+{_lines(f"      3:{area}) compadd -- {' '.join(verbs)}; return ;;" for area, verbs in _VERBS.items())}
+      *:guard) shift words; (( CURRENT -= 1 )); _arguments {_zsh_options(GUARDING)} '*:server:_files'; return ;;
+      {"|".join(f"*:{area}" for area in AGENTS)}) _files; return ;;
+    esac
+  fi
+  _arguments {_zsh_options(OPTIONS)} '1:question or command:({" ".join(COMMAND_WORDS)})'
 }}
 # As a file of $fpath it is the function itself, else it is sourced.
 if [ "${{funcstack[1]}}" = "_openai_responses_mcp" ]; then
@@ -87,7 +90,7 @@ def _zsh_option(option: Option) -> str:
     value = ""
     if option.value:
         action = f"({' '.join(option.choices)})" if option.choices else "_files" if option.flag in _FILES else " "
-        value = f"{'::' if option.value.startswith('[') else ':'}{option.flag.strip('-')}:{action}"
+        value = f"{'::' if option.may_lack_value else ':'}{option.flag.strip('-')}:{action}"
     return f"'{option.flag}[{_quoted(option.words)}]{value}'"
 
 
@@ -96,16 +99,17 @@ def _zsh_option(option: Option) -> str:
 
 def _fish() -> str:
     begin = f"complete -c {PROGRAM}"
-    within, inside = "__fish_seen_subcommand_from", f"__fish_seen_subcommand_from {' '.join(AGENTS)}"
+    words, within = " ".join(COMMAND_WORDS), "__fish_seen_subcommand_from"
+    inside = f"{within} {' '.join(AGENTS)}"
     return f"""\
 # Completions of {PROGRAM} for fish: {PROGRAM} --completion fish | source
 {begin} -f
-{begin} -n "not {within} agents" -a agents
+{begin} -n "not {within} {words}" -a "{words}"
 {begin} -n "{within} agents; and not {inside}" -a "{" ".join(AGENTS)}"
 {_lines(f'{begin} -n "{within} {area}; and not {within} {" ".join(verbs)}" -a "{" ".join(verbs)}"' for area, verbs in _VERBS.items())}
 {begin} -n "{within} check test" -F
 {_lines(f'{begin} -n "{within} guard" {_fish_option(option)}' for option in GUARDING)}
-{_lines(f'{begin} -n "not {within} agents" {_fish_option(option)}' for option in _OPTIONS)}
+{_lines(f'{begin} -n "not {within} {words}" {_fish_option(option)}' for option in OPTIONS)}
 """
 
 
@@ -114,8 +118,8 @@ def _fish_option(option: Option) -> str:
     if option.choices:
         parts.append(f"-xa '{' '.join(option.choices)}'")
     elif option.flag in _FILES:
-        parts.append("-rF" if not option.value.startswith("[") else "-F")
-    elif option.value and not option.value.startswith("["):
+        parts.append("-F" if option.may_lack_value else "-rF")
+    elif option.value and not option.may_lack_value:
         parts.append("-x")
     return " ".join(parts)
 

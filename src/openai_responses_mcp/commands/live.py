@@ -1,4 +1,4 @@
-"""What somebody sees while they wait: a line that moves, and below it the words of the answer as they come.
+"""The view while an answer is awaited: a line that moves, and below it the words of the answer as they come.
 
 Everything is drawn again and again in the same place, and wiped off at the end. So nothing here is the answer itself,
 which is written once, when it is whole. The view is never higher than the terminal and no line wider: else the terminal
@@ -32,7 +32,7 @@ Render = Callable[[str, int], str]
 
 
 def is_lively(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether there is somebody to see movement, colour and links, and a terminal that can show them."""
+    """Whether the stream is a terminal that can show movement, colour and links."""
     is_able = environ.get("TERM") not in ("dumb", "unknown") and not environ.get("NO_COLOR")
     if os.name == "nt":
         is_able = is_able and bool(environ.get("WT_SESSION") or environ.get("TERM"))

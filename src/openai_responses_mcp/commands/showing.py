@@ -57,7 +57,7 @@ class Showing:
 
     def render(self, text: str, width: int) -> str:
         """Markdown as a terminal shows it."""
-        # Here: only somebody at a terminal needs it, and it takes a while to load.
+        # Here: only a terminal needs it, and it takes a while to load.
         from openai_responses_mcp.adapters.rich_markdown import rendered
 
         return rendered(text, width)

@@ -1,4 +1,4 @@
-"""An answer for somebody at a terminal: a live view where they are watching, the text on stdout, failures on stderr."""
+"""An answer in a terminal: a live view while it is made, the text on stdout, failures on stderr."""
 
 import asyncio
 import signal
@@ -88,7 +88,7 @@ async def _wait_for(
 
 @asynccontextmanager
 async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[ProgressListener | None]:
-    """Yields the listener of the live view, None when nobody would see it. Nothing of it is left in the end."""
+    """Yields the listener of the live view, None without a terminal to show it. The view is wiped off at the end."""
     if not is_quiet or not is_lively(sys.stderr, showing.environ):
         yield None
         return

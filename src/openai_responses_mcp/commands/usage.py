@@ -16,12 +16,16 @@ PROGRAM = "openai-responses-mcp"
 
 
 class Option(NamedTuple):
-    """`value` is what follows the flag, in brackets where it may be left out; `choices` are all it can be."""
+    """`value` is what follows the flag, all in brackets where it may be left out; `choices` are all it can be."""
 
     flag: str
     value: str
     words: str
     choices: tuple[str, ...] = ()
+
+    @property
+    def may_lack_value(self) -> bool:
+        return self.value.startswith("[") and self.value.endswith("]")
 
     @property
     def spelled(self) -> str:
@@ -189,7 +193,7 @@ def parse(arguments: Sequence[str]) -> Options:
         flags = [option.flag, *filter(None, [_SHORT.get(option.flag)])]
         if not option.value:
             parser.add_argument(*flags, dest=_field(option.flag), action="store_true")
-        elif option.value.startswith("["):
+        elif option.may_lack_value:
             parser.add_argument(*flags, dest=_field(option.flag), nargs="?", const="")
         else:
             parser.add_argument(*flags, dest=_field(option.flag))

@@ -1,4 +1,4 @@
-"""The YAML file: read within bounds, checked against the settings, every problem told with its line and key.
+"""The YAML file: read within bounds, checked against the settings, every problem with its line and key.
 
 ruamel and pydantic come in here, and only when there is a file.
 """

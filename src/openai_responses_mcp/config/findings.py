@@ -1,4 +1,4 @@
-"""What is found wrong or odd on the way to a configuration, and the lines that tell it.
+"""What is found wrong or odd on the way to a configuration, and the lines that say so.
 
 Lines are made at the end, when it is known what they must not show.
 """
@@ -31,7 +31,7 @@ class Findings:
         self.warnings.append(ConfigFinding(text))
 
     def misfit(self, name: str, kind: Any, found: Any) -> None:
-        """The one form in which a wrong value is told, wherever it comes from."""
+        """The one form of a message about a wrong value, wherever it comes from."""
         self.problem(f"{name} must be {wanted(kind)}", found)
 
 

@@ -2,8 +2,8 @@
 
 What stands further left wins, key by key; a list replaces the whole list. Nothing is paid for what is not there: the
 text of a variable or a flag is checked by the rules in `settings`, and only a file with something in it brings in ruamel
-and pydantic, which keep the same rules. All problems are collected and told together, one line each, before anything
-else starts.
+and pydantic, which keep the same rules. All problems are collected and reported together, one line each, before
+anything else starts.
 """
 
 import os
@@ -161,7 +161,7 @@ def _from_file(
 
 
 def _is_missing(path: str) -> bool:
-    """Only that; whatever else is wrong with the file is told when it is read."""
+    """Only that; anything else that is wrong with the file is reported when it is read."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

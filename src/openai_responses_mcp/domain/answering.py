@@ -198,7 +198,7 @@ def _on_off(fact: object) -> object:
     return {True: "on", False: "off"}.get(fact, fact) if isinstance(fact, bool) else fact
 
 
-# Which settings a model takes is told by the number in its id, so that next year's model is served on its first day. A
+# Which settings a model takes shows in the number in its id, so that next year's model is served on its first day. A
 # gateway may put `openai/` before the id. What follows the number (`.2`, `-mini`, a date) does not matter.
 _GPT_FROM_5 = re.compile(r"(?:openai/)?gpt-(?:[5-9]|[1-9][0-9])")
 _O_FROM_3 = re.compile(r"(?:openai/)?o(?:[3-9]|[1-9][0-9])")

@@ -1,7 +1,7 @@
 """Calls in flight, and the cancel use case.
 
 A call is in flight from `start` until `finish`; both happen on one event loop, so that of a reply and a cancellation
-exactly one comes first. Whoever gets `True` from `finish` owns the reply; after a cancellation nobody does.
+exactly one comes first. The one who gets `True` from `finish` owns the reply; after a cancellation there is none.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ CallId = int | str
 
 
 class Call:
-    """One call; told apart by identity, since a later call may take over the id of a cancelled one."""
+    """One call; compared by identity, since a later call may take over the id of a cancelled one."""
 
     __slots__ = ("abort", "id")
 

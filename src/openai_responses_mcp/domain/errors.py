@@ -54,7 +54,7 @@ class KeyMissing(KeyUnusable):
 
 
 class CallInFlight(RequestError):
-    """Two calls with one id cannot be told apart."""
+    """Two calls with one id cannot be distinguished."""
 
 
 class GatewayError(AnsweringError):

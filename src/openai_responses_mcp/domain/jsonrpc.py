@@ -22,15 +22,15 @@ class Request(NamedTuple):
 
     id: RequestId
     method: str
-    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
-    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    params: JsonObject = {}  # noqa: RUF012 -- never written to
+    content: JsonObject = {}  # noqa: RUF012 -- never written to
     wire: bytes = b""
 
 
 class Notification(NamedTuple):
     method: str
-    params: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
-    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    params: JsonObject = {}  # noqa: RUF012 -- never written to
+    content: JsonObject = {}  # noqa: RUF012 -- never written to
     wire: bytes = b""
 
 
@@ -40,7 +40,7 @@ class Reply(NamedTuple):
     id: RequestId
     result: Any
     error: Any
-    content: JsonObject = {}  # noqa: RUF012 -- nobody writes to it
+    content: JsonObject = {}  # noqa: RUF012 -- never written to
     wire: bytes = b""
 
 

@@ -24,8 +24,8 @@ _CREDENTIALS = re.compile(r"://[^/@:]*:(.+)@")
 
 # Inside encoded text the letter of an escape, as in \\n, may stand right before a secret where a word would begin.
 _WORD = r"(?:\b|(?<=\\[bfnrt]))"
-# A token that is part of a longer name is no token: a host name, a file name or a path may look like one, and somebody
-# who decides on it has to read it.
+# A token that is part of a longer name is no token: a host name, a file name or a path may look like one, and a
+# person who decides on it has to read it.
 _ALONE_BEFORE = r"(?:(?<![A-Za-z0-9_.\-/\\@%~])|(?<=\\[bfnrt]))"
 _ALONE_AFTER = r"(?![A-Za-z0-9_@%~/-]|\.[A-Za-z0-9_-]|:[0-9]|\\(?![bfnrtu\"'\\]))"
 
@@ -172,9 +172,9 @@ class SecretFinder:
         self._forms: dict[tuple[str, str], str] = {}
         for secret in secrets:
             for form, text in _long_forms(secret.value):
-                # Two values of one name, such as a password and what is meant by it, are told apart by their order.
+                # Two values of one name, such as a password and what is meant by it, are distinguished by their order.
                 self._forms[secret.name, _unused(form, secret.name, self._forms)] = text
-        # The first of several names for one value is the one that is told.
+        # The first of several names for one value is the one that is shown.
         self._sources = {text: source for source, text in reversed(self._forms.items())}
         self._known = _look_for(self._sources)
         self.labels = frozenset(f"‹{name}›" for name, _ in self._forms)
@@ -292,7 +292,7 @@ def replaced(text: str, found: Iterable[Found]) -> str:
 
 
 def label_of(what: str, length: int) -> str:
-    """What stands in the place of a secret where somebody has to know what is there."""
+    """What stands in the place of a secret where a reader has to know what is there."""
     return f"‹{what}, {length} character{'' if length == 1 else 's'}›"
 
 

@@ -152,7 +152,7 @@ class ObservedCall:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """A failure that the client is told of: a word for its kind, and its message and code where it has them."""
+    """A failure that the client hears of: a word for its kind, and its message and code where it has them."""
 
     kind: str
     message: str | None = None

@@ -105,7 +105,7 @@ class Logger(Protocol):
 
 
 class CallObserver(Protocol):
-    """Is told how calls go. Whatever happens to it, the call goes on."""
+    """Hears how calls go. A fault in it never stops a call."""
 
     def observed(self, call: ObservedCall) -> AbstractContextManager[Callable[[CallFailure], None]]:
         """Around one call. Call what it yields if the call is answered with a failure. Exceptions pass through."""

@@ -1,7 +1,7 @@
 """What a text may hold, depending on where it goes: to a wire, to a terminal, to a file, onto one line.
 
 Only what does harm is touched. Blanks of other scripts, joiners of emoji and marks of direction are part of a text.
-Somebody who has to decide on a text is the exception: nothing in it may be invisible, whatever it is good for.
+A text that a person decides on is the exception: nothing in it may be invisible, whatever it is good for.
 """
 
 import re
@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
 
 
 def revealed(text: str) -> str:
-    """For somebody who decides on it: every character but a newline is either seen or written as an escape."""
+    """For a person who decides on it: every character but a newline is either seen or written as an escape."""
     return "".join(map(_seen, text))
 
 

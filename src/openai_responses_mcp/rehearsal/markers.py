@@ -23,7 +23,7 @@ _MAX_TIMES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The keys of all markers of one question; a field nobody set is None."""
+    """The keys of all markers of one question; a field that is not set is None."""
 
     status: int | None = None
     times: int | None = None

@@ -15,7 +15,7 @@ class _Unfit(ValueError):
 
 
 class Text:
-    schema: JsonObject = {"type": "string"}  # noqa: RUF012 -- nobody writes to it
+    schema: JsonObject = {"type": "string"}  # noqa: RUF012 -- never written to
 
     def __init__(self, words: str = "a string that is not blank") -> None:
         self.words = words
@@ -27,7 +27,7 @@ class Text:
 
 
 class Texts:
-    schema: JsonObject = {"type": "array", "items": Text.schema}  # noqa: RUF012 -- nobody writes to it
+    schema: JsonObject = {"type": "array", "items": Text.schema}  # noqa: RUF012 -- never written to
 
     def __init__(self, words: str) -> None:
         self.words = words
@@ -39,7 +39,7 @@ class Texts:
 
 
 class Flag:
-    schema: JsonObject = {"type": "boolean"}  # noqa: RUF012 -- nobody writes to it
+    schema: JsonObject = {"type": "boolean"}  # noqa: RUF012 -- never written to
     words = "true or false"
 
     def read(self, value: Any) -> bool:

@@ -12,7 +12,7 @@ HandOver = float | Literal["auto"] | None
 USUAL_HAND_OVER_SECONDS = 50.0
 
 IMPATIENT: dict[str, str] = {
-    "claude-ai": "Claude Desktop calls itself so; it ends a call after a minute, whatever progress it is told of",
+    "claude-ai": "Claude Desktop calls itself so; it ends a call after a minute, whatever progress it gets",
 }
 """Clients that give up while research still goes on, by name, with the reason why each is here."""
 

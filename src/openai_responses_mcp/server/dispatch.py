@@ -1,7 +1,7 @@
 """What arrives is handled here: a method table for what is answered at once, an asyncio task for what takes longer.
 
-Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: whoever takes a call
-out of the calls in flight first, its own task or a cancellation, decides.
+Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: its own task
+or a cancellation, whichever takes it out of the calls in flight first, decides.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The two eras of the protocol, told apart request by request.
+"""The two eras of the protocol, distinguished request by request.
 
 Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is no handshake: every request carries its
 revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.

@@ -49,7 +49,7 @@ class NotATask(ValueError):
 class TaskIds:
     """Ids that hold all that is needed to go on with a task, so nothing is stored here.
 
-    They are signed, so that nobody can make one up. The key is derived from the API key: every server with the same API
+    They are signed, so that none can be made up. The key is derived from the API key: every server with the same API
     key knows the ids of the others.
     """
 

@@ -1,4 +1,4 @@
-"""The tools: what clients are told about them, and how their arguments become a question."""
+"""The tools: what clients see of them, and how their arguments become a question."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple

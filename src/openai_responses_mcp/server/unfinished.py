@@ -35,8 +35,8 @@ class UnfinishedAnswers:
 
         A call that asks lets the response go before it stops to read; one that only fetches has nothing to let go.
 
-        Nothing is awaited between letting the response go and coming back. So whoever cancels this call either cancels
-        the response too, or comes too late for both.
+        Nothing is awaited between letting the response go and coming back. So a cancellation of this call either
+        cancels the response too, or comes too late for both.
         """
         given: asyncio.Future[tuple[str, JsonObject]] = asyncio.get_running_loop().create_future()
 
@@ -76,4 +76,4 @@ class UnfinishedAnswers:
     def _forget(self, answering: asyncio.Task[Answer]) -> None:
         self._ending.discard(answering)
         if not answering.cancelled():
-            answering.exception()  # Looked at, or asyncio would complain that nobody has.
+            answering.exception()  # Looked at, or asyncio would complain.

@@ -159,7 +159,7 @@ class RotatingFile(Destination):
         descriptor = self._open() if self._descriptor is None else self._descriptor
         state = os.fstat(descriptor)
         is_too_long = state.st_size and state.st_size + len(data) > ROTATE_AT_BYTES
-        # Only a regular file: nobody wants /dev/null or a named pipe renamed.
+        # Only a regular file: /dev/null and named pipes must not be renamed.
         if is_too_long and stat.S_ISREG(state.st_mode):
             descriptor = self._rotate(state)
         return os.write(descriptor, data)

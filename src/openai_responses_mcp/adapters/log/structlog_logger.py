@@ -43,7 +43,7 @@ def _kept_out(package: str) -> Iterator[None]:
     if package in sys.modules:
         yield
         return
-    sys.modules[package] = None  # type: ignore[assignment]  # This is how Python itself is told so.
+    sys.modules[package] = None  # type: ignore[assignment]  # How to make an import fail.
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Responses that nobody here waits for any more: they are cancelled at the API too, so that nothing more is billed.
+"""Responses that are no longer waited for: they are cancelled at the API too, so that nothing more is billed.
 
-Whoever cancelled a call does not wait for that. A response whose id is not known yet is cancelled as soon as it is.
+The cancelled call does not wait for that. A response whose id is not known yet is cancelled as soon as it is.
 """
 
 import asyncio

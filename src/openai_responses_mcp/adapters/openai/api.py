@@ -40,7 +40,7 @@ class ResponsesApi:
 
     @asynccontextmanager
     async def posted(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-        """The reply to a question. `skips_words`: nobody wants the words as they come, or the numbers of their events."""
+        """The reply to a question. `skips_words`: neither the words as they come nor the numbers of their events are needed."""
         with self._translated():
             async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
                 yield stream

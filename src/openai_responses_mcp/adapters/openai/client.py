@@ -1,7 +1,7 @@
 """The SDK's client, set up from configuration and environment: address, headers, proxy, certificates.
 
-Its retries, redirects and deadlines are off: they are the business of the gateways. What cannot be set up is told as
-`GatewayRefused`.
+Its retries, redirects and deadlines are off: they are the business of the gateways. What cannot be set up
+raises `GatewayRefused`.
 """
 
 import base64
@@ -59,7 +59,7 @@ def openai_client(*, base_url: str, api_key: str, max_connections: int) -> Async
 
 
 async def load_late_imports(client: AsyncOpenAI) -> None:
-    """Send a request that nobody answers: the SDK imports and makes many things only with its first one."""
+    """Send a request that gets no answer: the SDK imports and makes many things only with its first one."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = "http://{}:{}".format(*unused.getsockname())

@@ -34,7 +34,7 @@ from openai_responses_mcp.domain.models import (
 )
 from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
 
-# A process that is told to end has a second, and other things to do in it.
+# A process that gets a signal has a second to end, and other things to do in it.
 LONGEST_SETTLE_SECONDS = 0.7
 # Longer reasons are cut, so that there is room for how to fetch the answer.
 LONGEST_REASON = 150
@@ -180,7 +180,7 @@ class OpenAIResponsesGateway(LLMGateway):
             self._let_go.discard(run.response_id or "")
         if reading.done() or run.has_answer:
             return await self._outcome(run, reading)
-        # Without an id nobody could fetch the answer, so it need not go on.
+        # Without an id the answer could not be fetched, so it need not go on.
         self._abandoned.add(run, reading, cancels=run.response_id is None)
         raise self._late(run)
 

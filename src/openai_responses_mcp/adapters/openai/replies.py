@@ -5,7 +5,7 @@ the content type decides where that byte is not telling. A single object comes o
 stream.
 
 Nearly all events of a stream bring a word of the answer each, and the event that ends the answer has all of them. Where
-nobody reads the words as they come, they are not decoded: several that came together are told as one.
+the words are not read as they come, they are not decoded: several that came together become one event.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import Any
 from pydantic_core import from_json
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
-# The longest event, or reply that is a single object. No model writes as much, and to decode it takes no time that
-# anybody would notice.
+# The longest event, or reply that is a single object. No model writes as much, and decoding it takes no
+# noticeable time.
 LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
 # In one event or reply. They are what takes long to decode, not the text in them.
 MOST_BRACKETS = 50_000

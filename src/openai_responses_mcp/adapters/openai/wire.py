@@ -1,6 +1,6 @@
 """The Responses API on the wire: a model request to a request body, a response object to a model reply.
 
-Items are told apart by their `type` field; what we do not know is passed over. What an answer cannot do without must
+The `type` field says what an item is; unknown types are passed over. What an answer cannot do without must
 have the right shape, or the whole reply counts as garbled.
 """
 

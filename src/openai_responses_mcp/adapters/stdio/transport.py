@@ -163,8 +163,8 @@ class StdioTransport(Transport, Channel):
         return self._sent_bytes - self._written_bytes
 
     async def _until_unread(self, at_most: int) -> None:
-        # The writer wakes the loop only if somebody waits. So this is said before looking how much is unread, and the
-        # writer counts before it looks here: whichever comes first, nobody waits for ever.
+        # The writer wakes the loop only if something waits for it. So the wait is noted before the unread bytes are
+        # counted, and the writer counts before it looks for waits: in either order, no wait is missed.
         self._waiting_for_writer += 1
         try:
             while self._unread_bytes > at_most and not self._is_closed:
@@ -222,7 +222,7 @@ class StdioTransport(Transport, Channel):
                 self._tell(self._something_changed.set)
 
     def _tell(self, note: Callable[..., None], *facts: object) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody listens any more.
+        with contextlib.suppress(RuntimeError):  # The loop has ended.
             self._loop.call_soon_threadsafe(note, *facts)
 
     def _note_arrived(self, chunk: bytes) -> None:

@@ -103,7 +103,7 @@ class OtelTelemetry(CallObserver):
 
     @contextmanager
     def asking(self, model: str | None = None) -> Iterator[Callable[[ModelReply], None]]:
-        """Around one question to the API; what it gives is told the reply."""
+        """Span around one request; call the result with the reply."""
         attributes: Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "openai",
