@@ -109,3 +109,18 @@ def test_no_package_is_explained_that_is_not_used() -> None:
     packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
     explained = {span for table in tables(page) for row in table[1:] for span in code_spans(row[0])}
     assert explained - packages == set()
+
+
+def test_every_promise_of_the_security_page_has_tests_that_exist() -> None:
+    """One table, promise and test."""
+    page = read(DOCS / "security.md")
+    (table,) = tables(page)
+    header, *rows = table
+    assert header == ["promise", "test"]
+    assert len(rows) > 20
+    for promise, shown_by in rows:
+        named = code_spans(shown_by)
+        assert named, promise
+        for name in named:
+            assert (ROOT / name).is_file(), name
+            assert "\ndef test_" in (text := read(ROOT / name)) or "\nasync def test_" in text
