@@ -23,7 +23,7 @@ from tests.tools.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
 pytestmark = pytest.mark.slow
 
-PAGES = (README, *(DOCS / f"{name}.md" for name in ("index", "guard", "agents", "http", "terminal")))
+PAGES = (README, *(DOCS / f"{name}.md" for name in ("index", "guard", "guard.ja", "agents", "http", "terminal")))
 LONGEST_SECONDS = 600.0
 MOST_LEFT_OUT = 4
 INSTALL = re.compile(r"^[ $]*(?:uv tool|pip) install", re.MULTILINE)
@@ -141,7 +141,7 @@ def _write_program(path: Path, *words: str) -> None:
 
 
 @pytest.mark.timeout(LONGEST_SECONDS + 60)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_as_they_stand(page: Path, home: Path, cache: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free, StandInThread() as api:
         port = free.getsockname()[1]

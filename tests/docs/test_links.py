@@ -94,6 +94,11 @@ def test_every_page_begins_with_its_title() -> None:
     assert [by_name(page) for page in ALL if [one.level for one in headings(read(page))].count(1) != 1] == []
 
 
+def test_what_belongs_to_a_numbered_point_is_indented_by_four() -> None:
+    """By three the site ends the list, and every point is number one."""
+    assert [by_name(page) for page in pages() if re.search(r"^ {1,3}```", read(page), re.MULTILINE)] == []
+
+
 def test_anchors_are_those_of_the_hosts() -> None:
     page = "# A `b.c`, d\n## Twice\n## Twice\n```\n# none\n```\n"
     assert anchors(page) == {"a-bc-d", "twice", "twice-1"}

@@ -44,7 +44,7 @@ def test_every_option_of_the_command_line_is_on_the_page_about_the_terminal() ->
 
 def commands(block: Block) -> str:
     """A block without what is said to the reader."""
-    return COMMENT.sub("", block.text) if block.language == "sh" else block.text
+    return COMMENT.sub("", block.text) if block.language in ("sh", "py") else block.text
 
 
 def test_the_twin_has_the_same_headings() -> None:
@@ -71,7 +71,20 @@ def test_the_tables_of_the_twin_speak_of_the_same_things() -> None:
 
 
 def test_the_twin_leads_to_the_same_pages() -> None:
-    there = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/").removeprefix("reference/") for link in links(ENGLISH)}
-    here = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/").removeprefix("reference/") for link in links(JAPANESE)}
+    """Or to the Japanese ones, where there are any."""
+    there = {link.removeprefix(f"{REPOSITORY}/blob/main/docs/") for link in links(ENGLISH)}
+    here = {link.replace(".ja.md", ".md") for link in links(JAPANESE)}
     assert here - there == {f"{REPOSITORY}#readme", "recording.svg"}
     assert there - here == {"README.ja.md", next(link for link in links(ENGLISH) if link.endswith("recording.svg"))}
+
+
+@pytest.mark.parametrize("name", ["guard", "agents"])
+def test_a_page_in_japanese_has_programs_of_the_english_one(name: str) -> None:
+    english = {commands(one) for one in blocks(read(DOCS / f"{name}.md"))}
+    japanese = [block for block in blocks(read(DOCS / f"{name}.ja.md")) if block.language == "py"]
+    assert [block for block in japanese if commands(block) not in english] == []
+
+
+def test_there_is_one_japanese_word_for_deny() -> None:
+    pages = [page for page in DOCS.glob("*.ja.md") if re.search("却下|否認|不許可|不承認", read(page))]
+    assert pages == []
