@@ -51,10 +51,12 @@ def _row(paths: list[tuple[str, ...]], words: Meanings) -> str:
     keys = ", ".join(f"`{'.'.join(path)}`" for path in paths)
     defaults = _default(paths[0])
     others = {path[1]: default for path in paths[1:] if (default := _default(path)) != defaults}
-    defaults += "".join(f", for `{name}` {default}" for name, default in others.items())
+    if len({*others.values()}) == 1 and len(others) == len(paths) - 1:
+        others = {"the others": next(iter(others.values()))}
+    defaults += "".join(f"; {name}: {default}" for name, default in others.items())
     variables = ", ".join(filter(None, map(_variable, paths)))
     return (
-        table_row(keys, _type(kind_at(paths[0])), defaults.removeprefix(", "), variables, meaning_of(paths[0], words))
+        table_row(keys, _type(kind_at(paths[0])), defaults.removeprefix("; "), variables, meaning_of(paths[0], words))
         + "\n"
     )
 
