@@ -37,10 +37,13 @@ settings.load_profile("few")
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Half as many workers again as cores: the tests wait for processes and time limits a third of their time."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Half as many workers again as cores: the tests wait for processes and time limits a third of their time.
+
+    Not for tests picked by name, where each worker takes longer to collect than the tests do to run.
+    """
     cores = os.cpu_count() or 1
-    return cores + (cores + 1) // 2
+    return cores if config.option.keyword else cores + (cores + 1) // 2
 
 
 @pytest.hookimpl(wrapper=True)
