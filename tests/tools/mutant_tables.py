@@ -157,9 +157,9 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "no id is that long",
     (
         "approvals.standing",
-        'async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "") -> bool:',
+        'async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "", who: str = "") -> bool:',
         "another text",
-    ): "only a person's end has a comment to look at",
+    ): "only a person's end has a comment and a name to look at",
     ("approvals.standing", "return False", "returns None"): "only asked whether it is true",
     (
         "approvals.controller",
