@@ -22,8 +22,8 @@ from openai_responses_mcp.config.settings import (
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
+from openai_responses_mcp.domain.usage import CallerLimits
 from openai_responses_mcp.server.calling import CallingRules, ObservedCaller, ToolCaller
-from openai_responses_mcp.server.limits import CallerLimits
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
@@ -58,6 +58,7 @@ def given(**changes: Any) -> dict[str, Any]:
         "skips_words": True,
         "is_ending": asyncio.Event(),
         "limits": CallerLimits(),
+        "usage_store": "",
         "network": "pipe",
     }
     return usual | changes

@@ -18,9 +18,10 @@ from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, ma
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
-from openai_responses_mcp.domain.ports import Logger
+from openai_responses_mcp.domain.ports import Clock, Logger
+from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_observed
-from openai_responses_mcp.server.limits import CallerLimits, maybe_limited
+from openai_responses_mcp.server.limits import maybe_limited
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers
@@ -54,6 +55,16 @@ def calling_rules(settings: Settings) -> CallingRules:
     )
 
 
+def usage_in(store: str, clock: Clock) -> UsageBook:
+    """In the store at this URL; without one in this process."""
+    if not store:
+        return ProcessUsage(clock)
+    from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+    from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook
+
+    return SqlUsageBook(SqlDatabase(store), clock)
+
+
 class Container(containers.DeclarativeContainer):
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
     system_policy: providers.Dependency[str] = providers.Dependency(instance_of=str)
@@ -63,6 +74,7 @@ class Container(containers.DeclarativeContainer):
     skips_words: providers.Dependency[bool] = providers.Dependency(instance_of=bool)
     telemetry_choice: providers.Dependency[TelemetryChoice] = providers.Dependency(instance_of=TelemetryChoice)
     limits: providers.Dependency[CallerLimits] = providers.Dependency(instance_of=CallerLimits)
+    usage_store: providers.Dependency[str] = providers.Dependency(instance_of=str)
     network: providers.Dependency[str] = providers.Dependency(instance_of=str)
     is_ending: providers.Dependency[asyncio.Event] = providers.Dependency(instance_of=asyncio.Event)
 
@@ -138,6 +150,6 @@ class Container(containers.DeclarativeContainer):
     )
     caller = providers.Singleton(
         maybe_observed,
-        providers.Singleton(maybe_limited, tool_caller, limits, clock),
+        providers.Singleton(maybe_limited, tool_caller, limits, providers.Singleton(usage_in, usage_store, clock)),
         telemetry,
     )

@@ -49,7 +49,7 @@ class Basis(NamedTuple):
         if owns_process:
             _load_injector()
         from openai_responses_mcp.container import Container
-        from openai_responses_mcp.server.limits import CallerLimits
+        from openai_responses_mcp.domain.usage import CallerLimits
 
         if owns_process:
             capture_sdk_logging(self.logger)
@@ -66,6 +66,7 @@ class Basis(NamedTuple):
             skips_words=skips_words,
             is_ending=is_ending or asyncio.Event(),
             limits=CallerLimits(*self.configuration.settings.http.limits) if is_over_http else CallerLimits(),
+            usage_store=self.environ.get("AGENTS_STORE", "") if is_over_http else "",
             network="tcp" if is_over_http else "pipe",
         )
 

@@ -5,7 +5,8 @@ import pytest
 
 from openai_responses_mcp.domain.models import ModelReply, Usage
 from openai_responses_mcp.domain.ports import Received
-from openai_responses_mcp.server.limits import CallerLimits, LimitedCaller, maybe_limited
+from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
+from openai_responses_mcp.server.limits import LimitedCaller, maybe_limited
 from tests.server.wired import ENVELOPE, Wired, tool_call
 
 REPLY = ModelReply(text="Well.", usage=Usage(60, 40, 100))
@@ -14,7 +15,7 @@ REPLY = ModelReply(text="Well.", usage=Usage(60, 40, 100))
 class Limited(Wired):
     def __init__(self, limits: CallerLimits) -> None:
         super().__init__()
-        self.caller = LimitedCaller(self.caller, limits, self.clock)
+        self.caller = LimitedCaller(self.caller, limits, ProcessUsage(self.clock))
 
     def ask(self, number: int, caller: str = "ann", meta: Any = None) -> None:
         self.dispatcher.handle(Received(json.dumps(tool_call(number, meta=meta)).encode(), self.transport, caller))
@@ -45,7 +46,7 @@ async def test_calls_at_once_are_bounded() -> None:
     await wired.gateway.wait_for_calls(1)
     wired.ask(2)
     (refused,) = await wired.transport.wait_for_sent(1)
-    assert refused["result"]["content"][0]["text"].startswith("You have 1 calls in flight, and may have 1.")
+    assert refused["result"]["content"][0]["text"].startswith("You may have 1 calls in flight, and have as many.")
     wired.gateway.release()
     await wired.drained()
     assert await wired.answer(3) == "answered"
@@ -62,9 +63,12 @@ async def test_tokens_of_a_day_are_counted_until_the_next_day() -> None:
 
 async def test_without_limits_nothing_stands_in_between() -> None:
     wired = Wired()
-    assert maybe_limited(wired.caller, CallerLimits(), wired.clock) is wired.caller
+    assert maybe_limited(wired.caller, CallerLimits(), ProcessUsage(wired.clock)) is wired.caller
 
 
 async def test_tasks_are_those_of_the_limited_caller() -> None:
     plain = Wired()
-    assert LimitedCaller(plain.caller, CallerLimits(calls_per_minute=2), plain.clock).tasks is plain.caller.tasks
+    assert (
+        LimitedCaller(plain.caller, CallerLimits(calls_per_minute=2), ProcessUsage(plain.clock)).tasks
+        is plain.caller.tasks
+    )

@@ -7,9 +7,11 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 
+from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
 from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
 from openai_responses_mcp.desk.terminal.words import language_of
+from openai_responses_mcp.domain.usage import UsageBook
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog
@@ -25,6 +27,8 @@ from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.gate.sql.own_store import own_store
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook
 from openai_responses_mcp.guard.asking import Asking, AskingRules
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
@@ -53,7 +57,7 @@ class OpenedGate:
         lines.take_over_logging()
         self._options = options
         self._lines = lines
-        store = options.store or own_store(environ)
+        self._store = store = options.store or own_store(environ)
         self._rules = rules_of_file or open_rules(options.policy, store)
         # Read at the start only: another variable would still be in the server's environment.
         webhook_env = self._rules.policy.webhook_env
@@ -122,6 +126,10 @@ class OpenedGate:
         options, now = self._options, timestamp(self._stores.clock.now())
         presence = Presence(run_id, "guard", options.name, now, now, f"{where}{self._shown}")
         await stay(self._stores.presence, self._stores.clock, presence)
+
+    def usage(self) -> UsageBook:
+        """Counted in the store, for all guards on it."""
+        return SqlUsageBook(SqlDatabase(self._store), TokyoClock())
 
     def _policy(self) -> Policy:
         return self._rules.policy

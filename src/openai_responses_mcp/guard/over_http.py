@@ -15,6 +15,7 @@ from openai_responses_mcp.commands.serve_http import (
     serve_until_stopped,
 )
 from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.domain.usage import CallerLimits
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import (
@@ -26,6 +27,7 @@ from openai_responses_mcp.guard.composition import (
 )
 from openai_responses_mcp.guard.kept_servers import KeptServers
 from openai_responses_mcp.guard.lifetime import UNUSABLE
+from openai_responses_mcp.guard.limited_client import LimitedClient
 from openai_responses_mcp.guard.opened_gate import OpenedGate, new_run_id
 from openai_responses_mcp.guard.ports import Notices
 from openai_responses_mcp.guard.relay import Relay
@@ -77,7 +79,13 @@ async def guard_over_http(
         partial(tell_of_other_tools, rules=rules),
         over_http.most_servers,
     )
-    clients = ClientsOfCallers(servers.serve)
+    limits, usage = CallerLimits(*settings.limits), gate.usage()
+
+    async def serve_client(client: Transport, key: str, caller: str) -> None:
+        limited = client if limits == CallerLimits() else LimitedClient(client, caller, limits, usage)
+        await servers.serve(limited, key, caller)
+
+    clients = ClientsOfCallers(serve_client)
     staying = asyncio.create_task(gate.stay(new_run_id(), f"over HTTP, {http.host}:{http.port}: "))
     try:
         return await serve_until_stopped(

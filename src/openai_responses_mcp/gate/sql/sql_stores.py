@@ -171,13 +171,13 @@ class SqlBudgetStore(BudgetStore):
         return (0, 0) if row is None else (int(row.used), int(row.allowed_to))
 
     async def spend(self, window: str, amount: int) -> None:
-        await self._database.work(lambda connection: _put_budget(connection, window, used=amount))
+        await self._database.work(lambda connection: put_budget(connection, window, used=amount))
 
     async def allow_to(self, window: str, amount: int) -> None:
-        await self._database.work(lambda connection: _put_budget(connection, window, allowed_to=amount))
+        await self._database.work(lambda connection: put_budget(connection, window, allowed_to=amount))
 
 
-def _put_budget(connection: Connection, window: str, used: int = 0, allowed_to: int = 0) -> None:
+def put_budget(connection: Connection, window: str, used: int = 0, allowed_to: int = 0) -> None:
     insert = INSERTS[connection.dialect.name](budgets)
     statement = insert.values(window=window, used=used, allowed_to=allowed_to).on_conflict_do_update(
         index_elements=[budgets.c.window],
