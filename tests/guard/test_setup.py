@@ -97,9 +97,14 @@ def test_the_guard_stands_in_front_of_every_server_that_it_can_guard(machine: Ma
     assert words == [*own, "guard", "--name", "files", "--", *behind]
     assert servers["bare"]["args"][-2:] == ["--", "server"]
     assert servers["files"]["env"] == {"API_TOKEN": "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"}
-    left = {name: servers[name] for name in ("off", "remote", "answers", "mine", "odd")}
+    assert [servers["remote"]["command"], *servers["remote"]["args"]] == [
+        *own,
+        *("guard", "--name", "remote", "--url", "https://mcp.example/mcp"),
+    ]
+    assert "If remote asks for a login: openai-responses-mcp guard login --url https://mcp.example/mcp" in said
+    left = {name: servers[name] for name in ("off", "answers", "mine", "odd")}
     assert left == {name: with_comments(CURSOR)["mcpServers"][name] for name in left}
-    for name, why in [("off", "disabled"), ("remote", "URL"), ("answers", "own server"), ("mine", "guarded already")]:
+    for name, why in [("off", "disabled"), ("answers", "own server"), ("mine", "guarded already")]:
         assert any(name in line and why in line for line in said.splitlines()), name
     codex = tomllib.loads(machine.codex.read_text())["mcp_servers"]
     assert codex["files"]["args"][-3:] == ["npx", "-y", "@modelcontextprotocol/server-filesystem"]
@@ -126,18 +131,19 @@ def test_undo_gives_the_files_back_as_they_were(machine: Machine) -> None:
     machine.setup("--yes")
     said = machine.setup("--undo", "--yes")
     assert (machine.cursor.read_text(), machine.codex.read_text()) == (CURSOR, CODEX)
-    assert "No longer guarded: files, git, bare" in said
+    assert "No longer guarded: files, git, bare, remote" in said
     assert "Nothing to change." in machine.setup("--undo", "--yes")
 
 
 def test_undo_works_where_other_entries_have_changed_since(machine: Machine) -> None:
     machine.setup("--yes")
-    text = machine.cursor.read_text().replace("https://mcp.example/mcp", "https://other.example/mcp")
+    text = machine.cursor.read_text().replace('"off": {"command": "x"', '"off": {"command": "y"')
     machine.cursor.write_text(text.replace('"mcp-server-git"', '"another-server"'))
     said = machine.setup("--undo", "--yes")
     servers = machine.servers()
     assert [servers["files"]["command"], *servers["files"]["args"]][:2] == ["npx", "-y"]
-    assert servers["remote"] == {"url": "https://other.example/mcp"}
+    assert servers["remote"] == {"url": "https://mcp.example/mcp"}
+    assert servers["off"]["command"] == "y"
     assert servers["git"]["args"][-1] == "another-server"
     assert "git in" in said
     assert "it has changed since" in said
@@ -198,6 +204,116 @@ def test_a_file_that_cannot_be_read_is_named(machine: Machine) -> None:
     assert f"{machine.cursor}: it cannot be read" in said
     assert machine.cursor.read_text() == "{ nothing"
     assert "guard" in machine.codex.read_text()
+
+
+REMOTE = """{
+  "mcpServers": {
+    "keyed": {
+      "type": "http", // new
+      "url": "https://mcp.example/mcp",
+      "headers": {
+        "Authorization": "Bearer ${env:TOKEN}", /* from the environment */
+        "X-Custom": "plain secret of mine"
+      },
+      "timeout": 30
+    },
+    "short": {"url": "http://localhost:9/mcp", "headers": {}},
+    "sse": {"type": "sse", "url": "https://mcp.example/sse"},
+    "plain": {"url": "http://mcp.example/mcp"},
+    "filled": {"url": "https://${env:HOST}/mcp"},
+    "oauth": {"url": "https://mcp.example/mcp", "auth": {"CLIENT_ID": "x"}},
+    "twice": {"url": "https://mcp.example/mcp", "headers": {"X-A": "1", "X_A": "2"}},
+    "numbers": {"url": "https://mcp.example/mcp", "headers": {"X-A": 1}},
+    "bad": {"url": "https://mcp.example/mcp", "headers": {"X A": "1"}},
+    "both": {"url": "https://mcp.example/mcp", "httpUrl": "https://mcp.example/mcp"},
+    "off": {"url": "https://mcp.example/mcp", "disabled": true}
+  }
+}
+"""
+REMOTE_CODEX = """[mcp_servers.figma]
+url = "https://mcp.figma.com/mcp" # design
+bearer_token_env_var = "FIGMA_TOKEN"
+env_http_headers = { "X-Region" = "FIGMA_REGION" }
+tool_timeout_sec = 60
+
+[mcp_servers.bare]
+url = "https://mcp.example/mcp"
+
+[mcp_servers.literal]
+url = "https://mcp.example/mcp"
+http_headers = { "X-Key" = "plain secret of mine" }
+
+[mcp_servers.odd]
+url = "https://mcp.example/mcp"
+bearer_token_env_var = 5
+"""
+
+
+def test_an_entry_with_a_url_gets_the_guard_and_its_headers_stay_in_the_file(machine: Machine) -> None:
+    machine.cursor.write_text(REMOTE)
+    machine.codex.write_text(REMOTE_CODEX)
+    said = machine.setup("--yes")
+    own = list(own_command(machine.environ))
+    assert "plain secret of mine" not in said
+    servers = machine.servers()
+    assert servers["keyed"] == {
+        "type": "stdio",
+        "command": own[0],
+        "args": [
+            *own[1:],
+            *("guard", "--name", "keyed", "--url", "https://mcp.example/mcp"),
+            *("--header-env", "Authorization=MCP_HEADER_AUTHORIZATION"),
+            *("--header-env", "X-Custom=MCP_HEADER_X_CUSTOM"),
+        ],
+        "env": {"MCP_HEADER_AUTHORIZATION": "Bearer ${env:TOKEN}", "MCP_HEADER_X_CUSTOM": "plain secret of mine"},
+        "timeout": 30,
+    }
+    assert "/* from the environment */" in machine.cursor.read_text()
+    assert servers["short"]["args"][-1] == "http://localhost:9/mcp"
+    left = ["sse", "plain", "filled", "oauth", "twice", "numbers", "bad", "both", "off"]
+    assert {name: servers[name] for name in left} == {name: with_comments(REMOTE)["mcpServers"][name] for name in left}
+    whys = ["SSE", "https://", "filled in", "auth", "headers", "headers", "headers", "safely", "disabled"]
+    for name, why in zip(left, whys, strict=True):
+        assert any(line.startswith(f"Left alone: {name} in") and why in line for line in said.splitlines()), name
+    codex = tomllib.loads(machine.codex.read_text())["mcp_servers"]
+    assert codex["figma"]["env_vars"] == ["FIGMA_REGION", "FIGMA_TOKEN"]
+    assert codex["figma"]["args"][-4:] == [
+        *("--header-env", "X-Region=FIGMA_REGION"),
+        *("--header-env", "Authorization=Bearer FIGMA_TOKEN"),
+    ]
+    assert codex["figma"]["tool_timeout_sec"] == 60
+    assert "# design" in machine.codex.read_text()
+    assert codex["literal"] == tomllib.loads(REMOTE_CODEX)["mcp_servers"]["literal"]
+    assert codex["odd"]["bearer_token_env_var"] == 5
+    assert "Nothing to change." in machine.setup("--yes")
+    said = machine.setup("--undo", "--yes")
+    assert "plain secret of mine" not in said
+    assert (machine.cursor.read_text(), machine.codex.read_text()) == (REMOTE, REMOTE_CODEX)
+
+
+def test_an_entry_with_a_url_is_put_back_unless_it_has_changed(machine: Machine) -> None:
+    machine.cursor.write_text(REMOTE)
+    machine.codex.write_text(REMOTE_CODEX)
+    machine.setup("--yes")
+    machine.cursor.write_text(machine.cursor.read_text().replace('"timeout": 30', '"timeout": 31'))
+    machine.codex.write_text(machine.codex.read_text() + "\n[other]\nx = 1\n")
+    said = machine.setup("--undo", "--yes")
+    assert "keyed in" in said
+    assert "it has changed since" in said
+    assert machine.servers()["keyed"]["timeout"] == 31
+    assert machine.servers()["short"] == {"url": "http://localhost:9/mcp", "headers": {}}
+    assert machine.codex.read_text() == REMOTE_CODEX + "\n[other]\nx = 1\n"
+
+
+def test_gemini_takes_a_bare_url_for_the_older_transport(machine: Machine) -> None:
+    gemini = machine.home / ".gemini/settings.json"
+    gemini.parent.mkdir()
+    entries = {"old": {"url": "https://a.example/sse"}, "new": {"httpUrl": "https://a.example/mcp"}}
+    gemini.write_text(json.dumps({"mcpServers": entries}))
+    machine.setup("gemini", "--yes")
+    servers = json.loads(gemini.read_text())["mcpServers"]
+    assert servers["old"] == entries["old"]
+    assert servers["new"]["args"][-2:] == ["--url", "https://a.example/mcp"]
 
 
 _TEXT = st.text(max_size=12)

@@ -1,7 +1,9 @@
 """The servers in a client's configuration file, and their commands rewritten in the file's own text.
 
-Only the values of `command` and `args` are touched: comments, order and formatting of everything else stay. Whatever a
-rewriting gives is read again and compared with what was wanted; a file for which that fails is not rewritten.
+Only the values of `command` and `args` are touched: comments, order and formatting of everything else stay. An entry
+with a URL gets a command in its place; its headers become variables of that command, with the values as they stand in
+the file, so that what the client fills in is still filled in. Whatever a rewriting gives is read again and compared with
+what was wanted; a file for which that fails is not rewritten.
 """
 
 import json
@@ -11,10 +13,38 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
 from openai_responses_mcp.commands.doctor.client_setups import Client, with_comments
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 
 _DEEPEST = 100
+_UNSAFE = "it is written in a way that cannot be changed safely"
+# Keys of an entry with a URL that mean the same for one with a command, besides those that are rewritten.
+_KEPT_KEYS = frozenset(
+    [
+        "alwaysAllow",
+        "autoApprove",
+        "description",
+        "disabled",
+        "disabledTools",
+        "disabled_tools",
+        "enabled",
+        "enabled_tools",
+        "excludeTools",
+        "gallery",
+        "includeTools",
+        "name",
+        "required",
+        "startup_timeout_ms",
+        "startup_timeout_sec",
+        "timeout",
+        "tool_timeout_sec",
+        "trust",
+        "version",
+    ]
+)
+_JSON_KEYS = frozenset({"url", "httpUrl", "type", "headers"})
+_TOML_KEYS = frozenset({"url", "bearer_token_env_var", "env_http_headers"})
 
 
 class CannotRewrite(Exception):
@@ -41,6 +71,10 @@ class ServerEntry:
     url: str | None = None
     is_disabled: bool = False
     problem: str = ""
+    headers: tuple[str, ...] = ()
+    """With a URL: the values of `--header-env`."""
+    secrets: tuple[str, ...] = ()
+    """With a URL: the values of headers that stand in the file itself."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -52,7 +86,7 @@ def entries_in(client: Client, text: str, project: str | None = None) -> list[Se
     data = client.parse(text) if text.strip() else {}
     keys: tuple[str, ...] = (client.section,) if project is None else ("projects", project, client.section)
     section = _at(data, keys)
-    return [_entry(Place((*keys, name)), value) for name, value in section.items() if isinstance(value, dict)]
+    return [_entry(client, Place((*keys, name)), value) for name, value in section.items() if isinstance(value, dict)]
 
 
 def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
@@ -61,16 +95,74 @@ def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
     return data if isinstance(data, dict) else {}
 
 
-def _entry(place: Place, value: JsonObject) -> ServerEntry:
+def _entry(client: Client, place: Place, value: JsonObject) -> ServerEntry:
     command, args, url = value.get("command"), value.get("args", []), value.get("url", value.get("httpUrl"))
     is_disabled = value.get("disabled") is True or value.get("enabled") is False
     if isinstance(url, str) and command is None:
-        return ServerEntry(place, None, (), url, is_disabled)
+        problem = _problem_with_url(client, url, value)
+        headers = () if problem else tuple(f"{name}={named}" for name, named in _variables(client, value).items())
+        given = value.get("headers") if headers else None
+        secrets = (one for one in given.values() if isinstance(one, str)) if isinstance(given, dict) else ()
+        in_file = tuple(one for one in secrets if one and "$" not in one)
+        return ServerEntry(place, None, (), url, is_disabled, problem, headers, in_file)
     if not isinstance(command, str) or not command.strip():
         return ServerEntry(place, None, (), None, is_disabled, "it has no command")
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         return ServerEntry(place, command, (), None, is_disabled, "its args are not a list of texts")
     return ServerEntry(place, command, tuple(args), None, is_disabled)
+
+
+def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
+    """Why the guard cannot take this entry over. Empty if it can."""
+    is_toml = client.parse is tomllib.loads
+    kind = value.get("type", "http")
+    if kind not in ("http", "streamable-http", "streamableHttp") or (client.name == "Gemini CLI" and _is_sse(value)):
+        return "it is reached over HTTP with SSE, the older transport, which the guard does not speak"
+    if "${" in url:
+        return "its URL is filled in by the client"
+    try:
+        remote_address(url)
+    except WrongAddress as exc:
+        return str(exc).replace("--url", "its URL")
+    own = _TOML_KEYS if is_toml else _JSON_KEYS
+    if others := sorted(set(value) - own - _KEPT_KEYS):
+        return f"it has {others[0]}, which the guard cannot take over"
+    try:
+        _variables(client, value)
+    except CannotRewrite as exc:
+        return str(exc)
+    return ""
+
+
+def _is_sse(value: JsonObject) -> bool:
+    """Gemini CLI takes `url` alone for the older transport."""
+    return "httpUrl" not in value and "type" not in value
+
+
+def _variables(client: Client, value: JsonObject) -> dict[str, str]:
+    """Header -> the variable with its value, as `--header-env` takes it. Raises `CannotRewrite`."""
+    if client.parse is tomllib.loads:
+        named = value.get("env_http_headers", {})
+        bearer = value.get("bearer_token_env_var")
+        variables = dict(named) if isinstance(named, dict) else {"": None}
+        if bearer is not None:
+            variables["Authorization"] = f"Bearer {bearer}" if isinstance(bearer, str) else None
+    else:
+        headers = value.get("headers", {})
+        if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
+            headers = {"": ""}
+        variables = {name: _variable_of(name) for name in headers}
+    fit = {name: named for name, named in variables.items() if isinstance(named, str) and _HEADER.fullmatch(name)}
+    if len(fit) < len(variables) or len(set(fit.values())) < len(fit):
+        raise CannotRewrite("its headers cannot be taken over")
+    return fit
+
+
+_HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+def _variable_of(header: str) -> str:
+    return f"MCP_HEADER_{re.sub('[^A-Za-z0-9]', '_', header).upper()}"
 
 
 def rewritten(client: Client, text: str, changes: Mapping[Place, Sequence[str]]) -> str:
@@ -81,21 +173,83 @@ def rewritten(client: Client, text: str, changes: Mapping[Place, Sequence[str]])
     return text
 
 
-def _check(parse: Callable[[str], OwnJson], before: str, after: str, place: Place, words: Sequence[str]) -> str:
-    """Only this entry is another one, and it is as wanted."""
+def guarded_url(client: Client, text: str, entry: ServerEntry, words: Sequence[str]) -> str:
+    """The text with this command in the place of the entry's URL. Raises `CannotRewrite`."""
+    is_toml = client.parse is tomllib.loads
+    after = _url_to_command_toml(text, entry, words) if is_toml else _url_to_command_json(text, entry, words)
+    parse = tomllib.loads if is_toml else with_comments
+    wanted = _with_entry(parse(text), entry.place.keys, lambda old: _as_command(old, words, is_toml=is_toml))
+    return _checked(parse, after, wanted)
+
+
+def entry_text(client: Client, text: str, place: Place) -> str:
+    """The entry as it is written in the file. Raises `CannotRewrite`."""
+    start, end = _span(client, text, place)
+    return text[start:end]
+
+
+def with_entry_text(client: Client, text: str, place: Place, written: str) -> str:
+    """The text with the entry as it was written before. Raises `CannotRewrite`."""
+    start, end = _span(client, text, place)
+    parse = tomllib.loads if client.parse is tomllib.loads else with_comments
+    after = text[:start] + written + text[end:]
+    try:
+        found = parse(after)
+        before = _with_entry(parse(text), place.keys, lambda _: {})
+        is_whole = _with_entry(found, place.keys, lambda _: {}) == before
+    except (ValueError, KeyError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise CannotRewrite(_UNSAFE)
+    return after
+
+
+def _span(client: Client, text: str, place: Place) -> tuple[int, int]:
+    if client.parse is tomllib.loads:
+        return _table(text, place)
+    node = _node_at(text, place)
+    return node.start, node.end
+
+
+def _as_command(old: OwnJson, words: Sequence[str], *, is_toml: bool) -> OwnJson:
+    kept = {key: value for key, value in old.items() if key in _KEPT_KEYS}
+    new = {**kept, "command": words[0], "args": list(words[1:])}
+    if is_toml:
+        named = [
+            *old.get("env_http_headers", {}).values(),
+            *([old["bearer_token_env_var"]] if _HAS_BEARER in old else []),
+        ]
+        return {**new, "env_vars": named} if named else new
+    if "type" in old:
+        new["type"] = "stdio"
+    if "headers" in old:
+        new["env"] = {_variable_of(name): value for name, value in old["headers"].items()}
+    return new
+
+
+_HAS_BEARER = "bearer_token_env_var"
+
+
+def _checked(parse: Callable[[str], OwnJson], after: str, wanted: OwnJson) -> str:
     try:
         found = parse(after)
     except ValueError:
         found = {}
-    if found != _with_command(parse(before), place.keys, words):
-        raise CannotRewrite("it is written in a way that cannot be changed safely")
+    if found != wanted:
+        raise CannotRewrite(_UNSAFE)
     return after
 
 
-def _with_command(data: OwnJson, keys: Sequence[str], words: Sequence[str]) -> OwnJson:
+def _with_entry(data: OwnJson, keys: Sequence[str], change: Callable[[OwnJson], OwnJson]) -> OwnJson:
     if not keys:
-        return {**data, "command": words[0], "args": list(words[1:])}
-    return {**data, keys[0]: _with_command(data[keys[0]], keys[1:], words)}
+        return change(data)
+    return {**data, keys[0]: _with_entry(data[keys[0]], keys[1:], change)}
+
+
+def _check(parse: Callable[[str], OwnJson], before: str, after: str, place: Place, words: Sequence[str]) -> str:
+    """Only this entry is another one, and it is as wanted."""
+    command = {"command": words[0], "args": list(words[1:])}
+    return _checked(parse, after, _with_entry(parse(before), place.keys, lambda old: {**old, **command}))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -106,6 +260,7 @@ def _with_command(data: OwnJson, keys: Sequence[str], words: Sequence[str]) -> O
 class _Node:
     start: int
     end: int = 0
+    key_start: int = 0
     members: dict[str, "_Node"] = field(default_factory=dict)
 
 
@@ -132,6 +287,30 @@ def _rewritten_json(text: str, place: Place, words: Sequence[str]) -> str:
     return _check(with_comments, before, text, place, words)
 
 
+def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
+    node = _node_at(text, entry.place)
+    url = node.members.get("url") or node.members.get("httpUrl")
+    if url is None or ("url" in node.members and "httpUrl" in node.members):
+        raise CannotRewrite(_UNSAFE)
+    # On a line of its own where the URL has one.
+    line = text[text.rfind("\n", 0, url.key_start) + 1 : url.key_start]
+    between = f"\n{line}" if not line.strip() else " "
+    args = json.dumps(list(words[1:]), ensure_ascii=False)
+    command = f'"command": {json.dumps(words[0], ensure_ascii=False)},{between}"args": {args}'
+    edits = [(url.key_start, url.end, command)]
+    if kind := node.members.get("type"):
+        edits.append((kind.start, kind.end, '"stdio"'))
+    if headers := node.members.get("headers"):
+        edits.append((headers.key_start, headers.key_start + len('"headers"'), '"env"'))
+        for name, value in headers.members.items():
+            key = _STRING.match(text, value.key_start)
+            if key is not None:
+                edits.append((key.start(), key.end(), json.dumps(_variable_of(name))))
+    for start, end, written in sorted(edits, reverse=True):
+        text = text[:start] + written + text[end:]
+    return text
+
+
 def _like(text: str, args: _Node, values: Sequence[str], on_one_line: str) -> str:
     """One item a line where the file has it so."""
     written = text[args.start : args.end]
@@ -149,7 +328,7 @@ def _node_at(text: str, place: Place) -> _Node:
         for key in place.keys:
             node = node.members[key]
     except (KeyError, IndexError, ValueError, AttributeError, RecursionError):
-        raise CannotRewrite("it is written in a way that cannot be changed safely") from None
+        raise CannotRewrite(_UNSAFE) from None
     return node
 
 
@@ -167,17 +346,18 @@ def _read(text: str, at: int, depth: int) -> _Node:
         closing = "}" if text[at] == "{" else "]"
         at = _skip(text, at + 1)
         while text[at] != closing:
-            key = None
+            key, key_start = None, at
             if closing == "}":
                 name = _STRING.match(text, at)
                 if name is None:
                     raise ValueError
-                key, at = json.loads(name[0]), _skip(text, name.end())
+                key, key_start, at = json.loads(name[0]), at, _skip(text, name.end())
                 if text[at] != ":":
                     raise ValueError
                 at = _skip(text, at + 1)
             inner = _read(text, at, depth + 1)
             if key is not None:
+                inner.key_start = key_start
                 if key in node.members:
                     raise ValueError
                 node.members[key] = inner
@@ -210,6 +390,22 @@ def _rewritten_toml(text: str, place: Place, words: Sequence[str]) -> str:
                 raise CannotRewrite("it has no command")
             body = f"{body[: after[1]]}\nargs = {value}{body[after[1] :]}"
     return _check(tomllib.loads, text, text[:start] + body + text[end:], place, words)
+
+
+def _url_to_command_toml(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
+    start, end = _table(text, entry.place)
+    body = text[start:end]
+    variables = [header.partition("=")[2].rpartition(" ")[2] for header in entry.headers]
+    lines = [f"command = {_toml(words[0])}", f"args = [{', '.join(map(_toml, words[1:]))}]"]
+    if variables:
+        lines.append(f"env_vars = [{', '.join(map(_toml, variables))}]")
+    for key, written in (("url", "\n".join(lines)), ("bearer_token_env_var", ""), ("env_http_headers", "")):
+        found = _assignment(body, key)
+        if found is not None:
+            line = body.rfind("\n", 0, found[0]) + 1
+            after = found[1] + (0 if written else len(re.match(r"[ \t]*\n?", body[found[1] :])[0]))  # type: ignore[index]
+            body = body[:line] + written + body[after:]
+    return text[:start] + body + text[end:]
 
 
 def _toml(value: str) -> str:

@@ -157,8 +157,11 @@ async def _examined(entry: GuardedEntry, is_started: bool) -> tuple[Level, str]:
     try:
         _check_command(entry, entry.words[0])
         options = _options(entry)
-        for command in options.command[:1]:
-            _check_command(entry, command)
+        if options.url is None:
+            _check_command(entry, options.command[0])
+        for header in options.headers:
+            if not entry.environ.get(header.variable):
+                raise _Wrong(f"the variable {header.variable} of --header-env is not set")
         told = [_checked_policy(entry, options), await _checked_store(entry, options)]
         if is_started:
             told.append(await _started(entry))

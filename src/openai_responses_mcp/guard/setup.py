@@ -17,8 +17,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from openai_responses_mcp.commands.doctor.client_setups import (
@@ -30,11 +31,22 @@ from openai_responses_mcp.commands.doctor.client_setups import (
     starts_this_program,
 )
 from openai_responses_mcp.domain.extras import REPOSITORY
+from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_store import own_folder
-from openai_responses_mcp.guard.client_files import CannotRewrite, Place, ServerEntry, entries_in, rewritten
+from openai_responses_mcp.guard.client_files import (
+    CannotRewrite,
+    Place,
+    ServerEntry,
+    entries_in,
+    entry_text,
+    guarded_url,
+    rewritten,
+    with_entry_text,
+)
+from openai_responses_mcp.guard.login import login_command
 
 PROGRAM = "openai-responses-mcp guard setup"
 KEYS: Mapping[str, str] = {
@@ -52,12 +64,15 @@ _LARGEST_FILE = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """One entry that `setup` rewrote: the words that it had, and those that it has now."""
+    """One entry that `setup` rewrote: the words that it had (none with a URL), and those that it has now."""
 
     file: str
     keys: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
+    # Of an entry with a URL: how it was written, and how it is written now.
+    text_before: str = ""
+    text_after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,8 @@ class Plan:
     after: bytes
     guarded: tuple[Guarded, ...]
     skipped: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    """What of the file is never shown."""
 
 
 def main(
@@ -145,7 +162,6 @@ def _guarding(
         except (OSError, ValueError) as exc:
             plans.append(Plan(file, b"", b"", (), (f"{file}: it cannot be read ({type(exc).__name__})",)))
             continue
-        changes: dict[Place, tuple[str, ...]] = {}
         guarded, skipped = [], []
         for entry in entries:
             if arguments.server and entry.place.name not in arguments.server:
@@ -156,11 +172,28 @@ def _guarding(
                 continue
             name = entry.place.name.replace("/", "-")[:64]
             rule = () if policy is None else ("--policy", policy)
-            words = (*own, "guard", "--name", name, *rule, "--", *entry.words)
-            changes[entry.place] = words
-            guarded.append(Guarded(file, entry.place.keys, entry.words, words))
-        plans.append(_plan(client, file, before, changes, guarded, skipped))
+            headers = tuple(word for header in entry.headers for word in ("--header-env", header))
+            behind = ("--", *entry.words) if entry.url is None else ("--url", entry.url, *headers)
+            words = (*own, "guard", "--name", name, *rule, *behind)
+            guarded.append((entry, Guarded(file, entry.place.keys, () if entry.url else entry.words, words)))
+        plans.append(_guarding_plan(client, file, before, guarded, skipped))
     return plans
+
+
+def _guarding_plan(
+    client: Client, file: str, before: bytes, guarded: Sequence[tuple[ServerEntry, Guarded]], skipped: list[str]
+) -> Plan:
+    def change(text: str, one: Guarded) -> tuple[str, Guarded]:
+        entry = by_keys[one.keys]
+        if entry.url is None:
+            return rewritten(client, text, {entry.place: one.after}), one
+        after = guarded_url(client, text, entry, one.after)
+        written = entry_text(client, text, entry.place), entry_text(client, after, entry.place)
+        return after, replace(one, text_before=written[0], text_after=written[1])
+
+    by_keys = {one.keys: entry for entry, one in guarded}
+    plan = _plan(file, before, [one for _, one in guarded], skipped, change)
+    return replace(plan, secrets=tuple(secret for entry, _ in guarded for secret in entry.secrets))
 
 
 def _why_not(entry: ServerEntry) -> str | None:
@@ -168,7 +201,7 @@ def _why_not(entry: ServerEntry) -> str | None:
     if entry.problem:
         return entry.problem
     if entry.url is not None:
-        return "it is reached by a URL, and stays as it is"
+        return "it is disabled" if entry.is_disabled else None
     words = tuple(word for argument in entry.args for word in argument.split())
     known = Entry(entry.place.name, entry.command or "", words, {}, ())
     if maybe_guard(known) is not None:
@@ -196,20 +229,39 @@ def _undoing(
             continue
         original = notes.original_of(before) if not arguments.server else None
         if original is not None:
-            plans.append(Plan(file, before, original, tuple(noted), ()))
+            plans.append(Plan(file, before, original, tuple(noted), (), _secrets_in(client, original, noted)))
             continue
-        changes: dict[Place, tuple[str, ...]] = {}
         undone, skipped = [], []
         for one in noted:
             place = Place(one.keys)
             now = {entry.place: entry for entry in _entries_at(client, before, place)}.get(place)
-            if now is None or now.words != one.after:
+            if now is None or now.words != one.after or not _is_as_written(client, before, one):
                 skipped.append(f"{place.name} in {file}: it has changed since, so it stays as it is")
                 continue
-            changes[place] = one.before
             undone.append(one)
-        plans.append(_plan(client, file, before, changes, undone, skipped))
+        plan = _plan(file, before, undone, skipped, partial(_undone, client))
+        plans.append(replace(plan, secrets=_secrets_in(client, plan.after, undone)))
     return plans
+
+
+def _secrets_in(client: Client, content: bytes, entries: Sequence[Guarded]) -> tuple[str, ...]:
+    places = {Place(one.keys) for one in entries}
+    found = [entry for place in places for entry in _entries_at(client, content, place) if entry.place == place]
+    return tuple(secret for entry in found for secret in entry.secrets)
+
+
+def _is_as_written(client: Client, before: bytes, one: Guarded) -> bool:
+    """An entry with a URL is put back as a whole, and nobody else's change may get lost."""
+    try:
+        return not one.text_after or entry_text(client, _text(before), Place(one.keys)) == one.text_after
+    except CannotRewrite:
+        return False
+
+
+def _undone(client: Client, text: str, one: Guarded) -> tuple[str, Guarded]:
+    if one.text_before:
+        return with_entry_text(client, text, Place(one.keys), one.text_before), one
+    return rewritten(client, text, {Place(one.keys): one.before}), one
 
 
 def _entries_at(client: Client, before: bytes, place: Place) -> list[ServerEntry]:
@@ -221,25 +273,27 @@ def _entries_at(client: Client, before: bytes, place: Place) -> list[ServerEntry
 
 
 def _plan(
-    client: Client,
     file: str,
     before: bytes,
-    changes: Mapping[Place, Sequence[str]],
-    guarded: Sequence[Guarded],
+    entries: Sequence[Guarded],
     skipped: list[str],
+    change: Callable[[str, Guarded], tuple[str, Guarded]],
 ) -> Plan:
     """Each entry by itself, so that one that cannot be rewritten does not hold up the others."""
-    text, done = before.decode("utf-8-sig"), []
-    for one in guarded:
-        place = Place(one.keys)
+    text, done = _text(before), []
+    for one in entries:
         try:
-            text = rewritten(client, text, {place: changes[place]})
+            text, changed = change(text, one)
         except CannotRewrite as exc:
-            skipped.append(f"{place.name} in {file}: {exc}")
+            skipped.append(f"{one.keys[-1]} in {file}: {exc}")
         else:
-            done.append(one)
+            done.append(changed)
     mark = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
     return Plan(file, before, mark + text.encode(), tuple(done), tuple(skipped))
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8-sig")
 
 
 def _places(
@@ -282,6 +336,8 @@ def _show(plans: Sequence[Plan], changing: Sequence[Plan]) -> None:
         old, new = (side.decode("utf-8", "replace").splitlines() for side in (plan.before, plan.after))
         for line in difflib.unified_diff(old, new, plan.file, plan.file, lineterm="", n=0):
             if not line.startswith("@@"):
+                for secret in plan.secrets:
+                    line = line.replace(json.dumps(secret)[1:-1], MASK).replace(secret, MASK)
                 _say(masking.text(line))
         _say("")
     for plan in plans:
@@ -312,6 +368,10 @@ def _write(plans: Sequence[Plan], notes: "Notes", *, is_undo: bool) -> int:
         what = "No longer guarded" if is_undo else "Guarded"
         names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
         _say(f"{what}: {names} ({count} in {plan.file})")
+        for one in () if is_undo else plan.guarded:
+            if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
+                command = login_command(one.after[one.after.index("--url") + 1])
+                _say(f"If {shlex.quote(one.keys[-1])} asks for a login: {Masking().text(command)}")
     if not is_undo and failed < len(plans):
         _say(
             "Restart your clients. Decide with `openai-responses-mcp approvals watch`; undo with `guard setup --undo`."
@@ -353,7 +413,14 @@ class Notes:
 
     def read(self) -> list[Guarded]:
         return [
-            Guarded(one["file"], *(tuple(one[name]) for name in ("keys", "before", "after")))
+            Guarded(
+                one["file"],
+                tuple(one["keys"]),
+                tuple(one["before"]),
+                tuple(one["after"]),
+                one.get("text_before", ""),
+                one.get("text_after", ""),
+            )
             for one in self._content()["guarded"]
         ]
 

@@ -297,6 +297,7 @@ class GuardWords(NamedTuple):
 
     unknown_options: tuple[str, ...]
     server: tuple[str, ...]
+    has_url: bool = False
 
 
 def maybe_guard_words(own_words: Sequence[str]) -> GuardWords | None:
@@ -305,15 +306,16 @@ def maybe_guard_words(own_words: Sequence[str]) -> GuardWords | None:
     words = own_words[1:] if list(own_words[:1]) == ["agents"] else own_words
     if list(words[:1]) != ["guard"]:
         return None
-    rest, unknown = list(words[1:]), []
+    rest, unknown, has_url = list(words[1:]), [], False
     # The same way as the guard reads them.
     while rest and rest[0] != "--" and rest[0].startswith("-"):
         flag, has_value, _ = rest.pop(0).partition("=")
+        has_url = has_url or flag == "--url"
         if flag not in _GUARD_OPTIONS:
             unknown.append(flag)
         elif _GUARD_OPTIONS[flag].value and not has_value:
             rest[:1] = []
-    return GuardWords(tuple(unknown), tuple(rest[1:] if rest[:1] == ["--"] else rest))
+    return GuardWords(tuple(unknown), () if has_url else tuple(rest[1:] if rest[:1] == ["--"] else rest), has_url)
 
 
 def maybe_guard(entry: Entry) -> GuardWords | None:
@@ -325,6 +327,8 @@ def maybe_guard(entry: Entry) -> GuardWords | None:
 def _guard_problems(guard: GuardWords, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
     for option in guard.unknown_options:
         yield "FAIL", f"the guard has no option {option}: see openai-responses-mcp guard --help"
+    if guard.has_url:
+        return
     if not guard.server:
         yield "FAIL", 'there is no server behind the guard: add "--" and the command of the server to args'
     elif "${" not in guard.server[0] and find_command(guard.server[0]) is None:
