@@ -342,3 +342,9 @@ def test_any_entry_is_rewritten_and_nothing_else_changes(
     }
     assert json.loads(text) == {"a": [1, {"b": None}], "mcpServers": wanted}
     assert Place(("mcpServers", "x")).name == "x"
+
+
+def test_in_the_users_own_folder_the_users_files_are_found(machine: Machine) -> None:
+    assert main(["--dry-run"], machine.environ, None, str(machine.home)) == 0
+    assert main(["--yes"], machine.environ, None, str(machine.home)) == 0
+    assert "guard" in machine.cursor.read_text()

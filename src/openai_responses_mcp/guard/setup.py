@@ -28,6 +28,7 @@ from openai_responses_mcp.commands.doctor.client_setups import (
     Entry,
     files_of,
     maybe_guard,
+    own_files_of,
     starts_this_program,
 )
 from openai_responses_mcp.domain.extras import REPOSITORY
@@ -302,8 +303,10 @@ def _places(
     """The user's own files, or those of the folder. Claude Code keeps servers of a folder in the user's file, too."""
     found: list[tuple[Client, str, str | None]] = []
     for client in clients:
+        own = own_files_of(client, environ)
         for file in files_of(client, environ, folder):
-            if file.startswith(os.path.join(folder, "")) == is_project:
+            # In the user's own folder both are the same file.
+            if (file not in own) == is_project:
                 found.append((client, file, None))
             elif is_project and os.path.basename(file) == ".claude.json":
                 found.append((client, file, folder))
@@ -374,7 +377,7 @@ def _write(plans: Sequence[Plan], notes: "Notes", *, is_undo: bool) -> int:
                 _say(f"If {shlex.quote(one.keys[-1])} asks for a login: {Masking().text(command)}")
     if not is_undo and failed < len(plans):
         _say(
-            "Restart your clients. Decide with `openai-responses-mcp approvals watch`; undo with `guard setup --undo`."
+            "Restart your clients. Decide with `openai-responses-mcp approvals watch`; undo with `openai-responses-mcp guard setup --undo`."
         )
     return 1 if failed else 0
 

@@ -15,6 +15,7 @@ from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main as command
 from openai_responses_mcp.gate.audit.records import ExecutionLog, first_break
+from openai_responses_mcp.gate.sql.own_store import store_to_wait_at
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fakes import FakeJudge
@@ -121,7 +122,8 @@ def test_a_call_without_an_outcome_is_shown_as_unknown(sqlite_url: str, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["approvals", "list"], "AGENTS_STORE"),
+        (["approvals", "show", "x"], "AGENTS_STORE"),
+        (["approvals", "watch"], "cannot be made: Not a directory"),
         (["approvals", "list", "--store", "mysql://x"], "AGENTS-E-RUNNER-CONFIG"),
         (["log", "--store", "sqlite:////no/such/folder/x.db"], "AGENTS-E-LOG-STORE"),
     ],
@@ -130,9 +132,30 @@ def test_wrong_usage_is_exit_two(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AGENTS_STORE", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["approvals", "list"], ["approvals", "standing"], ["log"], ["status"]])
+def test_before_the_first_guard_there_is_nothing_to_see(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AGENTS_STORE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert command(words) == 0
+    assert capsys.readouterr().out == "There is no store yet; the guard makes one when it first runs.\n"
+    assert command([*words, "--json"]) == 0
+    assert capsys.readouterr().out == "[]\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_waits_before_the_first_guard_waits_at_a_store(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    made = store_to_wait_at(None, environ)
+    assert made == f"sqlite:///{tmp_path}/openai-responses-mcp/guard.db"
+    assert main(["approvals", "list", "--store", made]) == 0
 
 
 @pytest.mark.parametrize("arguments", [[], ["approvals"], ["approvals", "show"], ["nothing"]])

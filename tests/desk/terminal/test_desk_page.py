@@ -86,13 +86,13 @@ def test_a_store_that_is_not_there_is_exit_two(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [([], "AGENTS_STORE"), (["--store", "mysql://x"], "AGENTS-E-RUNNER-CONFIG")],
+    [([], "cannot be made: Not a directory"), (["--store", "mysql://x"], "AGENTS-E-RUNNER-CONFIG")],
 )
 def test_wrong_usage_is_exit_two(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AGENTS_STORE", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
     assert main(["approvals", "serve", *arguments]) == 2
     assert words in capsys.readouterr().err
 

@@ -194,9 +194,9 @@ async def test_the_log_is_one_line_a_call(shell: Shell, asker: Asker) -> None:
     await some_calls(asker)
     rows = [re.split(r" {2,}", line) for line in (await shell("log")).splitlines()]
     assert [(row[0], *row[2:]) for row in rows] == [
-        ("1", "files/read_file", "allowed by the policy", "ran", '{"path": "c1.md"}'),
-        ("4", "files/read_file", "refused by the policy", "did not run", '{"path": "c2.md"}'),
-        ("5", "files/read_file", "allowed by a person", "outcome unknown", '{"path": "c3.md"}'),
+        ("1", "files/read_file", "ran (policy)", '{"path": "c1.md"}'),
+        ("4", "files/read_file", "refused (policy)", '{"path": "c2.md"}'),
+        ("5", "files/read_file", "unknown (person)", '{"path": "c3.md"}'),
     ]
     assert len((await shell("log", "--records")).splitlines()) == 8
 
@@ -204,7 +204,7 @@ async def test_the_log_is_one_line_a_call(shell: Shell, asker: Asker) -> None:
 async def test_an_expired_request_is_not_called_a_persons_refusal(shell: Shell, asker: Asker) -> None:
     for event, decision in (("decision", "needs_human"), ("approval", "expired")):
         await asker.audit.record(AuditEntry("guard_1", "c1", event, decision, "files/read_file", "mcp"))
-    assert "not decided in time  did not run" in await shell("log")
+    assert "files/read_file  not decided" in await shell("log")
 
 
 async def test_a_call_is_shown_by_the_number_that_the_log_prints(shell: Shell, asker: Asker) -> None:

@@ -52,7 +52,11 @@ def _part(name: str, value: JsonValue) -> View:
     """One argument: a long text with its line breaks, anything else as JSON."""
     shown: View = {"name": _json_line(str(name))}
     if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
-        return shown | {"text": revealed(value), "lines": value.count("\n") + 1, "characters": len(value)}
+        return shown | {
+            "text": revealed(value),
+            "lines": value.count("\n") + (not value.endswith("\n")),
+            "characters": len(value),
+        }
     return shown | {"json": revealed_json(json.dumps(value, ensure_ascii=False, indent=2))}
 
 

@@ -73,8 +73,7 @@ def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = 
     rows = [_row(console, group) for group in groups]
     lines = [words("one waits") if len(waiting) == 1 else words("many wait", count=len(waiting)), ""]
     lines += [f"{GAP}{line}" for line in console.paper.narrower(len(GAP)).columns(rows)]
-    first = short_id(groups[0][0].request.approval_id)
-    lines += ["", words("to decide"), *_commands(console, first)]
+    lines += ["", words("to decide"), *_commands(console, groups[0][0])]
     if len(groups) < len(waiting):
         lines.append(words("to see each", command=f"{console.program} approvals list --all"))
     return lines
@@ -115,14 +114,16 @@ def left(console: Console, record: ApprovalRecord) -> str:
     return words("left", time=span(words, seconds)) if seconds > 0 else words("overdue")
 
 
-def _commands(console: Console, short: str) -> list[str]:
-    words, program = console.words, f"{console.program} approvals"
+def _commands(console: Console, record: ApprovalRecord) -> list[str]:
+    words, program, short = console.words, f"{console.program} approvals", short_id(record.request.approval_id)
     rows = [
         (f"{GAP}{program} show {short}", ""),
         (f"{GAP}{program} approve {short}", words("approve it")),
         (f"{GAP}{program} deny {short}", words("deny it")),
         (f"{GAP}{program} allow {short} --for 8h", words("allow it")),
     ]
+    if record.reading:
+        rows.append((f"{GAP}{program} allow {short} --always --reads", words("allow reads")))
     return console.paper.columns(rows)
 
 
@@ -146,11 +147,13 @@ def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bo
         lines += ["", words("changed"), *paper.boxed(request.definition_change)]
     if request.tool_description:
         lines += ["", words("says"), *paper.boxed(request.tool_description)]
+    if request.run_id.startswith(GUARD_RUN):
+        lines += ["", words("claims to read" if record.reading else "claims nothing")]
     lines += ["", _when(console, record)]
     if not request.run_id.startswith(GUARD_RUN):
         lines.append(words("by agent", run=name_shown(request.run_id)))
     if request.status == "pending" and with_commands:
-        lines += ["", words("to decide"), *_commands(console, short_id(request.approval_id))[1:]]
+        lines += ["", words("to decide"), *_commands(console, record)[1:]]
     elif request.status != "pending":
         lines.append(words(f"status {request.status}", moment=local(request.decided_at or "", console.now())))
     if request.comment:

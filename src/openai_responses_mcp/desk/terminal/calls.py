@@ -23,8 +23,7 @@ def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
             str(call.number),
             local(call.first.timestamp, console.now()),
             name_shown(call.first.tool_name),
-            decision_of(console, call),
-            console.words(f"outcome {call.outcome}"),
+            became_of(console, call),
             beginning(call.first.arguments),
         )
         for call in calls
@@ -32,14 +31,17 @@ def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
     return console.paper.columns(rows)
 
 
-def decision_of(console: Console, call: LoggedCall) -> str:
+def became_of(console: Console, call: LoggedCall) -> str:
+    """What became of it and who decided, short enough for arguments beside it on a narrow terminal."""
     words = console.words
-    if call.decided in ("asked", "observed"):
-        return words("asked" if call.decided == "asked" else "by observer")
+    if call.decided == "asked":
+        return words("asked")
     if call.by == "nobody":
         return words("undecided")
-    who = words("by rules" if call.by == "policy" else f"by {call.by}")
-    return words("allowed it" if call.decided == "allowed" else "refused it", who=who)
+    who = words("by observer" if call.decided == "observed" else f"by {call.by}")
+    if call.decided == "refused":
+        return words("refused it", who=who)
+    return words("allowed it" if call.outcome == "none" else f"outcome {call.outcome}", who=who)
 
 
 async def show_log(console: Console, arguments: argparse.Namespace) -> int:
@@ -66,7 +68,7 @@ def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[i
             str(one.sequence),
             local(one.timestamp, console.now()),
             name_shown(one.event),
-            console.words("outcome unknown") if one.sequence in unknown else name_shown(one.decision),
+            console.words("unknown") if one.sequence in unknown else name_shown(one.decision),
             name_shown(one.tool_name or "-"),
             _one_line(one.comment or reason_of(one, console.words.language)),
         )

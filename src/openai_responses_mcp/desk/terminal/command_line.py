@@ -22,18 +22,21 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from importlib.util import find_spec
 
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
 from openai_responses_mcp.desk.terminal.typed_values import duration, json_arguments, moment
+from openai_responses_mcp.desk.terminal.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
+from openai_responses_mcp.gate.sql.own_store import store_from, store_to_wait_at, why_no_store
 
 _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
 _INTERRUPTED = 130
+_LOOKING = ("list", "standing", "log", "status")
 
 Command = Callable[[Console, argparse.Namespace], Coroutine[object, None, int]]
 
@@ -61,11 +64,12 @@ def main(argv: Sequence[str]) -> int:
     if list(argv[:2]) == ["approvals", "serve"]:
         return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
-    store = store_from(arguments.store, os.environ)
-    if not store:
-        return _complain(why_no_store(), 2)
-    arguments.shown_store = store.partition("@")[2] or store
+    is_waiting = arguments.command == "watch"
     try:
+        store = (store_to_wait_at if is_waiting else store_from)(arguments.store, os.environ)
+        if not store:
+            return _without_store(arguments)
+        arguments.shown_store = store.partition("@")[2] or store
         console = Console.here(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
         return asyncio.run(_run(console, arguments))
     except AgentsError as exc:
@@ -75,6 +79,14 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stdout.write("\n")
         return _INTERRUPTED
+
+
+def _without_store(arguments: argparse.Namespace) -> int:
+    """Before the guard has run for the first time there is nothing to see, which is no error."""
+    if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
+        return _complain(why_no_store(), 2)
+    sys.stdout.write("[]\n" if arguments.json else f"{Words(language_of(os.environ))('no store')}\n")
+    return 0
 
 
 async def _run(console: Console, arguments: argparse.Namespace) -> int:

@@ -20,14 +20,17 @@ from openai_responses_mcp.desk.terminal.output import json_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
+from openai_responses_mcp.gate.sql.own_store import store_to_wait_at, why_no_store
 
 _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser.open) -> int:
     arguments = _parser().parse_args(list(argv))
-    store = store_from(arguments.store, os.environ)
+    try:
+        store = store_to_wait_at(arguments.store, os.environ)
+    except AgentsError as exc:
+        return _complain(str(exc))
     if not store:
         return _complain(why_no_store())
     is_json = arguments.json or not sys.stdout.isatty()

@@ -159,7 +159,9 @@ def _suggest(arguments: argparse.Namespace) -> int:
         return _complain(f"{arguments.write} is there already; choose another name, or take it away first")
     except (OSError, ValueError) as exc:
         return _complain(f"{arguments.write} cannot be written: {getattr(exc, 'strerror', None) or exc}")
-    _write(f"Wrote {arguments.write}. Try it: openai-responses-mcp policy test {shlex.quote(arguments.write)}")
+    written, program = shlex.quote(arguments.write), "openai-responses-mcp"
+    _write(f"Wrote {arguments.write}. Try it: {program} policy test {written}")
+    _write(f"Use it: {program} guard setup --undo --yes && {program} guard setup --policy {written} --yes")
     return 0
 
 

@@ -65,7 +65,7 @@ class Paper:
         for key, value in arguments.items():
             name = quoted(str(key))
             if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
-                size = counted.format(lines=value.count("\n") + 1, characters=len(value))
+                size = counted.format(lines=lines_in(value), characters=len(value))
                 lines += [f"{BAR}{name}: {size}", *(BAR + line for line in self.narrower(len(BAR)).boxed(value))]
             else:
                 written = revealed_json(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
@@ -74,9 +74,11 @@ class Paper:
         return lines
 
     def columns(self, rows: Sequence[Sequence[str]]) -> list[str]:
-        """Each column as wide as its widest cell; the last is cut to what is left."""
+        """Each column as wide as its widest cell; the last is cut to what is left, and an empty one takes no room."""
         if not rows:
             return []
+        used = [at for at, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+        rows = [[row[at] for at in used] or [""] for row in rows]
         widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
         return [self._row(row, widths) for row in rows]
 
@@ -96,6 +98,11 @@ def _pieces(line: str, room: int) -> Iterator[str]:
         yield piece
         line = line[len(piece) :]
     yield line
+
+
+def lines_in(text: str) -> int:
+    """As an editor counts them: a line break at the end begins no further line."""
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def quoted(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.gate.errors import StoreUnavailable
 
 _FOLDER, _FILE = "openai-responses-mcp", "guard.db"
 
@@ -28,6 +29,25 @@ def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
     """The store that was named, else the environment's, else the user's own where there is one."""
     path = _path(environ)
     return given or environ.get("AGENTS_STORE") or (f"sqlite:///{path}" if os.path.exists(path) else None)
+
+
+def store_to_wait_at(given: str | None, environ: Mapping[str, str]) -> str | None:
+    """The same for somebody who waits for requests: the user's own is made where there is none yet.
+
+    None without the extra that a store needs. Raises `StoreUnavailable`.
+    """
+    store = store_from(given, environ)
+    if store is not None or not find_spec("sqlalchemy"):
+        return store
+    from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+
+    try:
+        database = SqlDatabase(own_store(environ))
+    except OSError as exc:
+        raise StoreUnavailable(f"{own_folder(environ)} cannot be made: {exc.strerror}") from exc
+    database.work_now(lambda connection: None)
+    database.close()
+    return own_store(environ)
 
 
 def why_no_store(is_installed: Callable[[str], object] = find_spec) -> str:

@@ -259,6 +259,7 @@ function facts(request) {
   const about = [
     [words.why, request.reason && data(request.why[language])],
     [words.question, request.prompt !== usual && data(request.prompt)],
+    [words.claim, request.reading_tools.length && words.claimsToRead],
   ];
   const origin = element("p", { className: "origin" });
   origin.append(
