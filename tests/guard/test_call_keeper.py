@@ -520,6 +520,36 @@ async def test_a_yes_that_is_kept_is_for_no_other_call(change: str) -> None:
         assert scene.calls_at_server() == []
 
 
+@pytest.mark.parametrize(
+    ("decision", "seconds", "is_kept"), [("allow_once", 2.0, True), ("deny", 2.0, False), ("allow_once", 0.1, False)]
+)
+async def test_a_yes_in_a_question_that_the_client_left_open_is_kept(
+    decision: str, seconds: float, is_kept: bool
+) -> None:
+    async with GuardScene() as scene:
+        scene.declare(elicitation=True)
+        scene.reading_seconds = seconds
+        scene.start(1)
+        question = await scene.question()
+        approval_id = await scene.asked()
+        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.to_client(lambda message: message.get("method") == "notifications/cancelled")
+        scene.answer(question, decision)
+        scene.answer(question, decision)
+
+        async def status() -> str:
+            now = (await scene.approvals.get(approval_id)).request.status
+            return "" if now == "pending" or (is_kept and now == "withdrawn") else now
+
+        assert await scene.until(status) == ("kept" if is_kept else "withdrawn")
+        scene.start(2)
+        if is_kept:
+            await scene.to_client(lambda message: message.get("id") == 2)
+        else:
+            await scene.asked()
+        assert len(scene.calls_at_server()) == is_kept
+
+
 class NeverLooking(GuardScene):
     """Decisions at the desk are not noticed."""
 

@@ -302,7 +302,7 @@ async def test_a_result_that_cannot_be_searched_is_withheld(monkeypatch: pytest.
     async with scene:
         reply = await scene.call(1)
         await scene.events()
-    assert "could not be searched for secrets" in reply["result"]["content"][0]["text"]
+    assert "could not be searched" in reply["result"]["content"][0]["text"]
     assert (await outcome_of(scene)).reasons[0].voice == "failure"
 
 
@@ -312,6 +312,26 @@ async def test_a_result_that_is_nested_too_deep_to_be_searched_is_withheld() -> 
         deep = {"a": [deep]}
     reply, _ = await answered({"content": [], "structuredContent": deep})
     assert "could not be searched" in reply["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("levels", [400, 700, 850])
+async def test_no_depth_of_a_reply_ends_the_relay(levels: int) -> None:
+    deep: Any = 1
+    for _ in range(levels):
+        deep = [deep]
+    policy = Policy(rules=(DENIED, *ALLOW), hide_denied=True, results=ResultLimits("hide", 10))
+    scene = Answering(policy)
+    scene.server_lists = [entry("echo"), entry("other", _meta=deep)]
+    scene.answer = {"content": [], "deep": deep}
+    async with scene:
+        scene.client.enqueue({"jsonrpc": "2.0", "id": "list", "method": "tools/list", "params": {}})
+        await scene.to_client(lambda message: message.get("id") == "list")
+        assert "nested" in str(await scene.call(1, "other"))
+        scene.server_lists = [entry("other")]
+        await listed(scene, "again")
+        assert "the limit is 10" in str(await scene.call(2, "other"))
+        scene.answer = {}
+        assert (await scene.call(3, "other"))["result"] == {}
 
 
 @pytest.mark.parametrize(

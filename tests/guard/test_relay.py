@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.domain.jsonrpc import Reply
 from openai_responses_mcp.domain.ports import FramingFault, Received
-from openai_responses_mcp.guard import relay
+from openai_responses_mcp.guard import peers, relay
 from openai_responses_mcp.guard.peers import AnsweredWithError, Opened, Peer, PeerGone
 from openai_responses_mcp.guard.relay import Relay
 from tests.fakes import WAIT_SECONDS, FakeTransport
@@ -489,3 +489,19 @@ class ClientWithChannels(FakeTransport):
 
 async def passing_keeper(relay: Relay) -> Any:
     return PassingKeeper(relay)
+
+
+async def test_only_so_many_late_answers_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "_MOST_LATE", 1)
+    told: list[Any] = []
+    async with a_scene() as scene:
+        for _ in range(2):
+            asking = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}, None, told.append))
+            await scene.settled()
+            asking.cancel()
+            await scene.settled()
+        asked = [one["id"] for one in scene.client.replies() if one.get("method") == "elicitation/create"]
+        await scene.from_client(*(msg(id=one, result={"number": place}) for place, one in enumerate(asked)))
+        assert told == [{"number": 1}]
+        # An answer to nothing is not passed on to the server either.
+        assert scene.server.replies() == []

@@ -6,9 +6,10 @@ counts. If nobody decides in time, the answer is unclear or the store fails, the
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
@@ -40,6 +41,7 @@ READING_SECONDS = 0.5
 """An answer that comes sooner is a program's. Some clients without a person declare that they can ask, and decline."""
 
 _TAKEN_BACK, _NOBODY = "the client cancelled the call", "nobody decided in time"
+_GONE = "the client is gone"
 _REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 _UNASKED = (
     "nobody was asked: the client answered by itself, faster than a person could read;"
@@ -109,7 +111,7 @@ class Asking:
         self._waiting: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._asked_since: dict[str, float] = {}
-        self._expiring: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Task[None]] = set()
 
     async def ask(self, question: PendingQuestion) -> Verdict | JsonObject:
         """The decision, or the result that asks the client to repeat the call with an answer. Raises `AgentsError`."""
@@ -219,17 +221,35 @@ class Asking:
         began, reads = self._monotonic(), bool(question.reading)
         form = form_for(request, self._rules.server_name, reads=reads)
         try:
-            answer = answer_in(await self._client.ask("elicitation/create", form, question.channel), reads=reads)
+            late = partial(self._answered_late, request.approval_id, began, reads)
+            result = await self._client.ask("elicitation/create", form, question.channel, late)
+            answer = answer_in(result, reads=reads)
         except AnsweredWithError as exc:
             self._notices.tell(f"the client cannot ask ({exc}); from now on the desk is asked")
             self._ways.note_failure()
             return await self._at_desk(request.approval_id)
         except PeerGone:
-            return await self._submitted(request.approval_id, Answer("deny", "the client is gone"))
+            await self._withdraw(request.approval_id, _GONE)
+            return Verdict(False, _GONE)
         is_quick = self._monotonic() - began < READING_SECONDS
         if is_quick and not answer.is_yes and await self._is_desk_open():
             return await self._at_desk(request.approval_id)
         return await self._submitted(request.approval_id, answer, is_quick=is_quick)
+
+    def _answered_late(self, approval_id: str, began: float, reads: bool, result: JsonValue) -> None:
+        """Some clients give up on a call and leave its question open. A yes there counts like one at the desk."""
+        answer = answer_in(result, reads=reads)
+        if answer.is_yes and self._monotonic() - began >= READING_SECONDS:
+            self._in_background(self._submit_if_open(approval_id, answer))
+
+    async def _submit_if_open(self, approval_id: str, answer: Answer) -> None:
+        with suppress(AgentsError):
+            await self._submit(approval_id, answer)
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
 
     async def _at_desk(self, approval_id: str) -> Verdict | None:
         with nullcontext() if self._news is None else self._news.about(approval_id) as rung:
@@ -253,9 +273,7 @@ class Asking:
     def _too_late(self, state: str, approval_id: str) -> None:
         self.questions.forget(state)
         del self._timers[approval_id], self._asked_since[approval_id]
-        task = asyncio.create_task(self._expire(approval_id))
-        self._expiring.add(task)
-        task.add_done_callback(self._expiring.discard)
+        self._in_background(self._expire(approval_id))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions

@@ -143,7 +143,10 @@ class Definitions:
             yield _SHOWN_OTHERWISE, f"shown to the client and seen by the guard:\n{change_between(other, pin)}"
 
     def _pin(self, key: str, entry: JsonObject) -> str:
-        return pin_of(self._stable(key, entry))
+        try:
+            return pin_of(self._stable(key, entry))
+        except RecursionError:
+            raise schema_error(f"a definition of {key} is nested too deep to be compared") from None
 
     async def _capability(self, key: str, entry: JsonObject) -> McpCapability:
         read = self._read.get(key)

@@ -41,10 +41,15 @@ class GivenReplies:
 
     def given(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
         """`definition` is that of the tool that was called; empty where that is not known."""
-        if request.method == LIST:
-            return Given(self._listing(request, reply))
-        if request.method == CALL or request.method in TASK_METHODS:
-            return self._result(request, reply, definition)
+        try:
+            if request.method == LIST:
+                return Given(self._listing(request, reply))
+            if request.method == CALL or request.method in TASK_METHODS:
+                return self._result(request, reply, definition)
+        except (AgentsError, RecursionError) as exc:
+            text = f"The guard withheld the result, because it could not be searched: {exc}"
+            facts = {"code": getattr(exc, "code", "AGENTS-E-GATE-EVAL"), "message": text}
+            return Given(_instead(request, reply, text), Reason("failure", "deny", facts))
         return Given(reply)
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -90,13 +95,8 @@ class GivenReplies:
         return self._without_secrets(request, reply, definition) if limits.secrets == "hide" else Given(reply)
 
     def _without_secrets(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
-        try:
-            hiding = _Hiding(self._masking, request, reply, definition)
-            hidden = hiding.value(_open_parts(reply.result) if reply.error is None else reply.error)
-        except (AgentsError, RecursionError) as exc:
-            text = f"The guard withheld the result, because it could not be searched for secrets: {exc}"
-            facts = {"code": getattr(exc, "code", "AGENTS-E-GATE-EVAL"), "message": text}
-            return Given(_instead(request, reply, text), Reason("failure", "deny", facts))
+        hiding = _Hiding(self._masking, request, reply, definition)
+        hidden = hiding.value(_open_parts(reply.result) if reply.error is None else reply.error)
         if not hiding.count:
             return Given(reply)
         reason = Reason("result", "allow", {"hidden": hiding.count})
@@ -204,7 +204,7 @@ def _with_result(reply: Reply, result: JsonObject) -> Reply:
 
 def _instead(request: Request, reply: Reply, text: str) -> Reply:
     """As the result of the tool, so that the model can go on another way. Where a task is expected, as an error."""
-    if "task" in request.params or request.method == "tasks/get":
+    if "task" in request.params or request.method in (LIST, "tasks/get"):
         error = {"code": INTERNAL_ERROR, "message": text}
         wire = messages.error_reply(reply.id, INTERNAL_ERROR, text)
         return Reply(reply.id, None, error, {"jsonrpc": "2.0", "id": reply.id, "error": error}, wire)

@@ -6,12 +6,16 @@ ids are random, and their replies never reach the other side.
 
 import asyncio
 import uuid
+from collections import OrderedDict
+from collections.abc import Callable
 
 from openai_responses_mcp.domain.jsonrpc import Reply, Request, RequestId
 from openai_responses_mcp.domain.ports import Channel, Transport
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import progress_token_of
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+
+_MOST_LATE = 100
 
 
 class PeerGone(Exception):
@@ -44,6 +48,7 @@ class Peer:
         self._open: dict[RequestId, Opened] = {}
         self._by_token: dict[int | str, Opened] = {}
         self._asked: dict[RequestId, asyncio.Future[Reply]] = {}
+        self._late: OrderedDict[RequestId, Callable[[JsonValue], object]] = OrderedDict()
         self._is_gone = False
 
     def send(self, wire: bytes) -> None:
@@ -132,10 +137,17 @@ class Peer:
     # -----------------------------------------------------------------------------------------------------------------
     # Requests of the guard's own
 
-    async def ask(self, method: str, params: JsonObject, by: Channel | None = None) -> JsonValue:
+    async def ask(
+        self,
+        method: str,
+        params: JsonObject,
+        by: Channel | None = None,
+        late: Callable[[JsonValue], object] | None = None,
+    ) -> JsonValue:
         """The result. Raises `AnsweredWithError` and `PeerGone`. Stopping to wait cancels the request.
 
-        `by` is a channel of this side, for a question about one of its own requests.
+        `by` is a channel of this side, for a question about one of its own requests. `late` is called with a result that
+        comes after the request was cancelled, once.
         """
         if self._is_gone:
             raise PeerGone
@@ -148,6 +160,10 @@ class Peer:
             reply = await answer
         except asyncio.CancelledError:
             way.send(messages.notification("notifications/cancelled", {"requestId": request_id}))
+            if late is not None:
+                self._late[request_id] = late
+                while len(self._late) > _MOST_LATE:
+                    self._late.popitem(last=False)
             raise
         finally:
             del self._asked[request_id]
@@ -157,6 +173,10 @@ class Peer:
 
     def is_answer_to_guard(self, reply: Reply) -> bool:
         """Whether this answers a request of the guard itself. If so, the guard has taken it."""
+        late = self._late.pop(reply.id, None)
+        if late is not None:
+            late(reply.result)
+            return True
         answer = self._asked.get(reply.id)
         if answer is None:
             return False
