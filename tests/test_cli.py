@@ -10,6 +10,7 @@ import pytest
 from openai_responses_mcp import __version__
 from openai_responses_mcp.cli import main
 from openai_responses_mcp.commands.usage import DEMO_QUESTION, HELP, OPTIONS, BadCommandLine, Options, parse
+from openai_responses_mcp.rehearsal import answers
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
 
 PREFIX = "openai-responses-mcp: "
@@ -105,6 +106,10 @@ def test_help_is_shown_when_asked_for_and_when_there_is_nothing_to_do(
     assert capsys.readouterr() == (HELP, "")
 
 
+def test_the_demo_question_is_the_one_that_the_stand_in_knows() -> None:
+    assert DEMO_QUESTION == answers.DEMO_QUESTION
+
+
 def test_help_names_every_option_in_one_screen() -> None:
     assert all(f"  {option.spelled} " in HELP for option in OPTIONS)
     assert "(-h)" in HELP
@@ -141,6 +146,8 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
         (["--modle=o3"], "unknown option --modle=o3: did you mean --model? (see openai-responses-mcp --help)"),
         (["--stdio=1"], "--stdio takes no value (see openai-responses-mcp --help)"),
         (["doctor"], "unknown command doctor: did you mean --doctor? (see openai-responses-mcp --help)"),
+        (["setup"], "unknown command setup: did you mean guard setup? (see openai-responses-mcp --help)"),
+        (["verify"], "unknown command verify: did you mean log verify? (see openai-responses-mcp --help)"),
         (["--doctor", "status"], "status is a command: write it first (see openai-responses-mcp --help)"),
         ([""], "--ask needs a question"),
         (["--json", "--stdio"], "--json goes with --ask (see openai-responses-mcp --help)"),

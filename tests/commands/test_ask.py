@@ -10,6 +10,7 @@ import pytest
 
 from openai_responses_mcp.adapters.log.structlog_logger import SDK_LOGGERS
 from openai_responses_mcp.cli import main
+from openai_responses_mcp.rehearsal.answers import DEMO_QUESTION
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
 from tests.stand_in.server import StandInThread
 
@@ -86,6 +87,15 @@ def test_a_rehearsal_needs_no_key_and_says_what_it_is(environ: dict[str, str]) -
     done = run(environ | {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}, "--ask", "HTTP 404 の意味は？", "--rehearse")
     assert (done.returncode, done.stderr) == (0, b"")
     assert "リハーサル" in done.stdout.decode()
+
+
+def test_a_rehearsal_without_a_question_shows_what_answers_look_like(environ: dict[str, str]) -> None:
+    done = run(environ | {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}, "--rehearse")
+    assert done.returncode == 0
+    assert done.stderr.decode() == f"openai-responses-mcp: asking the demo question: {DEMO_QUESTION}\n"
+    answer, _, sources = done.stdout.decode().partition("\nSources:\n")
+    assert "not made by a model" in answer
+    assert sources.startswith("- https://www.rfc-editor.org/rfc/rfc9110.html (")
 
 
 def test_an_answer_that_the_output_cannot_spell_is_written_as_far_as_it_goes(environ: dict[str, str]) -> None:

@@ -139,6 +139,7 @@ KEYS_PAGE = "https://platform.openai.com/api-keys"
 WITHOUT_A_KEY = f"Keys come from {KEYS_PAGE}. To try it without one: {PROGRAM} --rehearse"
 DEMO_QUESTION = "What does HTTP status 404 mean?"
 COMMAND_WORDS = ("agents", "guard", "approvals", "log", "policy", "status")
+_GUARD_VERBS = ("setup", "login")
 _TOGETHER = (["--stdio", "--show-config"], ["--http", "--show-config"], ["--fetch", "--json"])
 _SERVING = ("--drain", "--tls-cert", "--tls-key")
 _SHORT = {"--help": "-h", "--version": "-v"}
@@ -236,6 +237,9 @@ def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[st
             raise BadCommandLine(f"{word} is a command: write it first {_SEE_HELP}")
         if any(word == option.flag.strip("-") for option in OPTIONS):
             raise BadCommandLine(f"unknown command {word}: did you mean --{word}? {_SEE_HELP}")
+        for area, verbs in {**AGENTS, "guard": _GUARD_VERBS}.items():
+            if word in verbs:
+                raise BadCommandLine(f"unknown command {word}: did you mean {area} {word}? {_SEE_HELP}")
         options.ask = word
 
 

@@ -1,6 +1,7 @@
 """What the stand-in reads in a question, and what it answers.
 
-The text says that it comes from a stand-in, in the language of the question; addresses are on example.com.
+The text says that it comes from a stand-in, in the language of the question. Addresses are on example.com, but for the
+demo's.
 """
 
 import re
@@ -157,8 +158,22 @@ class Draft:
     refusal: str
 
 
+# What `--rehearse` asks by itself. Its answer is a real one, so that a newcomer sees what answers look like.
+DEMO_QUESTION = "What does HTTP status 404 mean?"
+_DEMO_SOURCE = {"type": "url", "url": "https://www.rfc-editor.org/rfc/rfc9110.html"}
+_DEMO_ANSWER = (
+    "**404 (Not Found)** means that the server has nothing at the address that was asked for, or does not want to say"
+    " whether it has. It leaves open whether that is for now or for good; 410 (Gone) would say for good.\n\n"
+    "This answer was not made by a model. It comes with the program, to show what answers look like."
+)
+
+
 def write_answer(situation: Situation, outcome: str | None = None) -> CannedAnswer:
     refusal = phrases_for(situation.question).refusal
+    if situation.question == DEMO_QUESTION:
+        citation = url_citation(_DEMO_SOURCE["url"], "RFC 9110: HTTP Semantics", 0, len(_DEMO_ANSWER))
+        opening = [reasoning_item(), search_item("HTTP status 404", [_DEMO_SOURCE])]
+        return OUTCOMES[outcome](Draft(opening, text_part(_DEMO_ANSWER, [citation]), refusal))
     draft = Draft(write_opening(situation, usual_sources(situation)), write_text(situation), refusal)
     return OUTCOMES[outcome](draft)
 
