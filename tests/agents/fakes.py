@@ -162,8 +162,12 @@ class FakeGuard(TurnGuard):
         place = self._waiting if set(names) & set(self._asks) else self._permitted
         place.update((call.call_id, call) for call in fresh)
 
+    @property
+    def is_asking(self) -> bool:
+        return bool(self._waiting or self._told)
+
     def is_waiting(self, call_id: str) -> bool:
-        return call_id not in self._permitted and call_id not in self._running
+        return call_id not in self._results and call_id not in self._permitted and call_id not in self._running
 
     async def used_tokens(self, tokens: int) -> None:
         self.tokens.append(tokens)

@@ -17,6 +17,14 @@ def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) 
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
     _configured[:] = [] if runner is None else [runner]
     _may_approve[:] = [allow_code_approval]
+    if runner is not None:
+        from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk
+
+        runner_of_the_sdk()
+
+
+def is_configured() -> bool:
+    return bool(_configured)
 
 
 def configured_runner() -> AgentRunner:
@@ -25,8 +33,12 @@ def configured_runner() -> AgentRunner:
     return _configured[0]
 
 
+def may_code_approve() -> bool:
+    return _may_approve == [True]
+
+
 def check_code_may_approve() -> None:
-    if _may_approve != [True]:
+    if not may_code_approve():
         message = "Code may not approve calls: switch it on with configure(runner, allow_code_approval=True)"
         raise AgentsError("AGENTS-E-APPROVAL-INVALID", message)
 

@@ -83,6 +83,10 @@ class ReadOnlyGuard(TurnGuard):
     async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
         raise _nothing_runs()
 
+    @property
+    def is_asking(self) -> bool:
+        return True
+
     def is_waiting(self, call_id: str) -> bool:
         return True
 

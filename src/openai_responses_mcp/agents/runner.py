@@ -75,15 +75,15 @@ class AgentRunner:
         return self.events(agent, input, replace(_checked(options), stream=True))
 
     def events(
-        self, agent: object, input: object, options: RunOptions
+        self, agent: object, input: object, options: RunOptions, state: object = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The same; the model is asked for a stream only if `options` say so."""
+        """The same; the model is asked for a stream only if `options` say so. The run begins at the SDK's `state`."""
         extensions = _extensions_of(agent, options)
         if (resume := extensions.resume) is not None:
             wanted = Resumption(None, resume.token, agent, options.sdk, resume.human_response, options.stream)
             return self._asking(self._parts.resume.stream(wanted), wanted)
         wanted = Resumption(None, None, agent, options.sdk, is_streamed=options.stream)
-        return self._asking(self._parts.start.stream(agent, input, options, extensions), wanted)
+        return self._asking(self._parts.start.stream(agent, input, options, extensions, state), wanted)
 
     async def _asking(
         self, steps: AsyncGenerator[tuple[object, RunEvent], None], wanted: Resumption

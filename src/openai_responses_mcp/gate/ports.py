@@ -64,8 +64,13 @@ class TurnGuard(Protocol):
         """Decide a whole turn. Raises `AgentsError` when any of it is refused; may ask for a pause."""
         ...
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether any call of the run waits for a human, or was refused by one."""
+        ...
+
     def is_waiting(self, call_id: str) -> bool:
-        """Whether the call may not run yet; also true for a call that was never judged."""
+        """Whether the call may not run yet; also true for a call that was never judged, and false for one that is done."""
         ...
 
     async def used_tokens(self, tokens: int) -> None:

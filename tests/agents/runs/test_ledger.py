@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,7 +162,6 @@ async def test_a_call_ends_once(guard: RunLedger, store: BreakableLogStore) -> N
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
     await guard.finished("c1", "paid")
-    assert guard.is_waiting("c1")
     assert await code_of(guard.finished("c1", "paid again")) == "AGENTS-E-GATE-DENIED"
     assert await code_of(guard.suspend("c1")) == "AGENTS-E-GATE-DENIED"
     assert guard.result_of("c1") == ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")
@@ -298,16 +298,28 @@ async def test_a_turn_that_was_let_through_is_not_judged_again(guard: RunLedger,
     assert len(judge.requests) == 1
 
 
-@pytest.mark.parametrize("calls", [[CALL, CALL], [CALL]])
-async def test_an_id_that_is_used_twice_is_refused(
-    guard: RunLedger, store: BreakableLogStore, calls: list[PlannedCall]
+@pytest.mark.parametrize("is_same_turn", [False, True])
+async def test_an_id_that_is_used_again_for_another_call_is_refused(
+    guard: RunLedger, store: BreakableLogStore, is_same_turn: bool
 ) -> None:
-    if len(calls) == 1:
-        await guard.judge(None, calls, [TOOL])
+    another = replace(CALL, args={"amount": 6})
+    if not is_same_turn:
+        await guard.judge(None, [CALL], [TOOL])
         await guard.starting("c1", TOOL, {"amount": 5})
     with pytest.raises(AgentsError, match=r"^AGENTS-E-RUNNER: The model used the id of a tool call twice$"):
-        await guard.judge(None, calls, [TOOL])
+        await guard.judge(None, [CALL, another], [TOOL])
     assert (await last(store)).event == "refused"
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 6})) == "AGENTS-E-GATE-DENIED"
+
+
+async def test_a_call_that_the_model_repeats_is_decided_and_runs_once(guard: RunLedger, judge: FakeJudge) -> None:
+    await guard.judge(None, [CALL, CALL], [TOOL])
+    await guard.starting("c1", TOOL, {"amount": 5})
+    await guard.finished("c1", "paid")
+    await guard.judge(None, [CALL], [TOOL])
+    assert len(judge.requests) == 1
+    assert not guard.is_waiting("c1")
+    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 
 async def test_a_turn_with_a_refused_call_does_not_run_at_all(
@@ -549,7 +561,7 @@ async def test_what_has_run_is_known_after_a_pause_and_does_not_run_again(guard:
     assert await store.query() == []
     assert resumed.results == [ToolCallResult("c1", "pay", "function", {"amount": 5}, "paid")]
     assert resumed.saved() == saved
-    assert await code_of(resumed.judge(None, [CALL], [TOOL])) == "AGENTS-E-RUNNER"
+    await resumed.judge(None, [CALL], [TOOL])
     assert await code_of(resumed.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
 
 

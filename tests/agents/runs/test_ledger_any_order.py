@@ -78,6 +78,7 @@ class Known:
     is_running: bool = False
     is_suspended: bool = False
     is_spent: bool = False
+    is_done: bool = False
     is_told: bool = False
 
     @property
@@ -145,21 +146,18 @@ class SideBySide:
         )
 
     async def judged(self, calls: list[PlannedCall]) -> None:
-        fresh = [call for call in calls if not self.is_decided(call.call_id)]
         planned = Turn()
-        for call in fresh:
-            if call.call_id in self.known:
+        for call in calls:
+            known = self.known.get(call.call_id)
+            args = {name: str(value) for name, value in call.args.items()}
+            if known is None:
+                self.known[call.call_id] = Known(planned, args, args)
+                planned.verdicts[call.call_id] = str(call.args["verdict"])
+            elif known.args == known.asked_for != args:
                 planned.is_broken_off = True
                 break
-            args = {name: str(value) for name, value in call.args.items()}
-            self.known[call.call_id] = Known(planned, args, args)
-            planned.verdicts[call.call_id] = str(call.args["verdict"])
         expected = "AGENTS-E-RUNNER" if planned.is_broken_off else refusal_of(planned)
         assert await code_of(self.guard.judge(None, calls, [TOOL])) == expected
-
-    def is_decided(self, call_id: str) -> bool:
-        known = self.known.get(call_id)
-        return known is not None and (known.may_start or known.is_told)
 
     async def start(self, place: int, way: str) -> None:
         await self.start_of(self.id_at(place, lambda known: known.may_start), way)
@@ -188,7 +186,7 @@ class SideBySide:
         expected = "" if runs or is_suspended else REFUSED
         assert await code_of(self.guard.finished(call_id, "out", error)) == expected
         if known is not None and runs:
-            known.is_running, known.is_spent = False, True
+            known.is_running, known.is_spent, known.is_done = False, True, True
             assert self.guard.result_of(call_id) is not None
 
     async def suspend(self, place: int) -> None:
@@ -275,7 +273,7 @@ class SideBySide:
     async def look(self, place: int) -> None:
         call_id = self.id_at(place)
         known = self.known.get(call_id)
-        goes = known is not None and (known.may_start or known.is_running or known.is_suspended)
+        goes = known is not None and (known.may_start or known.is_running or known.is_suspended or known.is_done)
         assert self.guard.is_waiting(call_id) == (not goes)
 
 

@@ -129,10 +129,22 @@ async def test_code_does_not_answer_for_a_caller_who_demands_a_human() -> None:
     assert scene.ran == []
 
 
-async def test_a_state_of_no_run_is_refused() -> None:
+async def test_a_state_of_no_run_begins_a_new_one() -> None:
     scene = a_scene("done")
     plain: Any = RunState(context=guarded.RunContextWrapper(None), original_input="go", starting_agent=scene.agent)
-    assert await code_of(run(scene, plain)) == "AGENTS-E-RUNNER"
+    assert (await run(scene, plain)).final_output == "done"
+
+
+async def test_a_state_from_elsewhere_approves_nothing() -> None:
+    scene = Scene(ScriptedCall("pay", {"amount": 1}, "p-1"), "done")
+    configure(scene.runner, allow_code_approval=True)
+    paused = (await run(scene, "go")).to_state()
+    paused.approve(paused.get_interruptions()[0], always_approve=True)
+    written = sdk.RunState.to_json(paused)
+    foreign = await sdk.RunState.from_json(scene.agent, written)
+    again = await run(scene, foreign)
+    assert [item.name for item in again.interruptions] == ["pay"]
+    assert scene.ran == []
 
 
 async def test_a_tool_that_a_hook_adds_is_seen_at_the_next_turn_and_passes_the_gate() -> None:

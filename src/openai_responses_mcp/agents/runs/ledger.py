@@ -54,8 +54,6 @@ from openai_responses_mcp.gate.secrets.masking import Masking
 
 _T = TypeVar("_T")
 
-_DECIDED = MAY_START | {CallState.TOLD}
-
 
 class RunLedger(TurnGuard):
     def __init__(
@@ -115,11 +113,16 @@ class RunLedger(TurnGuard):
             await self._noted(self._budget.spend(tokens=tokens))
 
     async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        # A turn that waited for a human comes by again when the run goes on. It is decided already.
-        fresh = [call for call in calls if self._calls[call.call_id].state not in _DECIDED]
-        for call in fresh:
-            (await self._move(call, CallEvent.PLAN)).permit = Permit.of(call)
-            self.secret_texts.extend(secret_texts(call.tool.parameters, call.args))
+        """An id that the model uses again stands for the call that had it first; a different call is refused."""
+        fresh: list[PlannedCall] = []
+        for call in calls:
+            known = self._calls[call.call_id]
+            if known.state is CallState.UNKNOWN:
+                (await self._move(call, CallEvent.PLAN)).permit = Permit.of(call)
+                self.secret_texts.extend(secret_texts(call.tool.parameters, call.args))
+                fresh.append(call)
+            elif known.changed is None and not known.fits(call):
+                raise await self._refused(call, "The model used the id of a tool call twice", "AGENTS-E-RUNNER")
         await self._decide([Turn(agent, tuple(fresh), tuple(catalog))])
 
     async def _decide(self, turns: Sequence[Turn]) -> None:
@@ -172,8 +175,12 @@ class RunLedger(TurnGuard):
             return [[] for _ in range(calls)]
         return await self._noted(self._budget.questions(calls))
 
+    @property
+    def is_asking(self) -> bool:
+        return any(call.state in (CallState.ASKED, CallState.TOLD) for call in self._calls)
+
     def is_waiting(self, call_id: str) -> bool:
-        return self._calls[call_id].state not in LET_THROUGH
+        return self._calls[call_id].state not in LET_THROUGH | {CallState.DONE}
 
     async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
         profile = self.context_for(agent).policy_profile
@@ -248,7 +255,10 @@ class RunLedger(TurnGuard):
 
     def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
         args = self._masking.shown(call.args, call.tool.parameters)
-        visible = self._masking.value(output, self.secret_texts)
+        try:
+            visible = self._masking.value(output, self.secret_texts)
+        except RecursionError:  # a tool may return an object that holds itself
+            visible = self._masking.value(repr(output), self.secret_texts)
         return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, args, visible)
 
     def result_of(self, call_id: str) -> ToolCallResult | None:
@@ -262,8 +272,6 @@ class RunLedger(TurnGuard):
             return self._calls.move(call.call_id, event)
         except ForbiddenMove as exc:
             forbidden = exc
-        if event is CallEvent.PLAN:
-            raise await self._refused(call, "The model used the id of a tool call twice", "AGENTS-E-RUNNER")
         is_start = event in (CallEvent.START, CallEvent.MISFIT)
         raise await self._refused(call, _about_to_run(call) if is_start else str(forbidden))
 

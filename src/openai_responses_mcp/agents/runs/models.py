@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import ToolCallResult
@@ -122,7 +122,17 @@ class UsageStats:
 
 
 class RunResult:
-    """`interruptions` holds `HumanApprovalRequest`s; any name that is not listed here is the SDK result's."""
+    """`interruptions` holds `HumanApprovalRequest`s; any name that is not listed here is the SDK result's.
+
+    Made by hand, with the SDK's own arguments, it is a result of the SDK.
+    """
+
+    made_by_hand: ClassVar[type | None] = None
+
+    def __new__(cls, *args: Any, **fields: Any) -> Any:
+        if cls.made_by_hand is not None and (args or "input" in fields):
+            return cls.made_by_hand(*args, **fields)
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -13,12 +13,16 @@ from openai_responses_mcp.gate.ports import TurnGuard
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`sdk` is handed to the SDK as it is. With `is_streamed` the model is asked for a stream."""
+    """`sdk` is handed to the SDK as it is. With `is_streamed` the model is asked for a stream.
+
+    A `state` of the engine takes the place of the input; its calls are decided before anything runs.
+    """
 
     requested_calls: tuple[PlannedCall, ...] = ()
     max_turns: int | None = None
     sdk: Mapping[str, object] = field(default_factory=dict)
     is_streamed: bool = False
+    state: object = None
 
 
 @dataclass(frozen=True, slots=True)

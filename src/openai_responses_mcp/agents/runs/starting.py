@@ -24,15 +24,18 @@ class StartRun:
         self._finish = finish
 
     async def stream(
-        self, agent: object, input: object, options: RunOptions, extensions: Extensions
+        self, agent: object, input: object, options: RunOptions, extensions: Extensions, state: object = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        run = await self._begin(agent, input, options, extensions)
+        """With a `state` of the engine the run begins where that stands, and `input` is what it began with."""
+        run = await self._begin(agent, input, options, extensions, state)
         async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
             async for event in events:
                 yield event
 
-    async def _begin(self, agent: object, input: object, options: RunOptions, extensions: Extensions) -> Run:
-        if not extensions.tool_calls and (not isinstance(input, str | list) or input == ""):
+    async def _begin(
+        self, agent: object, input: object, options: RunOptions, extensions: Extensions, state: object
+    ) -> Run:
+        if state is None and not extensions.tool_calls and (not isinstance(input, str | list) or input == ""):
             message = f"input is a text or a list of items, not {type(input).__name__}"
             if isinstance(input, str):
                 message = "input is empty"
@@ -42,7 +45,7 @@ class StartRun:
         sdk = dict(options.sdk)
         record = await self._book.begin(agent, sdk)
         guard = self._guards.ledger_for(record.run_id, agent, extensions, words_of(input))
-        engine_options = EngineOptions(max_turns=extensions.max_turns, sdk=sdk, is_streamed=options.stream)
+        engine_options = EngineOptions(max_turns=extensions.max_turns, sdk=sdk, is_streamed=options.stream, state=state)
         return Run(record, agent, guard, extensions, engine_options)
 
     async def _steps(self, run: Run, input: object) -> AsyncGenerator[EngineEvent, None]:

@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.providers.scripted_model import RequestedCallsM
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun
 from openai_responses_mcp.agents.sdk.failures import translated
 from openai_responses_mcp.agents.sdk.nested_runs import watch_threads
-from openai_responses_mcp.agents.sdk.paused_runs import PausedAtHandoff, PausedAtTools
+from openai_responses_mcp.agents.sdk.paused_runs import PausedAtHandoff, PausedAtTools, decided_state
 from openai_responses_mcp.agents.sdk.request_settings import config_of_run
 from openai_responses_mcp.agents.sdk.sessions import RunInput, Session, context_for
 from openai_responses_mcp.agents.sdk.takeover import McpTools, Takeover
@@ -48,7 +48,8 @@ class OpenAIAgentsEngine(AgentEngine):
         self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         session = await self._session(agent, guard, options)
-        async with aclosing(session.stream(_given(input))) as steps:
+        given = _given(input) if options.state is None else await decided_state(session, options.state)
+        async with aclosing(session.stream(given)) as steps:
             async for step in steps:
                 yield step
 
@@ -73,12 +74,18 @@ class OpenAIAgentsEngine(AgentEngine):
         takeover = Takeover(guard, self._mcp_tools, watches_threads=self._watches_threads)
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)
-        given["run_config"] = config = config_of_run(given.get("run_config"))
+        configured = given.get("run_config")
+        given["run_config"] = config = config_of_run(configured)
         given["hooks"] = TurnHooks(takeover, given.get("hooks"), config)
         if options.max_turns is not None:
             given["max_turns"] = options.max_turns
         session = Session(
-            takeover, start, given, is_requested=bool(options.requested_calls), is_streamed=options.is_streamed
+            takeover,
+            start,
+            given,
+            is_requested=bool(options.requested_calls),
+            is_streamed=options.is_streamed,
+            configured=configured,
         )
         if options.requested_calls:
             await _make_requested_calls(session, options.requested_calls)

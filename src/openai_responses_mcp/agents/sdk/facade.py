@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, overload
+from typing import Any, ClassVar, Literal, cast, overload
 
 import agents as sdk
 from agents import TContext
@@ -16,16 +16,24 @@ from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions, RunResult
 from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision
-from openai_responses_mcp.agents.sdk.internals import public_agent, unstarted_result
+from openai_responses_mcp.agents.sdk.internals import (
+    check_options,
+    original_input,
+    public_agent,
+    unstarted_result,
+    without_decisions,
+)
 from openai_responses_mcp.agents.sdk.outcomes import as_the_user_knows_it
 from openai_responses_mcp.agents.sdk.run_states import (
     SwappedResult,
-    checked_state,
+    as_ours,
     context_of,
-    standing_decisions,
+    decisions_on,
+    settled_by,
     swapped,
 )
 from openai_responses_mcp.agents.sdk.sessions import context_for
+from openai_responses_mcp.agents.sdk.takeover import is_settled
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import is_risk_level
@@ -39,6 +47,8 @@ class Agent(sdk.Agent[TContext]):
 
     guardrails: AgentGuardrails | None = None
     extensions: Extensions | None = None
+
+    swapped_runner: ClassVar[type["Runner"]]
 
     def __post_init__(self) -> None:
         for name, kind in (("guardrails", AgentGuardrails), ("extensions", Extensions)):
@@ -117,8 +127,8 @@ class Runner:
     @classmethod
     async def run(cls, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
         run = StreamedRun(configured_runner(), starting_agent, input, _options_from(options))
-        async for _ in run.stream_events():
-            pass
+        run.check()
+        await run.finish()
         return run.result
 
     @classmethod
@@ -136,7 +146,12 @@ class Runner:
         # The SDK takes these by position here, and only here.
         options.update(zip(_STREAMED_POSITIONS, positional, strict=False))
         streamed = replace(_options_from(options), stream=True)
-        return StreamedRun(configured_runner(), starting_agent, input, streamed)
+        run = StreamedRun(configured_runner(), starting_agent, input, streamed)
+        run.begin()
+        return run
+
+
+Agent.swapped_runner = Runner
 
 
 class StreamedRun:
@@ -147,47 +162,94 @@ class StreamedRun:
         self._agent = agent
         self._given = input
         self._options = options
-        self._state = checked_state(input) if isinstance(input, sdk.RunState) else None
+        self._context = options.sdk.get("context")
+        self._state = as_ours(input) if isinstance(input, sdk.RunState) else None
         self._cancelled: Literal["immediate", "after_turn"] | None = None
         self._live: sdk.RunResultStreaming | None = None
+        # What has happened and was not read yet; None at the end.
+        self._unread: asyncio.Queue[sdk.StreamEvent | None] = asyncio.Queue()
+        self._failure: BaseException | None = None
+        self.run_loop_task: asyncio.Task[None] | None = None
         self.result: SwappedResult | None = None
         self.is_complete = False
 
-    async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
-        failure: AgentsError | None = None
+    def begin(self) -> None:
+        """The run goes on by itself, whether its events are read or not."""
+        self.check()
+        self.run_loop_task = asyncio.create_task(self.finish())
+        self.run_loop_task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    def check(self) -> None:
+        check_options(cast("sdk.Agent[Any]", self._agent), self._options.sdk)
+
+    def _is_settled(self, item: sdk.ToolApprovalItem) -> bool:
+        standing = {} if self._state is None else self._state.standing
+        return settled_by(item, standing, self._context) is not None
+
+    async def finish(self) -> None:
+        settled = is_settled.set(self._is_settled)
         try:
             async with aclosing(self._events()) as events:
                 async for raw in events:
-                    yield raw
+                    self._unread.put_nowait(raw)
         except AgentsError as exc:
-            failure = exc
+            self._failure = _as_the_sdk_would(exc)
+        except BaseException as exc:
+            self._failure = exc
         finally:
+            is_settled.reset(settled)
             self.is_complete = True
-        if failure is not None:
-            raise _as_the_sdk_would(failure)
+            self._unread.put_nowait(None)
+        if self._failure is not None:
+            raise self._failure
+
+    async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
+        while (raw := await self._unread.get()) is not None:
+            yield raw
+        self._unread.put_nowait(None)
+        if self._failure is not None:
+            raise self._failure
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
         """At once, or when the turn at hand is over and in the session."""
         self._cancelled = mode
         if self._live is not None:
             self._live.cancel(mode=mode)
+        if mode == "immediate":
+            while not self._unread.empty():
+                self._unread.get_nowait()
+            if self.is_complete:
+                self._unread.put_nowait(None)
 
     async def _events(self) -> AsyncGenerator[sdk.StreamEvent, None]:
         """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run."""
         if self._cancelled == "immediate":
             return
         state, standing = self._state, dict[str, CodeDecision]()
+        decided = dict[str, CodeDecision]()
+        if isinstance(self._context, sdk.RunContextWrapper):
+            # What code has approved in it is put to the store like any other decision of code.
+            undecided_context = without_decisions(self._context, cast("sdk.Agent[Any]", self._agent))
+            self._options = replace(self._options, sdk={**self._options.sdk, "context": undecided_context})
         if state is None:
             steps = self._runner.events(self._agent, self._given, self._options)
         else:
             standing = state.standing
             self._options = replace(self._options, sdk=context_of(state, self._options.sdk))
-            waiting = await self._decide(state.run_id, state.decisions)
-            if waiting:
-                undecided = RunResult(run_id=state.run_id, interruptions=waiting, last_agent=self._agent)
+            if not state.run_id:
+                decided = state.decisions
+                steps = self._runner.events(self._agent, original_input(state), self._options, state)
+            elif waiting := await self._decide(state.run_id, state.decisions):
+                undecided = RunResult(
+                    run_id=state.run_id,
+                    interruptions=waiting,
+                    last_agent=self._agent,
+                    sdk_result=self._not_started(),
+                )
                 self.result = swapped(undecided, standing, state)
                 return
-            steps = self._runner.stream_resumed(state.run_id, self._agent, self._options, state.said)
+            else:
+                steps = self._runner.stream_resumed(state.run_id, self._agent, self._options, state.said)
         while True:
             async with aclosing(steps):
                 async for raw, event in steps:
@@ -199,7 +261,7 @@ class StreamedRun:
                         yield cast(sdk.StreamEvent, raw)
                     if event.result is not None:
                         self.result = swapped(event.result, standing)
-            decisions = standing_decisions(self.result) if self.result is not None else None
+            decisions = decisions_on(self.result, decided, self._context) if self.result is not None else None
             if self.result is None or decisions is None:
                 return
             await self._decide(self.result.run_id, decisions)
@@ -238,7 +300,7 @@ class StreamedRun:
         given = self._options.sdk
         state = self._state
         return unstarted_result(
-            cast("str | list[Any]", "" if state is not None else self._given),
+            cast("str | list[Any]", self._given) if state is None else original_input(state),
             cast("sdk.Agent[Any]", self._agent),
             context_for(given.get("context")),
             cast("int | None", given.get("max_turns")),

@@ -11,6 +11,7 @@ from typing import Any
 
 from agents import Agent, AgentBase, Handoff, HandoffInputData, HandoffInputFilter, RunContextWrapper
 
+from openai_responses_mcp.agents.sdk.internals import handoff_target, public_agent, use_tools
 from openai_responses_mcp.agents.sdk.tool_traits import describe_handoff, parsed
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.ports import TurnGuard
@@ -51,7 +52,10 @@ class GuardedHandoff:
             arguments = json.dumps(changed.args, ensure_ascii=False)
             self._say(lambda agent: f"{changed.note}\n\n{self._message(agent)}", self._own)
         await guard.starting(call.call_id, describe_handoff(self._handoff), parsed(arguments))
+        if isinstance(target := handoff_target(self._handoff), Agent):
+            use_tools(public_agent(target))
         new_agent = self._speaker.double_of(await self._invoke(context, arguments))
+        use_tools(public_agent(new_agent))
         await guard.finished(call.call_id, new_agent.name)
         return new_agent
 

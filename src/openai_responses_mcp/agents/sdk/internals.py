@@ -7,6 +7,7 @@ The SDK has no public way to do these things. Its version is pinned in `pyprojec
 import copy
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -16,23 +17,37 @@ from agents import (
     FunctionTool,
     Handoff,
     ModelResponse,
+    RunConfig,
     RunContextWrapper,
     RunResult,
     RunResultStreaming,
     RunState,
+    ToolApprovalItem,
     TResponseInputItem,
 )
 from agents import util as sdk_util
 from agents.mcp import MCPServer, MCPUtil
+from agents.run_internal import agent_runner_helpers as runner_helpers
+from agents.run_internal import agent_tool_configuration as tool_configuration
+from agents.run_internal import turn_preparation
 from agents.tool import _FailureHandlingFunctionToolInvoker as FailureHandling
 from agents.tool_context import ToolContext
 from mcp_types import Tool as McpTool
 from mcp_types import ToolAnnotations
 from openai.types.responses import ResponseFunctionToolCall
 
+agent_identity = sdk._run_state_agent_identity
+
 PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
     (sdk_util, "_approvals"): "a tool's needs_approval would be asked otherwise than in the SDK",
     (sdk, "_public_agent"): "hooks, tools and items would show a double in the place of the user's agent",
+    (sdk, "_run_state_agent_identity"): "a decision could go to another agent of the same name",
+    (agent_identity, "_build_agent_identity_keys_by_id"): "a decision could go to another agent of the same name",
+    (agent_identity, "_get_ambiguous_agent_ids"): "a decision could go to another agent of the same name",
+    (RunState, "_original_input"): "a state of another run could not go on here",
+    (RunContextWrapper, "_approvals"): "a call that code approved would run without a record of that",
+    (RunContextWrapper, "_resolve_function_approval_owners"): "a call that code approved would be asked about again",
+    (RunState, "_starting_agent"): "a decision for always could not be kept in a state that is written as text",
     (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
     (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
     (FunctionTool, "_is_agent_tool"): "an agent used as a tool could not be paused while it runs",
@@ -140,8 +155,66 @@ def put_public_agent(double: Agent[Any], agent: Agent[Any]) -> None:
     sdk._public_agent.set_public_agent(double, agent)
 
 
+def call_id_of(item: ToolApprovalItem) -> str:
+    """The guard's id of the call, which is not always the provider's: runs inside runs may use one id twice."""
+    return getattr(item, "guarded_call_id", None) or item.call_id or ""
+
+
+def put_call_id(item: ToolApprovalItem, call_id: str) -> None:
+    item.guarded_call_id = call_id  # type: ignore[attr-defined]
+
+
+def decided_in(context: RunContextWrapper[Any], item: ToolApprovalItem) -> tuple[bool, str | None] | None:
+    """What the code that made the context has decided on this call: yes or no, and the words of a no."""
+    if not context._approvals or not item.call_id:
+        return None
+    name, namespace, key = item.tool_name or "", item.tool_namespace, item.tool_lookup_key
+    status = context.get_approval_status(
+        name, item.call_id, tool_namespace=namespace, tool_lookup_key=key, current_invocation=item
+    )
+    if status is None:
+        return None
+    return status, context.get_rejection_message(
+        name, item.call_id, tool_namespace=namespace, tool_lookup_key=key, existing_pending=item
+    )
+
+
+def without_decisions(context: RunContextWrapper[Any], agent: Agent[Any] | None = None) -> RunContextWrapper[Any]:
+    """The same context for a run that asks about every call. Decisions in the given one find their agents."""
+    if agent is not None:
+        context._resolve_function_approval_owners(agent)
+    made = copy.copy(context)
+    made._approvals = {}
+    return made
+
+
+def places_of_agents(root: Agent[Any]) -> dict[int, str]:
+    """Names by which agents are found again when they are made anew; not those that cannot be told apart."""
+    named, unclear = agent_identity._build_agent_identity_keys_by_id(root), ambiguous_agents(root)
+    return {agent: name for agent, name in named.items() if agent not in unclear}
+
+
+def ambiguous_agents(root: Agent[Any]) -> set[int]:
+    return agent_identity._get_ambiguous_agent_ids(root)
+
+
+def starting_agent(state: RunState[Any, Any]) -> Agent[Any] | None:
+    found: Agent[Any] | None = state._starting_agent
+    return found
+
+
 def context_in(state: RunState[Any, Any]) -> RunContextWrapper[Any] | None:
     return state._context
+
+
+def watch_tools(agent: Agent[Any]) -> AbstractContextManager[None]:
+    """A change of the agent's tools while another run uses the same agent is refused, as the SDK does."""
+    return tool_configuration.guard_agent_tool_configuration(agent)
+
+
+def use_tools(agent: Agent[Any]) -> None:
+    """From now on this run uses the agent."""
+    tool_configuration.register_agent_tool_configuration(agent)
 
 
 def handoff_target(handoff: Handoff[Any, Any]) -> object:
@@ -156,6 +229,23 @@ def pending_handoffs(state: RunState[Any, Any]) -> tuple[Agent[Any] | None, list
     """Who was speaking when the run paused, and the calls for handoffs among what it said."""
     processed = state._last_processed_response
     return state._current_agent, [run.tool_call for run in processed.handoffs] if processed else []
+
+
+def original_input(state: RunState[Any, Any]) -> str | list[TResponseInputItem]:
+    return state._original_input
+
+
+def check_options(agent: Agent[Any], options: Mapping[str, Any]) -> None:
+    """Raises what the SDK raises before a run begins."""
+    turn_preparation.validate_run_hooks(options.get("hooks"))
+    kept = {name: options.get(name) for name in ("conversation_id", "previous_response_id")}
+    kept["auto_previous_response_id"] = bool(options.get("auto_previous_response_id"))
+    settings: Any = runner_helpers
+    settings.validate_session_conversation_settings(options.get("session"), **kept)
+    if any(kept.values()):
+        config = options.get("run_config") or {}
+        config = RunConfig(**config) if isinstance(config, dict) else config
+        settings.validate_output_guardrails_with_server_managed_conversation(agent, config, **kept)
 
 
 def unstarted_result(

@@ -1,7 +1,8 @@
 """Runs inside runs: an agent as a tool, or a tool that starts a run of the SDK by itself.
 
 The SDK's `Runner` asks a default runner, which can be set. Ours stands in front of the one that was set before. It does
-nothing unless the call comes from inside a guarded run; then the agent is taken over by that run's ledger.
+nothing unless the call comes from inside a guarded run; then the agent is taken over by that run's ledger. Outside of
+one, an agent of this library goes through the runner given to `configure`.
 
 Python hands context variables on to tasks and to `asyncio.to_thread`, but not to other threads. A run that a tool
 starts in one of those has left its guarded run, unless threads are watched: then whatever is started or submitted from
@@ -16,7 +17,8 @@ from typing import Any, TypeVar
 from agents import Agent, RunResult
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
-from openai_responses_mcp.agents.sdk.request_settings import without_texts
+from openai_responses_mcp.agents.configured import is_configured
+from openai_responses_mcp.agents.sdk.request_settings import for_the_sdk, without_texts
 from openai_responses_mcp.agents.sdk.takeover import current_takeover, running_calls
 from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
 
@@ -32,14 +34,20 @@ class NestingRunner(AgentRunner):
         self.behind = behind
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        if (swapped := _swapped_runner(starting_agent)) is not None:
+            return await swapped.run(starting_agent=starting_agent, input=input, **_asked_for(options))
         agent, options = _double_of(starting_agent, options)
         return await self.behind.run(agent, input, **options)
 
     def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        if (swapped := _swapped_runner(starting_agent)) is not None:
+            return swapped.run_sync(starting_agent=starting_agent, input=input, **_asked_for(options))
         agent, options = _double_of(starting_agent, options)
         return self.behind.run_sync(agent, input, **options)
 
     def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
+        if (swapped := _swapped_runner(starting_agent)) is not None:
+            return swapped.run_streamed(starting_agent=starting_agent, input=input, **_asked_for(options))
         agent, options = _double_of(starting_agent, options)
         return self.behind.run_streamed(agent, input, **options)
 
@@ -53,6 +61,18 @@ def runner_of_the_sdk() -> AgentRunner:
     return runner.behind
 
 
+def _swapped_runner(agent: object) -> Any:
+    """For a run that the SDK starts outside of any guarded run, such as that of an agent whose tool is called by hand."""
+    is_ours = current_takeover.get() is None and is_configured()
+    return getattr(agent, "swapped_runner", None) if is_ours else None
+
+
+def _asked_for(options: dict[str, Any]) -> dict[str, Any]:
+    """Without what the SDK's `Runner` adds where its caller said nothing."""
+    unsaid = {"error_handlers": None, "auto_previous_response_id": False}
+    return {name: value for name, value in options.items() if name not in unsaid or value is not unsaid[name]}
+
+
 async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:
     """For the agent of a judge, which has no tools."""
     return await AgentRunner().run(agent, input, **options)
@@ -62,9 +82,10 @@ def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], 
     takeover = current_takeover.get()
     if takeover is None:
         return agent, options
-    config = without_texts(options.get("run_config"))
+    given = options.get("run_config")
+    config = without_texts(given)
     hooks = TurnHooks(takeover, options.get("hooks"), config)
-    return takeover.double_of(agent), {**options, "hooks": hooks, "run_config": config}
+    return takeover.double_of(agent), {**options, "hooks": hooks, "run_config": for_the_sdk(config, given)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

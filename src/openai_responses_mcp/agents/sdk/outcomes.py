@@ -10,13 +10,14 @@ from agents import RunResult as SdkResult
 
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult, UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineOutcome
-from openai_responses_mcp.agents.sdk.internals import public_agent, unfinished_result
+from openai_responses_mcp.agents.sdk.internals import call_id_of, public_agent, put_call_id, unfinished_result
 from openai_responses_mcp.agents.sdk.takeover import HandoffPause, Takeover
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
 from openai_responses_mcp.gate.json_values import JsonValue
 
 # Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
 SdkResult.register(RunResult)
+RunResult.made_by_hand = SdkResult
 
 
 def outcome_of(
@@ -25,8 +26,12 @@ def outcome_of(
     """`before` is what the run had used up when it was saved."""
     saved = None
     if result.interruptions:
+        for item in result.interruptions:
+            put_call_id(item, takeover.id_of(item))
         saved = {
             "kind": "tools",
+            "call_ids": [call_id_of(item) for item in result.interruptions],
+            "first_uses": takeover.first_uses,
             "sdk": version("openai-agents"),
             "requested": is_requested,
             "state": _without_context(result.to_state().to_json(context_serializer=lambda context: {})),
@@ -97,8 +102,8 @@ def as_the_user_knows_it(item: Any) -> Any:
 
 
 async def event_from(raw: StreamEvent, takeover: Takeover) -> RunEvent | None:
-    if raw.type == "raw_response_event" and raw.data.type == "response.output_text.delta":
-        return RunEvent("text_delta", delta=raw.data.delta)
+    if raw.type == "raw_response_event" and field_of(raw.data, "type") == "response.output_text.delta":
+        return RunEvent("text_delta", delta=field_of(raw.data, "delta"))
     if raw.type == "run_item_stream_event" and raw.name == "tool_called":
         return await _call_event(raw.item.agent, raw.item.raw_item, takeover)
     if raw.type == "run_item_stream_event" and raw.name == "tool_output":
@@ -112,5 +117,5 @@ async def _call_event(double: Agent[Any], item: object, takeover: Takeover) -> R
 
 
 def _output_event(item: object, takeover: Takeover) -> RunEvent | None:
-    result = takeover.guard.result_of(str(field_of(item, "call_id")))
+    result = takeover.guard.result_of(takeover.call_id(str(field_of(item, "call_id"))))
     return None if result is None else RunEvent("tool_output", tool_call=result)

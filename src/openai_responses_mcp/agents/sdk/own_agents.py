@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from agents import Agent, AgentHooks, InputGuardrail, ModelResponse, OutputGuardrail, RunContextWrapper, Tool
 
-from openai_responses_mcp.agents.sdk.internals import public_agent
+from openai_responses_mcp.agents.sdk.internals import public_agent, use_tools, watch_tools
 
 TGuardrail = TypeVar("TGuardrail", InputGuardrail[Any], OutputGuardrail[Any])
 
@@ -19,7 +19,8 @@ class OwnAgentHooks(AgentHooks[Any]):
         self._hooks = hooks
 
     async def on_start(self, context: Any, agent: Agent[Any]) -> None:
-        await self._hooks.on_start(context, self._agent)
+        with watch_tools(self._agent):
+            await self._hooks.on_start(context, self._agent)
 
     async def on_end(self, context: Any, agent: Agent[Any], output: Any) -> None:
         await self._hooks.on_end(context, self._agent, output)
@@ -45,6 +46,7 @@ def own_guardrail(guardrail: TGuardrail, agent: Agent[Any]) -> TGuardrail:
     inner: Callable[..., Awaitable[Any]] = guardrail.run
 
     async def run(*args: Any, **options: Any) -> Any:
+        use_tools(agent)
         mapped = [agent if isinstance(one, Agent) else one for one in args]
         named = {name: agent if isinstance(one, Agent) else one for name, one in options.items()}
         return await inner(*mapped, **named)
@@ -62,5 +64,5 @@ def with_own_agent(context: Any) -> Any:
 
 
 def own_tool(tool: Tool) -> Tool:
-    found: Tool = getattr(tool, "_guarded_original", tool)
+    found: Tool = getattr(tool, "guarded_original", tool)
     return found

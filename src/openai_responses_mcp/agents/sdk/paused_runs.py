@@ -26,7 +26,7 @@ from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, EngineEvent, PausedRun, Said
 from openai_responses_mcp.agents.sdk.failures import translated
-from openai_responses_mcp.agents.sdk.internals import pending_handoffs
+from openai_responses_mcp.agents.sdk.internals import context_in, pending_handoffs
 from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.sdk.takeover import Takeover
 from openai_responses_mcp.gate.calls import PlannedCall
@@ -51,9 +51,11 @@ class PausedAtTools(PausedRun):
         override = None if given is None else context_for(given)
         state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
         turns: list[Turn] = []
-        for item in state.get_interruptions():
+        takeover.first_uses = dict(saved["first_uses"])
+        for item, call_id in zip(state.get_interruptions(), saved["call_ids"], strict=True):
+            takeover.put_id(item.raw_item, call_id)
             await item.agent.get_all_tools(context)
-            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item], context)))
+            turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item])))
         speaker, handoffs = pending_handoffs(state)
         if handoffs and speaker is not None:
             transfers = await takeover.planned(speaker, handoffs)
@@ -108,6 +110,27 @@ class PausedAtHandoff(PausedRun):
         told += cast("list[TResponseInputItem]", said.input)
         # A session has the input already, and says it before whatever it is given.
         return told if self._session.options.get("session") is not None else [*self._input, *told]
+
+
+async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
+    """A state that no pause of this library left. Its calls are decided as if the model had just made them."""
+    assert isinstance(state, RunState)  # noqa: S101 - nothing else is given as a state
+    takeover, guard = session.takeover, session.takeover.guard
+    with translated(guard, "AGENTS-E-RUNNER"):
+        saved = state.to_json(context_serializer=lambda context: {})
+        saved["context"]["approvals"] = {}  # whoever wrote the text may have written these too
+        given = session.options.get("context")
+        context = context_for(given) if given is not None else context_in(state) or context_for(None)
+        restored = await RunState.from_json(session.start, saved, context_override=context)
+        waiting = restored.get_interruptions()
+        for speaker in {id(item.agent): item.agent for item in waiting}.values():
+            await speaker.get_all_tools(context)
+            raw = [item.raw_item for item in waiting if item.agent is speaker]
+            calls = await takeover.planned(speaker, raw, context)
+            await guard.judge(takeover.original_of(speaker), calls, takeover.catalogue_of(speaker).descriptions)
+        if not any(guard.is_waiting(takeover.id_of(item)) for item in waiting):
+            await approve_all(restored, takeover)
+    return restored
 
 
 def _turn(takeover: Takeover, double: Agent[Any], calls: Sequence[PlannedCall]) -> Turn:

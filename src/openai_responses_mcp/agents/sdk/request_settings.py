@@ -91,3 +91,10 @@ def without_texts(given: RunConfig | dict[str, Any] | None) -> RunConfig:
     if os.environ.get(SENSITIVE_VARIABLE, "").strip().lower() in _YES:
         return config
     return dataclasses.replace(config, trace_include_sensitive_data=False)
+
+
+def for_the_sdk(config: RunConfig, given: RunConfig | dict[str, Any] | None) -> RunConfig | dict[str, Any]:
+    """A provider that nobody gave is made by the SDK itself, which closes what it has made."""
+    if isinstance(given, RunConfig) or "model_provider" in (given or {}):
+        return config
+    return {one.name: getattr(config, one.name) for one in dataclasses.fields(config) if one.name != "model_provider"}

@@ -17,11 +17,21 @@ import agents as sdk
 from agents import ToolApprovalItem
 from typing_extensions import TypeVar
 
-from openai_responses_mcp.agents.configured import check_code_may_approve
+from openai_responses_mcp.agents.configured import check_code_may_approve, may_code_approve
 from openai_responses_mcp.agents.runs.models import RunResult
 from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision
-from openai_responses_mcp.agents.sdk.internals import context_in, public_agent
+from openai_responses_mcp.agents.sdk.internals import (
+    ambiguous_agents,
+    call_id_of,
+    context_in,
+    decided_in,
+    places_of_agents,
+    public_agent,
+    put_call_id,
+    starting_agent,
+    without_decisions,
+)
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
@@ -33,7 +43,7 @@ _OURS = "openai_responses_mcp"
 _MOST_WRITTEN = 1000
 
 Decisions = dict[str, CodeDecision]
-_written: OrderedDict[str, tuple[Decisions, Decisions]] = OrderedDict()
+_written: OrderedDict[str, tuple[Decisions, dict[tuple[str, str], CodeDecision]]] = OrderedDict()
 
 
 class ApprovalItem(ToolApprovalItem):
@@ -59,17 +69,21 @@ class SwappedResult(RunResult):
         if self.sdk_result is None:
             raise AgentsError("AGENTS-E-RUNNER", "The run has no state that could go on")
         state: sdk.RunState[Any, Any] = self.sdk_result.to_state()  # type: ignore[attr-defined]
-        return _as_ours(state, self.run_id, {}, self.standing)
+        return _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing)
 
 
 class RunState(sdk.RunState[TContext, TAgent]):
-    """The SDK's state of a run. `decisions` are by call, `standing` by agent and tool."""
+    """The SDK's state of a run. `decisions` are by call, `standing` by agent and tool.
+
+    `run_id` is the run that waits where the state was taken; without it, a new run begins where the state stands.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.run_id = ""
         self.decisions: Decisions = {}
         self.standing: Decisions = {}
+        self.written: str | None = None
 
     def get_interruptions(self) -> list[ToolApprovalItem]:
         items = super().get_interruptions()
@@ -90,7 +104,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
         self._decide(approval_item, decision, is_standing=always_reject)
 
     def _decide(self, item: ToolApprovalItem, decision: CodeDecision, *, is_standing: bool) -> None:
-        self.decisions[item.call_id or ""] = decision
+        self.decisions[call_id_of(item)] = decision
         if is_standing:
             self.standing[_key(item)] = decision
 
@@ -103,19 +117,36 @@ class RunState(sdk.RunState[TContext, TAgent]):
     def to_json(self, **options: Any) -> dict[str, Any]:
         if not self.run_id:
             return super().to_json(**options)
-        ticket = secrets.token_urlsafe(16)
-        _written[ticket] = (dict(self.decisions), dict(self.standing))
+        # A state that is written twice is the same text, unless something was decided in between.
+        root = starting_agent(self)
+        places = {} if root is None else places_of_agents(public_agent(root))
+        parts = [(key.partition("/"), one) for key, one in self.standing.items()]
+        kept = {(places[int(agent)], tool): one for (agent, _, tool), one in parts if int(agent) in places}
+        if self.written is None or _written.get(self.written) != (self.decisions, kept):
+            self.written = secrets.token_urlsafe(16)
+        ticket = self.written
+        _written[ticket] = (dict(self.decisions), kept)
         while len(_written) > _MOST_WRITTEN:
             _written.popitem(last=False)
-        return {**super().to_json(**options), _OURS: {"run_id": self.run_id, "decisions": ticket}}
+        ids = [call_id_of(item) for item in self.get_interruptions()]
+        return {**super().to_json(**options), _OURS: {"run_id": self.run_id, "decisions": ticket, "call_ids": ids}}
 
     @classmethod
-    async def from_json(cls, initial_agent: Any, state_json: dict[str, Any], **options: Any) -> "RunState[Any, Any]":
+    async def from_json(cls, initial_agent: Any, state_json: Any, **options: Any) -> "RunState[Any, Any]":
+        if not isinstance(state_json, dict):
+            return await sdk.RunState.from_json(initial_agent, state_json, **options)  # type: ignore[return-value]
         ours = state_json.get(_OURS, {})
         plain = {name: value for name, value in state_json.items() if name != _OURS}
         state = await sdk.RunState.from_json(initial_agent, plain, **options)
-        decisions, standing = _written.get(ours.get("decisions", ""), ({}, {}))
-        return _as_ours(state, ours.get("run_id", ""), dict(decisions), dict(standing))
+        decisions, kept = _written.get(ours.get("decisions", ""), ({}, {}))
+        decisions, unclear = dict(decisions), ambiguous_agents(initial_agent)
+        for item, call_id in zip(state.get_interruptions(), ours.get("call_ids", ()), strict=False):
+            put_call_id(item, call_id)
+            if id(item.agent) in unclear:  # it may be another agent than the one whose call was decided
+                decisions.pop(call_id, None)
+        agents = {place: found for found, place in places_of_agents(initial_agent).items()}
+        standing = {f"{agents[place]}/{tool}": one for (place, tool), one in kept.items() if place in agents}
+        return _as_ours(state, ours.get("run_id", ""), decisions, standing)
 
     @classmethod
     async def from_string(cls, initial_agent: Any, state_string: str, **options: Any) -> "RunState[Any, Any]":
@@ -130,23 +161,20 @@ class RunState(sdk.RunState[TContext, TAgent]):
 
 def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, standing: Decisions) -> RunState:
     made: RunState = object.__new__(RunState)
-    made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing)
+    made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing, written=None)
     return made
 
 
-def checked_state(state: sdk.RunState[Any, Any]) -> RunState:
-    """`AGENTS-E-RUNNER` for a state that no run of this library gave."""
-    if not isinstance(state, RunState) or not state.run_id:
-        message = "This RunState is not of a run that paused here: take it from result.to_state()"
-        raise AgentsError("AGENTS-E-RUNNER", message)
-    return state
+def as_ours(state: sdk.RunState[Any, Any]) -> RunState:
+    """A state of the SDK decides nothing, whatever it says of approvals."""
+    return state if isinstance(state, RunState) else _as_ours(state, "", {}, {})
 
 
 def context_of(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options for the run that goes on: the state's own context counts where none is given."""
     context = context_in(state)
     if given.get("context") is None and context is not None and context.context is not None:
-        return {**given, "context": context}
+        return {**given, "context": without_decisions(context)}
     return dict(given)
 
 
@@ -157,17 +185,28 @@ def swapped(result: RunResult, standing: Decisions, state: "RunState | None" = N
     known: Sequence[ToolApprovalItem] = getattr(result.sdk_result, "interruptions", ())
     if state is not None:
         known = state.get_interruptions()
-    by_call = {item.call_id: item for item in known}
+    by_call = {call_id_of(item): item for item in known}
     made.__dict__["interruptions"] = [
         _item(request, by_call.get(request.tool_call_id), result.last_agent) for request in result.interruptions
     ]
     return made
 
 
-def standing_decisions(result: SwappedResult) -> Decisions | None:
-    """A decision for each call that waits, where `always_approve` or `always_reject` covers all of them."""
+def settled_by(item: ToolApprovalItem, standing: Decisions, context: object) -> CodeDecision | None:
+    """What was decided for always, or stands in the caller's context. Approvals in it count where code may approve."""
+    if (found := standing.get(_key(item))) is not None:
+        return found
+    decided = decided_in(context, item) if isinstance(context, sdk.RunContextWrapper) else None
+    if decided is None or (decided[0] and not may_code_approve()):
+        return None
+    return CodeDecision(*decided)
+
+
+def decisions_on(result: SwappedResult, made_before: Decisions, context: object) -> Decisions | None:
+    """A decision for each call that waits, where all are covered by what was decided before, or for always."""
     items = cast("list[ApprovalItem]", result.interruptions)
-    found = {item.request.tool_call_id: result.standing.get(_key(item)) for item in items}
+    ids = [(item.request.tool_call_id, item) for item in items]
+    found = {call_id: made_before.get(call_id) or settled_by(item, result.standing, context) for call_id, item in ids}
     decided = {call_id: one for call_id, one in found.items() if one is not None}
     return decided if decided and len(decided) == len(found) else None
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from agents import (
     Agent,
+    RunConfig,
     RunContextWrapper,
     RunResult,
     RunResultStreaming,
@@ -25,6 +26,7 @@ from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
 from openai_responses_mcp.agents.sdk.failures import translated
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk
 from openai_responses_mcp.agents.sdk.outcomes import as_the_user_knows_it, event_from, handoff_outcome, outcome_of
+from openai_responses_mcp.agents.sdk.request_settings import for_the_sdk
 from openai_responses_mcp.agents.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
 
@@ -43,6 +45,7 @@ class Session:
     is_requested: bool = False
     is_streamed: bool = False
     usage_before: UsageStats = NO_USAGE
+    configured: RunConfig | dict[str, Any] | None = None
 
     @property
     def context(self) -> RunContextWrapper[Any]:
@@ -53,16 +56,17 @@ class Session:
         """Every event of the SDK, and the outcome at the end. Without `is_streamed` there is only the outcome."""
         result: RunResult | RunResultStreaming | None = None
         paused: EngineOutcome | None = None
+        options = {**self.options, "run_config": for_the_sdk(self.options["run_config"], self.configured)}
         while paused is None and (result is None or self._needs_nobody(result)):
             try:
                 with translated(self.takeover.guard, "AGENTS-E-STREAM" if self.is_streamed else "AGENTS-E-RUNNER"):
                     carry_on = input if result is None else await self._approved(result)
                     if not self.is_streamed:
                         with _inside(self.takeover):
-                            result = await runner_of_the_sdk().run(self.start, carry_on, **self.options)
+                            result = await runner_of_the_sdk().run(self.start, carry_on, **options)
                         continue
                     with _inside(self.takeover):
-                        result = streamed = runner_of_the_sdk().run_streamed(self.start, carry_on, **self.options)
+                        result = streamed = runner_of_the_sdk().run_streamed(self.start, carry_on, **options)
                     try:
                         yield EngineEvent(raw=streamed)  # for callers that want to look at it, or to cancel it
                         async for raw in streamed.stream_events():
@@ -85,7 +89,7 @@ class Session:
 
     def _needs_nobody(self, result: RunResult | RunResultStreaming) -> bool:
         """Whether the SDK paused for nothing that waits for a human, such as hosted MCP calls."""
-        ids = [item.call_id or "" for item in result.interruptions]
+        ids = [self.takeover.id_of(item) for item in result.interruptions]
         return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
 
     async def _approved(self, result: RunResult | RunResultStreaming) -> RunState[Any, Any]:
@@ -100,7 +104,7 @@ async def approve_all(
     """All but those that a human refused so that the model is told."""
     guard = takeover.guard
     for item in state.get_interruptions():
-        call_id = item.call_id or ""
+        call_id = takeover.id_of(item)
         if (told := guard.told(call_id)) is not None:
             state.reject(item, rejection_message=(rejections or {}).get(call_id, told))
             continue

@@ -11,7 +11,7 @@ import copy
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from agents import (
@@ -22,10 +22,11 @@ from agents import (
     ModelResponse,
     RunContextWrapper,
     Tool,
+    ToolApprovalItem,
     TResponseInputItem,
     handoff,
 )
-from agents.exceptions import AgentsException
+from agents.exceptions import AgentsException, ModelBehaviorError
 from agents.sandbox import SandboxAgent
 from agents.tool_context import ToolContext
 
@@ -42,7 +43,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     watched,
 )
 from openai_responses_mcp.agents.sdk.notes import with_note
-from openai_responses_mcp.agents.sdk.own_agents import OwnAgentHooks, own_guardrail, with_own_agent
+from openai_responses_mcp.agents.sdk.own_agents import OwnAgentHooks, own_guardrail, own_tool, with_own_agent
 from openai_responses_mcp.agents.sdk.tool_traits import (
     check_is_tool,
     describe_function,
@@ -73,6 +74,8 @@ current_takeover: ContextVar["Takeover | None"] = ContextVar("guarded_takeover",
 running_calls: ContextVar[tuple[RunningCall, ...]] = ContextVar("guarded_calls", default=())
 # Failures of the call that runs right now which became an answer for the model instead of an error.
 handed_to_model: ContextVar[list[str] | None] = ContextVar("guarded_failures", default=None)
+# Whether code has already decided what the tool's `needs_approval` would be asked about.
+is_settled: ContextVar[Callable[[ToolApprovalItem], bool]] = ContextVar("settled_calls", default=lambda item: False)
 
 
 def is_guarded() -> bool:
@@ -130,6 +133,9 @@ class Takeover:
         self._catalogues: dict[int, Catalogue] = {}
         self._handoff_turns: list[list[PlannedCall]] = []
         self.has_stayed = False
+        # For each id of a call the calls around the one that used it first.
+        self.first_uses: dict[str, list[str]] = {}
+        self._ids: dict[int, tuple[object, str]] = {}
 
     # -----------------------------------------------------------------------------------------------------------------
     # Agents
@@ -147,7 +153,7 @@ class Takeover:
         for tool in agent.tools:
             check_is_tool(tool)
         if id(agent) not in self._doubles:
-            double: Agent[Any] = object.__new__(_guarded_class(type(agent)))
+            double: Agent[Any] = object.__new__(_class_from(_GuardedAgent, type(agent)))
             double.__dict__.update(agent.__dict__, takeover=self)
             put_public_agent(double, agent)
             # Known before its handoffs are followed: agents may hand over in circles.
@@ -194,6 +200,22 @@ class Takeover:
         return guarded
 
     # -----------------------------------------------------------------------------------------------------------------
+    # Ids of calls
+
+    def call_id(self, given: str) -> str:
+        """The guard's id for a call. A run inside a call may use ids of the run around it for calls of its own."""
+        around = [call.call_id for call in running_calls.get()]
+        return given if self.first_uses.setdefault(given, around) == around else "/".join([*around, given])
+
+    def id_of(self, item: ToolApprovalItem) -> str:
+        """The same for an item that waits, also where the run inside is not going on right now."""
+        known = self._ids.get(id(item.raw_item))
+        return known[1] if known is not None else self.call_id(item.call_id or "")
+
+    def put_id(self, raw_item: object, call_id: str) -> None:
+        self._ids[id(raw_item)] = (raw_item, call_id)
+
+    # -----------------------------------------------------------------------------------------------------------------
     # Turns
 
     async def judge(self, double: Agent[Any], response: ModelResponse, context: RunContextWrapper[Any]) -> None:
@@ -202,9 +224,15 @@ class Takeover:
         calls = await self.planned(double, response.output, context)
         if not calls:
             return
-        handoffs = _handoffs_among(calls, response, catalogue) if catalogue.handoffs else []
+        transfers = {describe_handoff(one).definition_hash for one in catalogue.handoffs.values()}
+        handoffs = [call for call in calls if call.tool.definition_hash in transfers]
         self.expect_handoffs(handoffs)
-        await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
+        try:
+            await self.guard.judge(self.original_of(double), calls, catalogue.descriptions)
+        except AgentsError as exc:
+            if exc.code == "AGENTS-E-RUNNER":  # the model's mistake, which has a name of its own in the SDK
+                exc.__cause__ = ModelBehaviorError("Model reused a tool call ID for a different invocation.")
+            raise
         if not any(self.guard.is_waiting(call.call_id) and self.guard.told(call.call_id) is None for call in calls):
             return
         await self._suspend_callers()
@@ -229,15 +257,27 @@ class Takeover:
             name, args = field_of(item, "name"), parsed(field_of(item, "arguments"))
             if kind == "mcp_approval_request":
                 if hosted := catalogue.hosted.get(field_of(item, "server_label")):
-                    calls.append(PlannedCall(field_of(item, "id"), describe_hosted_call(hosted, item), args))
+                    calls.append(
+                        PlannedCall(self.call_id(field_of(item, "id")), describe_hosted_call(hosted, item), args)
+                    )
                 continue
-            call_id = field_of(item, "call_id")
-            if tool := catalogue.tools.get((field_of(item, "namespace"), name)):
-                original: FunctionTool = tool._guarded_original  # type: ignore[attr-defined]
+            given = field_of(item, "call_id")
+            call_id = self._ids[id(item)][1] if id(item) in self._ids else self.call_id(given)
+            self.put_id(item, call_id)
+            namespace = field_of(item, "namespace")
+            # A tool without a namespace that is loaded late is called as the only one of a namespace of its name.
+            if tool := catalogue.tools.get((namespace, name)) or catalogue.tools.get(
+                (None, name) if namespace == name else ("", "")
+            ):
+                original = cast(FunctionTool, own_tool(tool))
                 description = catalogue.description_of(tool)
-                if context is not None:
+                if context is not None and is_settled.get()(
+                    ToolApprovalItem(self.original_of(double), cast(Any, item))
+                ):
+                    description = replace(description, require_approval=True)
+                elif context is not None:
                     written = field_of(item, "arguments") or ""
-                    description = await with_sdk_approval(description, original, context, written, call_id)
+                    description = await with_sdk_approval(description, original, context, written, given)
                 calls.append(PlannedCall(call_id, description, args))
             elif transfer := catalogue.handoffs.get(name):
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
@@ -271,18 +311,15 @@ class Takeover:
             hosted = copy.copy(tool)
             hosted.on_approval_request = None
             return hosted
-        if not isinstance(tool, FunctionTool) or hasattr(tool, "_guarded_original"):
+        if not isinstance(tool, FunctionTool) or own_tool(tool) is not tool:
             return tool
-        guarded = _duplicate(tool)
-        guarded._guarded_original = tool  # type: ignore[attr-defined]
+        # A copy like `copy` makes, without checking and copying the schema again for every run.
+        guarded: FunctionTool = object.__new__(_class_from(_GuardedTool, type(tool)))
+        guarded.__dict__.update(tool.__dict__, guarded_original=tool, takeover=self)
         if is_agent_tool(tool):
             put_agent_inside(guarded, self.double_of(agent_inside(tool)))
-        guarded.on_invoke_tool = _GuardedTool(self, tool)
-        guarded.needs_approval = self._needs_approval
+        guarded.on_invoke_tool = _GuardedCall(self, tool)
         return guarded
-
-    async def _needs_approval(self, _context: object, _args: object, call_id: str) -> bool:
-        return self.guard.is_waiting(call_id)
 
     def _handoff_to_double(self, double: Agent[Any], one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
         guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
@@ -309,22 +346,32 @@ class Takeover:
         return call
 
 
-def _handoffs_among(calls: Sequence[PlannedCall], response: ModelResponse, catalogue: Catalogue) -> list[PlannedCall]:
-    names = {
-        field_of(item, "call_id"): (field_of(item, "namespace"), field_of(item, "name")) for item in response.output
-    }
-    keys = [(call, names.get(call.call_id)) for call in calls]
-    return [call for call, key in keys if key and key not in catalogue.tools and key[1] in catalogue.handoffs]
-
-
-def _duplicate(tool: FunctionTool) -> FunctionTool:
-    """A copy like `copy` makes, without checking and copying the schema again for every run."""
-    made: FunctionTool = object.__new__(type(tool))
-    made.__dict__.update(tool.__dict__)
-    return made
-
-
 class _GuardedTool:
+    """Mixed into the class of a tool's copy, in front of the SDK's. A copy equals the tool that it was made from."""
+
+    takeover: Takeover
+    guarded_original: FunctionTool
+
+    def __eq__(self, other: object) -> bool:
+        return self.guarded_original == own_tool(other)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def needs_approval(self) -> bool | Callable[[object, object, str], Awaitable[bool]]:
+        """Asked by call only while something waits. Of a function the SDK asks nothing where arguments cannot be parsed:
+        it pauses at once."""
+        return self._is_waiting if self.takeover.guard.is_asking else False
+
+    @needs_approval.setter
+    def needs_approval(self, value: object) -> None:
+        """The tool's own demand was heard when its turn was judged."""
+
+    async def _is_waiting(self, _context: object, _args: object, call_id: str) -> bool:
+        return self.takeover.guard.is_waiting(self.takeover.call_id(call_id))
+
+
+class _GuardedCall:
     """Takes the place of a tool: asks the guard, runs the tool, and tells the guard what came of it."""
 
     def __init__(self, takeover: Takeover, tool: FunctionTool) -> None:
@@ -332,7 +379,7 @@ class _GuardedTool:
         self._tool = tool
 
     async def __call__(self, context: ToolContext[Any], arguments: str) -> object:
-        guard, call_id = self._takeover.guard, context.tool_call_id
+        guard, call_id = self._takeover.guard, self._takeover.call_id(context.tool_call_id)
         with_own_agent(context)
         changed = guard.changed(call_id)
         if changed is not None:
@@ -388,7 +435,7 @@ class _GuardedAgent:
 _classes: dict[type, type] = {}
 
 
-def _guarded_class(agent_class: type) -> type:
-    if agent_class not in _classes:
-        _classes[agent_class] = type(f"Guarded{agent_class.__name__}", (_GuardedAgent, agent_class), {})
-    return _classes[agent_class]
+def _class_from(mixed_in: type, users: type) -> type:
+    if users not in _classes:
+        _classes[users] = type(f"Guarded{users.__name__}", (mixed_in, users), {})
+    return _classes[users]

@@ -12,8 +12,10 @@ from agents import (
     Handoff,
     HostedMCPTool,
     ImageGenerationTool,
+    ProgrammaticToolCallingTool,
     RunContextWrapper,
     Tool,
+    ToolSearchTool,
     WebSearchTool,
 )
 
@@ -27,7 +29,16 @@ from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.hashing import digest
 
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
-HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
+HOSTED = (
+    WebSearchTool,
+    FileSearchTool,
+    CodeInterpreterTool,
+    ImageGenerationTool,
+    HostedMCPTool,
+    ToolSearchTool,
+    # The provider runs the program. The function calls that it makes come here one by one, and pass the gate.
+    ProgrammaticToolCallingTool,
+)
 
 # For modules that may not import the SDK.
 SdkTool: TypeAlias = Tool

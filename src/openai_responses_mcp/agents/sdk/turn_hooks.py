@@ -10,6 +10,7 @@ from typing import Any
 
 from agents import Agent, AgentHookContext, ModelResponse, RunContextWrapper, RunHooks, Tool, TResponseInputItem
 
+from openai_responses_mcp.agents.sdk.internals import watch_tools
 from openai_responses_mcp.agents.sdk.outcomes import text_from
 from openai_responses_mcp.agents.sdk.own_agents import own_tool, with_own_agent
 from openai_responses_mcp.agents.sdk.request_settings import check_request
@@ -54,7 +55,8 @@ class TurnHooks(RunHooks[Any]):
         if running_calls.get() or original is not self._first:
             # What the user gave to the first agent was checked before the run began.
             await self._check(guardrails_of(original).check_input(words_of(context.turn_input)))
-        await self._users.on_agent_start(context, original)
+        with watch_tools(original):
+            await self._users.on_agent_start(context, original)
 
     async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: object) -> None:
         if running_calls.get():
