@@ -17,10 +17,6 @@ def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) 
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
     _configured[:] = [] if runner is None else [runner]
     _may_approve[:] = [allow_code_approval]
-    if runner is not None:
-        from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk
-
-        runner_of_the_sdk()
 
 
 def is_configured() -> bool:

@@ -12,7 +12,7 @@ from agents.run import RunOptions
 from openai_responses_mcp.agents.providers.scripted_model import RequestedCallsModel, function_call
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun
 from openai_responses_mcp.agents.sdk.failures import translated
-from openai_responses_mcp.agents.sdk.nested_runs import watch_threads
+from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk, watch_threads
 from openai_responses_mcp.agents.sdk.paused_runs import PausedAtHandoff, PausedAtTools, decided_state
 from openai_responses_mcp.agents.sdk.request_settings import config_of_run
 from openai_responses_mcp.agents.sdk.sessions import RunInput, Session, context_for
@@ -34,6 +34,7 @@ class OpenAIAgentsEngine(AgentEngine):
     def __init__(self, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
         self._mcp_tools = mcp_tools
         self._watches_threads = watches_threads
+        runner_of_the_sdk()
         if watches_threads:
             watch_threads()
 

@@ -222,7 +222,20 @@ class StreamedRun:
                 self._unread.put_nowait(None)
 
     async def _events(self) -> AsyncGenerator[sdk.StreamEvent, None]:
-        """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run."""
+        went_on: list[sdk.RunState[Any, Any]] = []
+        try:
+            async with aclosing(self._steps(went_on)) as steps:
+                async for raw in steps:
+                    yield raw
+        finally:
+            if self._state is not None and went_on:
+                self._state.went_on_as(went_on[-1])
+
+    async def _steps(self, went_on: list[sdk.RunState[Any, Any]]) -> AsyncGenerator[sdk.StreamEvent, None]:
+        """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run.
+
+        States in which the run has gone on are put into `went_on`.
+        """
         if self._cancelled == "immediate":
             return
         state, standing = self._state, dict[str, CodeDecision]()
@@ -257,6 +270,8 @@ class StreamedRun:
                         self._live = raw
                         if self._cancelled is not None:
                             raw.cancel(mode=self._cancelled)
+                    elif isinstance(raw, sdk.RunState):
+                        went_on.append(raw)
                     elif raw is not None:
                         yield cast(sdk.StreamEvent, raw)
                     if event.result is not None:

@@ -73,6 +73,7 @@ class PausedAtTools(PausedRun):
             await approve_all(self._state, takeover, said.rejections)
         for input in filter(None, (said.text, list(said.input))):
             _tell(self._state, cast("str | list[TResponseInputItem]", input))
+        yield EngineEvent(raw=self._state)  # for callers that want to know how far the run has come when it fails
         async with aclosing(self._session.stream(self._state)) as steps:
             async for step in steps:
                 yield step

@@ -108,6 +108,10 @@ class RunState(sdk.RunState[TContext, TAgent]):
         if is_standing:
             self.standing[_key(item)] = decision
 
+    def went_on_as(self, state: sdk.RunState[Any, Any]) -> None:
+        """From now on this is where the run stands. What was decided is used up."""
+        self.__dict__.update(_as_ours(state, "", {}, self.standing).__dict__)
+
     @property
     def said(self) -> Said:
         """What the model hears when the run goes on."""
