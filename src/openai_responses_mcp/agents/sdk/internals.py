@@ -47,6 +47,7 @@ PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
     (RunState, "_original_input"): "a state of another run could not go on here",
     (RunContextWrapper, "_approvals"): "a call that code approved would run without a record of that",
     (RunContextWrapper, "_resolve_function_approval_owners"): "a call that code approved would be asked about again",
+    (RunContextWrapper, "_tool_invocations"): "a call that has run would be asked about again",
     (RunState, "_starting_agent"): "a decision for always could not be kept in a state that is written as text",
     (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
     (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
@@ -196,6 +197,12 @@ def places_of_agents(root: Agent[Any]) -> dict[int, str]:
 
 def ambiguous_agents(root: Agent[Any]) -> set[int]:
     return agent_identity._get_ambiguous_agent_ids(root)
+
+
+def has_run(state: RunState[Any, Any], item: ToolApprovalItem) -> bool:
+    context = context_in(state)
+    record = None if context is None else context._tool_invocations.get(item.call_id or "")
+    return record is not None and record.executed
 
 
 def starting_agent(state: RunState[Any, Any]) -> Agent[Any] | None:

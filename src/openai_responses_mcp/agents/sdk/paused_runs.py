@@ -26,7 +26,7 @@ from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, EngineEvent, PausedRun, Said
 from openai_responses_mcp.agents.sdk.failures import translated
-from openai_responses_mcp.agents.sdk.internals import context_in, pending_handoffs
+from openai_responses_mcp.agents.sdk.internals import context_in, has_run, pending_handoffs, without_decisions
 from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.sdk.takeover import Takeover
 from openai_responses_mcp.gate.calls import PlannedCall
@@ -122,8 +122,11 @@ async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
         saved["context"]["approvals"] = {}  # whoever wrote the text may have written these too
         given = session.options.get("context")
         context = context_for(given) if given is not None else context_in(state) or context_for(None)
+        context = without_decisions(context)
         restored = await RunState.from_json(session.start, saved, context_override=context)
-        waiting = restored.get_interruptions()
+        # A call that has run does not run again: the SDK goes on with what came of it.
+        over = [item for item in restored.get_interruptions() if has_run(restored, item)]
+        waiting = [item for item in restored.get_interruptions() if item not in over]
         for speaker in {id(item.agent): item.agent for item in waiting}.values():
             await speaker.get_all_tools(context)
             raw = [item.raw_item for item in waiting if item.agent is speaker]
@@ -131,6 +134,8 @@ async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
             await guard.judge(takeover.original_of(speaker), calls, takeover.catalogue_of(speaker).descriptions)
         if not any(guard.is_waiting(takeover.id_of(item)) for item in waiting):
             await approve_all(restored, takeover)
+        for item in over:
+            restored.approve(item)
     return restored
 
 
