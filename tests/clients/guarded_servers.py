@@ -6,9 +6,11 @@ the server sends unasked may come a little earlier or later, so the messages are
 
 import json
 import os
+import socket
+import subprocess
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,37 @@ def test_the_guard_changes_nothing(server: Callable[[Path], tuple[list[str], lis
     guarded = exchanged(server, tmp_path, *GUARD)
     assert guarded == plain
     assert sum(plain.values()) > len(OPENING)
+
+
+def test_a_remote_server_behind_the_guard_answers_as_one_behind_a_pipe(tmp_path: Path) -> None:
+    """Over Streamable HTTP, with a session, the server's own stream, its questions and its progress."""
+    for name in ("piped", "remote"):
+        (tmp_path / name).mkdir()
+    piped = exchanged(everything, tmp_path / "piped", *GUARD)
+    with served_everything(tmp_path) as url:
+        remote = exchanged(lambda folder: (["--url", url], everything(folder)[1]), tmp_path / "remote", *GUARD[:-1])
+    # The server says this as soon as it is initialized, when no stream can be open yet.
+    del piped[json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, sort_keys=True)]
+    assert remote == piped
+
+
+@contextmanager
+def served_everything(home: Path) -> Iterator[str]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    environ = environment(home, PORT=str(port))
+    command = [str(SERVERS / "mcp-server-everything"), "streamableHttp"]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if str(port).encode() in line:
+                break
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def exchanged(server: Callable[[Path], tuple[list[str], list[Message]]], tmp_path: Path, *guard: str) -> Counter[str]:

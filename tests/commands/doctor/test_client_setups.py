@@ -302,6 +302,7 @@ OWN_SERVER = ("uvx", "openai-responses-mcp", "--stdio")
     "entry",
     [
         guarded("--name", "files", "--", *FILES),
+        guarded("--url", "https://mcp.example/mcp", "--header-env", "Authorization=Bearer TOKEN"),
         guarded("--policy=~/guard.yaml", "--wait", "60", "--observe", *FILES),
         started("uvx --from openai-responses-mcp[agents] openai-responses-mcp", "--", *FILES),
         started("python -m openai_responses_mcp", "--", *FILES),
