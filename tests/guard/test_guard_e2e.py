@@ -236,7 +236,7 @@ async def test_a_client_of_the_handshake_era_is_asked_and_runs_what_was_shown(gu
     guard.start_call("echo", text="a\u202eb\u0007")
     question = guard.question()
     assert '"text": "a\\u202eb\\u0007"' in question["params"]["message"]
-    assert "risk 3 needs a human under the profile balanced" in question["params"]["message"]
+    assert "no rule covers this tool, so you are asked" in question["params"]["message"]
     guard.answer(question, "allow_once", "fine")
     assert json.loads(text_of(guard.reply_to("c")))["got"] == {"text": "a\u202eb\u0007"}
     guard.start_call("echo", "d")

@@ -15,6 +15,7 @@ from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, RecentProfiles
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
 from openai_responses_mcp.guard.listings import Listed, Listings
@@ -319,3 +320,19 @@ async def test_profiles_are_looked_up_once_in_a_while() -> None:
     assert await recent.get_profile("fast") == PROFILES["fast"]
     await recent.set_profile(changed)
     assert await recent.get_profile("fast") == changed
+
+
+def test_the_question_says_why_in_words_of_a_newcomer_in_both_languages() -> None:
+    reasons = (Reason("profile", "needs_human", {"risk": 3, "profile": "balanced"}),)
+    request = HumanApprovalRequest(
+        "apr_7f3a", "r", "a", "p", "pending", tool_name="s/t", reason="risk 3 needs a human", reasons=reasons
+    )
+    english, japanese = (form_for(request, "s", reads=True, language=language) for language in ("en", "ja"))
+    assert str(english["message"]).splitlines()[:2] == [
+        'The server "s" is asked to run "t", which claims to read only.',
+        "Why you are asked: no rule covers this tool, so you are asked",
+    ]
+    assert "このツールに当てはまるルールがないため" in str(japanese["message"])
+    shown = json.dumps([english, japanese], ensure_ascii=False)
+    assert all(word in shown for word in ("Allow once", "今回だけ許可", "読み取り専用と申告"))
+    assert english.keys() == japanese.keys()

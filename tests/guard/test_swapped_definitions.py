@@ -79,7 +79,7 @@ async def test_a_change_that_another_guard_has_refused_does_not_run_here() -> No
         scene.starts.pins[KEY] = pin_of(A)
         scene.start(1)
         question = await scene.question()
-        assert "has changed since it was approved" in question["params"]["message"]
+        assert "has changed what it says about this tool since it was approved" in question["params"]["message"]
         scene.answer(question, "deny")
         await scene.to_client(lambda message: message.get("id") == 1)
         assert pinned(scene) == hash_of(A)

@@ -25,6 +25,7 @@ from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.rules import AskedAt, Policy
+from openai_responses_mcp.gate.sentences import Language
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays, Way, progress_token_of
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
@@ -77,6 +78,7 @@ class AskingRules:
     wait_seconds: float | None = None
     ask: AskedAt | None = None
     caller: str = ""
+    language: Language = "en"
 
 
 class Asking:
@@ -219,7 +221,7 @@ class Asking:
     async def _in_client(self, request: HumanApprovalRequest, question: PendingQuestion) -> Verdict | None:
         """A refusal. None once the store has the decision."""
         began, reads = self._monotonic(), bool(question.reading)
-        form = form_for(request, self._rules.server_name, reads=reads)
+        form = self._form(request, question)
         try:
             late = partial(self._answered_late, request.approval_id, began, reads)
             result = await self._client.ask("elicitation/create", form, question.channel, late)
@@ -235,6 +237,10 @@ class Asking:
         if is_quick and not answer.is_yes and await self._is_desk_open():
             return await self._at_desk(request.approval_id)
         return await self._submitted(request.approval_id, answer, is_quick=is_quick)
+
+    def _form(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:
+        rules, reads = self._rules, bool(question.reading)
+        return form_for(request, rules.server_name, reads=reads, language=rules.language)
 
     def _answered_late(self, approval_id: str, began: float, reads: bool, result: JsonValue) -> None:
         """Some clients give up on a call and leave its question open. A yes there counts like one at the desk."""
@@ -266,7 +272,7 @@ class Asking:
         )
         asked = {
             "method": "elicitation/create",
-            "params": {"mode": "form", **form_for(request, self._rules.server_name, reads=bool(question.reading))},
+            "params": {"mode": "form", **self._form(request, question)},
         }
         return {"resultType": "input_required", "inputRequests": {QUESTION_KEY: asked}, "requestState": state}
 

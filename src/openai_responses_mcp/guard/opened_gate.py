@@ -56,6 +56,7 @@ class OpenedGate:
     ) -> None:
         lines.take_over_logging()
         self._options = options
+        self._language = language_of(environ)
         self._lines = lines
         self._store = store = options.store or own_store(environ)
         self._rules = rules_of_file or open_rules(options.policy, store)
@@ -94,7 +95,7 @@ class OpenedGate:
             stores.budgets, stores.clock, budget_id or run_id, lambda: limits_of(gate.budget, options.name)
         )
         asking = Asking(
-            AskingRules(options.name, run_id, options.wait_seconds, options.ask, caller),
+            AskingRules(options.name, run_id, options.wait_seconds, options.ask, caller, self._language),
             self._policy,
             self._approvals,
             standing,

@@ -13,6 +13,7 @@ from openai_responses_mcp.domain.columns import columns
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.checks import LONGEST_TEXT
+from openai_responses_mcp.gate.sentences import Language, shown
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 
 Choice = Literal[
@@ -22,13 +23,46 @@ Choice = Literal[
 _CHARACTERS_OF_AN_ID = 4
 _SHORT_COLUMNS = 74  # in a terminal of 80, with a margin
 
-_TITLES: Mapping[Choice, str] = {
-    "allow_once": "Allow once",
-    "allow_tool_for_session": "Allow this tool for this session",
-    "allow_tool_for_good": "Allow this tool for good",
-    "allow_reads_for_good": "Allow every tool of this server that claims to read only, for good",
-    "allow_call_for_good": "Allow exactly this call for good",
-    "deny": "Deny",
+_TITLES: Mapping[Language, Mapping[Choice, str]] = {
+    "en": {
+        "allow_once": "Allow once",
+        "allow_tool_for_session": "Allow this tool for this session",
+        "allow_tool_for_good": "Allow this tool for good",
+        "allow_reads_for_good": "Allow every tool of this server that claims to read only, for good",
+        "allow_call_for_good": "Allow exactly this call for good",
+        "deny": "Deny",
+    },
+    "ja": {
+        "allow_once": "今回だけ許可",
+        "allow_tool_for_session": "このセッションの間、このツールを許可",
+        "allow_tool_for_good": "このツールを今後ずっと許可",
+        "allow_reads_for_good": "読み取り専用と申告しているこのサーバーのツールをすべて、今後ずっと許可",
+        "allow_call_for_good": "まったく同じ呼び出しを今後ずっと許可",
+        "deny": "拒否",
+    },
+}
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "decision": "Decision",
+        "comment": "Comment",
+        "told": "Told to the model when you deny",
+        "asked": "The server {server} is asked to run {tool}.",
+        "asked to read": "The server {server} is asked to run {tool}, which claims to read only.",
+        "why": "Why you are asked: {reason}",
+        "changed": "What changed:",
+        "arguments": "Arguments, as they will be sent (to see all: {command}):",
+    },
+    "ja": {
+        "decision": "判断",
+        "comment": "コメント",
+        "told": "拒否した場合にモデルへ伝えられます",
+        "asked": "サーバー {server} で {tool} を実行しようとしています。",
+        "asked to read": "サーバー {server} で {tool}(読み取り専用と申告)を実行しようとしています。",
+        "why": "確認の理由: {reason}",
+        "changed": "変更点:",
+        "arguments": "送られる引数(すべて見るには: {command}):",
+    },
 }
 
 
@@ -42,24 +76,26 @@ class Answer:
         return self.choice != "deny"
 
 
-def form_for(request: HumanApprovalRequest, server_name: str, *, reads: bool = False) -> JsonObject:
+def form_for(
+    request: HumanApprovalRequest, server_name: str, *, reads: bool = False, language: Language = "en"
+) -> JsonObject:
     """The params of `elicitation/create`. `reads`: the tool claims to read only."""
-    choices = _offered(reads)
+    choices, titles, words = _offered(reads), _TITLES[language], _WORDS[language]
     return {
-        "message": _message(request, server_name, reads),
+        "message": _message(request, server_name, reads, language),
         "requestedSchema": {
             "type": "object",
             "properties": {
                 "decision": {
                     "type": "string",
-                    "title": "Decision",
+                    "title": words["decision"],
                     "enum": choices,
-                    "enumNames": [_TITLES[choice] for choice in choices],
+                    "enumNames": [titles[choice] for choice in choices],
                 },
                 "comment": {
                     "type": "string",
-                    "title": "Comment",
-                    "description": "Told to the model when you deny",
+                    "title": words["comment"],
+                    "description": words["told"],
                     "maxLength": LONGEST_TEXT,
                 },
             },
@@ -90,17 +126,18 @@ def answer_in(result: JsonValue, *, reads: bool = False) -> Answer:
     return Answer(cast(Choice, decision) if is_known else "deny", told)
 
 
-def _message(request: HumanApprovalRequest, server_name: str, reads: bool) -> str:
+def _message(request: HumanApprovalRequest, server_name: str, reads: bool, language: Language) -> str:
     """Nothing in it is invisible, and nothing that the model or the server wrote can look like a line of ours."""
-    tool = request.tool_name.removeprefix(f"{server_name}/")
+    words, tool = _WORDS[language], request.tool_name.removeprefix(f"{server_name}/")
+    why = shown(request.reasons, "needs_human", language, request.reason)
     lines = [
-        f"The server {_quoted(server_name)} is asked to run {_quoted(tool)}{', which claims to read only' if reads else ''}.",
-        f"Why you are asked: {_on_one_line(request.reason)}",
+        words["asked to read" if reads else "asked"].format(server=_quoted(server_name), tool=_quoted(tool)),
+        words["why"].format(reason=_on_one_line(why)),
     ]
     if request.definition_change:
-        lines += ["What changed:", *(f"  {_on_one_line(line)}" for line in request.definition_change.split("\n"))]
-    where = f"openai-responses-mcp approvals show {short_id(request.approval_id)}"
-    return "\n".join([*lines, f"Arguments, as they will be sent (to see all: {where}):", _written(request.arguments)])
+        lines += [words["changed"], *(f"  {_on_one_line(line)}" for line in request.definition_change.split("\n"))]
+    command = f"openai-responses-mcp approvals show {short_id(request.approval_id)}"
+    return "\n".join([*lines, words["arguments"].format(command=command), _written(request.arguments)])
 
 
 def _written(arguments: Mapping[str, JsonValue]) -> str:
