@@ -1,12 +1,12 @@
 """What the application itself decides: limits, the metadata for clients, and the end. Nothing is answered behind it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import httpx2
 
-from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys
+from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys, Unauthorized
 from openai_responses_mcp.adapters.http.application import HttpLimits, McpOverHttp
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Received, Transport
@@ -135,3 +135,55 @@ async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
         reply = await asked
     assert (order, served.closed, reply.json()["error"]["code"]) == (["over"], 1, -32800)
     assert (await served.post(call(2, "Why?"))).status_code == 503
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Calls that are silent for long, and tokens that expire
+
+
+async def test_a_silent_call_of_the_newer_era_is_answered_with_json_however_long_it_takes() -> None:
+    served = Served(HttpLimits(ping_seconds=0.01))
+    asked = served.post(call(1, "Why?"))
+    channel = (await served.next()).channel
+    await asyncio.sleep(0.05)
+    channel.reply(b'{"id":1}')
+    reply = await asked
+    assert (reply.headers["content-type"], reply.text) == ("application/json", '{"id":1}')
+
+
+async def test_a_silent_call_that_wants_progress_shows_signs_of_life() -> None:
+    served = Served(HttpLimits(ping_seconds=0.01))
+    asked = served.post(call(1, "Why?", progressToken="t"))
+    channel = (await served.next()).channel
+    await asyncio.sleep(0.05)
+    channel.reply(b'{"id":1}')
+    reply = await asked
+    assert reply.headers["content-type"] == "text/event-stream"
+    assert ": ping\n\n" in reply.text
+
+
+class ExpiringCallers(Callers):
+    """The token counts until the test says otherwise."""
+
+    has_expired = False
+
+    async def caller(self, authorizations: Sequence[str]) -> str:
+        if self.has_expired:
+            raise Unauthorized(was_given=True)
+        return "ann"
+
+
+async def test_a_token_that_expires_ends_the_stream_of_the_server_but_not_a_call() -> None:
+    served, callers = Served(HttpLimits(ping_seconds=0.01)), ExpiringCallers({}, None)
+    served.mcp._callers = callers
+    opening = served.post(request(0, "initialize", INITIALIZE), BOTH)
+    (await served.next()).channel.reply(b"{}")
+    session = {**BOTH, "mcp-session-id": (await opening).headers["mcp-session-id"]}
+    listening = asyncio.ensure_future(served.http.get(URL, headers=session))
+    asked = served.post(request(1, "tools/call", {"name": "x"}), session)
+    channel = (await served.next()).channel
+    callers.has_expired = True
+    assert (await asyncio.wait_for(listening, WAIT_SECONDS)).status_code == 200
+    channel.reply(b'{"id":1}')
+    assert (await asked).status_code == 200
+    assert (await served.post(request(2, "ping"), session)).status_code == 401

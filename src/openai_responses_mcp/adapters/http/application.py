@@ -7,6 +7,7 @@ whoever serves: `serve` is called with a transport, once for each session and on
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NamedTuple
 
 from starlette.applications import Starlette
@@ -38,11 +39,16 @@ _TOKENS_IN_QUERIES = ("access_token", "token", "authorization", "api_key")
 Serve = Callable[[Transport], Awaitable[None]]
 
 
+async def _always() -> bool:
+    return True
+
+
 class HttpLimits(NamedTuple):
     most_body_bytes: int = 4 * 1024 * 1024
     most_sessions: int = 1000
     most_in_flight: int = 10_000
     body_seconds: float = LONGEST_BODY_SECONDS
+    ping_seconds: float = PING_SECONDS
 
 
 class McpOverHttp:
@@ -146,6 +152,14 @@ class McpOverHttp:
 
     def _is_let_in(self, request: Request) -> bool:
         return self._hosts.is_open_to(request.headers.getlist("host"), request.headers.getlist("origin"))
+
+    async def _is_still(self, request: Request) -> bool:
+        """A stream without an end is not kept open longer than its token counts. A call that has begun is finished."""
+        try:
+            await self._callers.caller(request.headers.getlist("authorization"))
+        except Unauthorized:
+            return False
+        return True
 
     def _unauthorized(self, error: Unauthorized) -> Response:
         parts = ['error="invalid_token"'] if error.was_given else []
@@ -278,7 +292,10 @@ class McpOverHttp:
         self._nothing_in_flight.clear()
         try:
             async with _Reader(request.receive, outbox, session) as reading:
-                await reading.wait(0, PING_SECONDS)
+                # The newer era says that such a response is JSON, however long it takes. In the older ones a stream that
+                # shows signs of life is allowed, and keeps proxies from closing the connection.
+                is_json = session is None and not post.wants_progress
+                await reading.wait(0, None if is_json else self._limits.ping_seconds)
                 if reading.is_gone:
                     return False
                 if not outbox.is_single_reply:
@@ -308,12 +325,21 @@ class McpOverHttp:
             return _refused(Refusal(409, "Conflict: this stream is open already"))
         headers = {SESSION_HEADER: session.id}
         async with _Reader(request.receive, outbox, session) as reading:
-            await self._streamed(reading, send, headers, after, is_primed=False)
+            let_in = partial(self._is_still, request)
+            if not await self._streamed(reading, send, headers, after, is_primed=False, is_still_let_in=let_in):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         session.make_room()
         return None
 
     async def _streamed(
-        self, reading: "_Reader", send: Send, headers: dict[str, str], after: int = 0, *, is_primed: bool
+        self,
+        reading: "_Reader",
+        send: Send,
+        headers: dict[str, str],
+        after: int = 0,
+        *,
+        is_primed: bool,
+        is_still_let_in: Callable[[], Awaitable[bool]] = _always,
     ) -> bool:
         outbox = reading.outbox
         await send(_start_of_stream(headers))
@@ -331,8 +357,8 @@ class McpOverHttp:
             elif found is Waited.THE_END:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 return True
-            elif not await reading.wait(after, PING_SECONDS):
-                if reading.is_gone:
+            elif not await reading.wait(after, self._limits.ping_seconds):
+                if reading.is_gone or not await is_still_let_in():
                     return False
                 await send(_piece(PING))
 
@@ -368,8 +394,11 @@ class _Reader:
         if self._session is not None:
             self._session.note_read()
 
-    async def wait(self, after: int, seconds: float) -> bool:
-        """Whether there is a message or the end; False when the time is over or the client has gone."""
+    async def wait(self, after: int, seconds: float | None) -> bool:
+        """Whether there is a message or the end; False when the time is over or the client has gone.
+
+        Without a time there is no end to it but these.
+        """
         while self.outbox.next_after(after) is Waited.NOTHING_YET:
             changed = self.outbox.next_change()
             ends: set[asyncio.Future[None]] = {changed, self._gone}

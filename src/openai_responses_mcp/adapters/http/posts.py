@@ -86,6 +86,11 @@ class Post(NamedTuple):
     def opens_session(self) -> bool:
         return not self.is_envelope and isinstance(self.message, Request) and self.message.method == "initialize"
 
+    @property
+    def wants_progress(self) -> bool:
+        meta = self.message.params.get("_meta") if isinstance(self.message, Request) else None
+        return isinstance(meta, dict) and "progressToken" in meta
+
     def status_of(self, error_code: int | None) -> int:
         """The status of a reply; in the older eras every reply is a success of HTTP."""
         return _STATUS.get(error_code, 200) if self.is_envelope and error_code is not None else 200
