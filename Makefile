@@ -129,6 +129,7 @@ lock: $(LOCKING)/.made ## Make config/lock anew from pyproject.toml; LOCK_FLAGS=
 	@echo "Resolving config/lock"
 	@$(COMPILE) pyproject.toml --extra agents --extra otel --group dev -o config/lock/dev.txt
 	@$(COMPILE) pyproject.toml -c config/lock/dev.txt -o config/lock/runtime.txt
+	@$(COMPILE) pyproject.toml --extra guard --extra postgres -c config/lock/dev.txt -o config/lock/team.txt
 	@$(COMPILE) --group build -c config/lock/dev.txt -o config/lock/build.txt
 
 clean: ## Remove what make has made: .venv, node_modules, caches, coverage data, dist

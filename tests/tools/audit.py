@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("config/lock/runtime.txt", "config/lock/dev.txt")
+LOCKS = ("config/lock/runtime.txt", "config/lock/team.txt", "config/lock/dev.txt")
 SECONDS = 300.0
 PASSED, FAILED, NOT_MADE = "passed", "FAILED", "NOT MADE"
 

@@ -1,4 +1,4 @@
-"""The recipe of a container image: slim, without a root user, everything in it pinned by hash."""
+"""The recipe of a container image: slim, without a root user, everything in it pinned by hash. And one for a team."""
 
 from tests.tools.dist import facts
 
@@ -12,9 +12,11 @@ def dockerfile() -> str:
 #   docker run --rm -i -e {facts.KEY} {facts.NAME}:{facts.VERSION}
 FROM {BASE} AS build
 WORKDIR /source
-COPY config/lock/runtime.txt config/lock/build.txt config/lock/
+# team.txt: with what serving over HTTP and a shared store need.
+ARG LOCK=runtime.txt
+COPY config/lock/ config/lock/
 RUN python -m venv /opt/server && python -m venv /opt/build \\
-    && /opt/server/bin/python -m pip install --no-cache-dir --require-hashes -r config/lock/runtime.txt \\
+    && /opt/server/bin/python -m pip install --no-cache-dir --require-hashes -r "config/lock/$LOCK" \\
     && /opt/build/bin/python -m pip install --no-cache-dir --require-hashes -r config/lock/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY config/ config/
@@ -49,4 +51,80 @@ def dockerignore() -> str:
 !README.md
 !LICENSE
 **/__pycache__
+"""
+
+
+def compose() -> str:
+    """Two replicas behind a proxy, which count what people use in one database."""
+    return f"""\
+# For a team: two replicas of the server, a database for their limits, and a proxy with a certificate.
+# From the root of the repository, with .env beside this file (see docs/http.md):
+#   docker compose -f config/dist/compose.yaml up --build
+x-answers: &answers
+  build:
+    context: ../..
+    dockerfile: config/dist/Dockerfile
+    args: {{LOCK: team.txt}}
+  image: {facts.NAME}-team:{facts.VERSION}
+  command: ["--http", "0.0.0.0:8080", "--config", "/etc/answers.yaml"]
+  configs: [{{source: answers, target: /etc/answers.yaml}}]
+  environment:
+    {facts.KEY}: ${{{facts.KEY}:?}}
+    TEAM_TOKENS: ${{TEAM_TOKENS:?}}
+    AGENTS_STORE: postgresql://answers:${{POSTGRES_PASSWORD:?}}@database/answers
+  depends_on: {{database: {{condition: service_healthy}}}}
+  # Calls in flight get 25 seconds.
+  stop_grace_period: 30s
+  restart: unless-stopped
+  read_only: true
+  tmpfs: [/tmp]
+  cap_drop: [ALL]
+  security_opt: ["no-new-privileges:true"]
+
+services:
+  answers-1: *answers
+  answers-2: *answers
+  database:
+    image: postgres:18-alpine
+    environment:
+      POSTGRES_USER: answers
+      POSTGRES_PASSWORD: ${{POSTGRES_PASSWORD:?}}
+    volumes: ["database:/var/lib/postgresql"]
+    healthcheck:
+      test: ["CMD-SHELL", "pg_isready -U answers"]
+      interval: 2s
+      retries: 30
+    restart: unless-stopped
+  proxy:
+    image: caddy:2-alpine
+    environment: {{TEAM_HOST: "${{TEAM_HOST:?}}"}}
+    ports: ["80:80", "443:443"]
+    volumes: ["./Caddyfile:/etc/caddy/Caddyfile:ro", "certificates:/data"]
+    depends_on: [answers-1, answers-2]
+    restart: unless-stopped
+
+configs:
+  answers:
+    content: |
+      http:
+        public_url: https://${{TEAM_HOST:?}}/mcp
+        tokens_env: TEAM_TOKENS
+        limits: {{calls_per_minute: 20, calls_at_once: 4, tokens_per_day: 500000}}
+
+volumes:
+  database:
+  certificates:
+"""
+
+
+def caddyfile() -> str:
+    return """\
+# A caller always reaches the same replica: there are the sessions of older clients.
+{$TEAM_HOST} {
+\treverse_proxy answers-1:8080 answers-2:8080 {
+\t\tlb_policy header Authorization
+\t\thealth_uri /healthz
+\t\tflush_interval -1
+\t}
+}
 """

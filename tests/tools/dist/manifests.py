@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.server.tools import TOOLS
 from tests.tools.dist import facts
-from tests.tools.dist.container_image import dockerfile, dockerignore
+from tests.tools.dist.container_image import caddyfile, compose, dockerfile, dockerignore
 from tests.tools.dist.facts import ENTRY, KEY, NAME, ROOT, VERSION, Variable
 
 Json = dict[str, Any]
@@ -40,6 +40,8 @@ def files() -> dict[str, str]:
         "config/dist/mcpb/server.py": _BUNDLE_SERVER,
         "config/dist/Dockerfile": dockerfile(),
         "config/dist/Dockerfile.dockerignore": dockerignore(),
+        "config/dist/compose.yaml": compose(),
+        "config/dist/Caddyfile": caddyfile(),
     }
 
 
