@@ -22,12 +22,12 @@ from openai_responses_mcp.domain.models import (
 from openai_responses_mcp.domain.ports import (
     CallObserver,
     Channel,
-    Clock,
     FramingFault,
     LLMGateway,
     Logger,
     Received,
     Transport,
+    WallClock,
 )
 
 # How long a test waits at most: in this process, and around processes and the SDK, which a busy machine is slow to load.
@@ -147,7 +147,7 @@ def _given(outcome: ModelReply | Exception) -> ModelReply:
     return outcome
 
 
-class FakeClock(Clock):
+class FakeClock(WallClock):
     """Stands still until it is moved; whoever sleeps wakes when their time has come."""
 
     def __init__(self, now: datetime = datetime(2026, 11, 16, 9, 30, tzinfo=TOKYO)) -> None:

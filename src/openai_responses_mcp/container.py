@@ -18,7 +18,7 @@ from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, ma
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
-from openai_responses_mcp.domain.ports import Clock, Logger
+from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
 from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_observed
 from openai_responses_mcp.server.limits import maybe_limited
@@ -55,7 +55,7 @@ def calling_rules(settings: Settings) -> CallingRules:
     )
 
 
-def usage_in(store: str, clock: Clock) -> UsageBook:
+def usage_in(store: str, clock: WallClock) -> UsageBook:
     """In the store at this URL; without one in this process."""
     if not store:
         return ProcessUsage(clock)

@@ -11,7 +11,7 @@ from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.domain.models import ProgressListener
-from openai_responses_mcp.domain.ports import Clock, Logger
+from openai_responses_mcp.domain.ports import Logger, WallClock
 from tests.fakes import SLOW_SECONDS, FakeLogger
 
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -25,7 +25,7 @@ def openai_gateway(
     max_concurrency: int = 100,
     omit: Iterable[str] = (),
     streams: bool = True,
-    clock: Clock | None = None,
+    clock: WallClock | None = None,
     logger: Logger | None = None,
     mask: Callable[[str], str] = str,
     make_client: Callable[[], AsyncOpenAI] | None = None,

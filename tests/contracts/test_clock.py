@@ -1,4 +1,4 @@
-"""What may be relied on from a `Clock`."""
+"""What may be relied on from a `WallClock`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,60 +7,60 @@ from datetime import timedelta
 import pytest
 
 from openai_responses_mcp.adapters.clocks import TokyoClock, ZonedClock
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 from tests.fakes import WAIT_SECONDS, FakeClock
 
 PassTime = Callable[[float], Awaitable[None]]
 
 
-def fake() -> tuple[Clock, PassTime]:
+def fake() -> tuple[WallClock, PassTime]:
     clock = FakeClock()
     return clock, clock.advance
 
 
-def tokyo() -> tuple[Clock, PassTime]:
+def tokyo() -> tuple[WallClock, PassTime]:
     async def passes_by_itself(seconds: float) -> None:
         pass
 
     return TokyoClock(), passes_by_itself
 
 
-def zoned() -> tuple[Clock, PassTime]:
+def zoned() -> tuple[WallClock, PassTime]:
     _, passes_by_itself = tokyo()
     return ZonedClock("Asia/Tokyo"), passes_by_itself
 
 
 @pytest.fixture(params=[pytest.param(make, id=make.__name__) for make in (fake, tokyo, zoned)])
-def clock_and_time(request: pytest.FixtureRequest) -> tuple[Clock, PassTime]:
-    pair: tuple[Clock, PassTime] = request.param()
+def clock_and_time(request: pytest.FixtureRequest) -> tuple[WallClock, PassTime]:
+    pair: tuple[WallClock, PassTime] = request.param()
     return pair
 
 
 @pytest.fixture
-def clock(clock_and_time: tuple[Clock, PassTime]) -> Clock:
+def clock(clock_and_time: tuple[WallClock, PassTime]) -> WallClock:
     return clock_and_time[0]
 
 
 @pytest.fixture
-def pass_time(clock_and_time: tuple[Clock, PassTime]) -> PassTime:
+def pass_time(clock_and_time: tuple[WallClock, PassTime]) -> PassTime:
     return clock_and_time[1]
 
 
-def test_now_is_in_tokyo(clock: Clock) -> None:
+def test_now_is_in_tokyo(clock: WallClock) -> None:
     assert clock.now().utcoffset() == timedelta(hours=9)
 
 
-def test_today_is_the_day_of_now(clock: Clock) -> None:
+def test_today_is_the_day_of_now(clock: WallClock) -> None:
     before = clock.now().date()
     assert before <= clock.today() <= clock.now().date()
 
 
-def test_monotonic_never_runs_backwards(clock: Clock) -> None:
+def test_monotonic_never_runs_backwards(clock: WallClock) -> None:
     readings = [clock.monotonic() for _ in range(1000)]
     assert readings == sorted(readings)
 
 
-async def test_a_sleep_lasts_as_long_as_was_asked(clock: Clock, pass_time: PassTime) -> None:
+async def test_a_sleep_lasts_as_long_as_was_asked(clock: WallClock, pass_time: PassTime) -> None:
     started, started_at = clock.monotonic(), clock.now()
     sleeping = asyncio.ensure_future(clock.sleep(0.02))
     await asyncio.sleep(0)
@@ -73,7 +73,7 @@ async def test_a_sleep_lasts_as_long_as_was_asked(clock: Clock, pass_time: PassT
 
 
 @pytest.mark.parametrize("seconds", [0, -0.5])
-async def test_no_time_at_all_gives_way_to_others_once(clock: Clock, seconds: float) -> None:
+async def test_no_time_at_all_gives_way_to_others_once(clock: WallClock, seconds: float) -> None:
     turns: list[str] = []
 
     async def sleep() -> None:
@@ -88,7 +88,7 @@ async def test_no_time_at_all_gives_way_to_others_once(clock: Clock, seconds: fl
     assert turns == ["before", "other", "after"]
 
 
-async def test_a_sleep_can_be_cancelled(clock: Clock) -> None:
+async def test_a_sleep_can_be_cancelled(clock: WallClock) -> None:
     sleeping = asyncio.ensure_future(clock.sleep(1000))
     await asyncio.sleep(0)
     sleeping.cancel()
@@ -96,7 +96,7 @@ async def test_a_sleep_can_be_cancelled(clock: Clock) -> None:
         await asyncio.wait_for(sleeping, WAIT_SECONDS)
 
 
-async def test_sleepers_wake_in_the_order_of_their_times(clock: Clock, pass_time: PassTime) -> None:
+async def test_sleepers_wake_in_the_order_of_their_times(clock: WallClock, pass_time: PassTime) -> None:
     woken: list[float] = []
 
     async def sleep(seconds: float) -> None:

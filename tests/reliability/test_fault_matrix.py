@@ -32,7 +32,7 @@ from openai_responses_mcp.domain.errors import (
     PreviousResponseLost,
 )
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 from tests.contracts.openai_gateways import forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeClock, FakeLogger
 from tests.stand_in.api import FaultyApi
@@ -78,7 +78,12 @@ def question(text: str, **others: str) -> ModelRequest:
 
 
 def gateways(
-    base_url: str, clock: Clock, *, is_streamed: bool = True, key: str = KEY, patience_seconds: float = PATIENCE_SECONDS
+    base_url: str,
+    clock: WallClock,
+    *,
+    is_streamed: bool = True,
+    key: str = KEY,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> tuple[RetryingGateway, OpenAIResponsesGateway]:
     gateway = openai_gateway(base_url, api_key=key, timeout_seconds=patience_seconds, clock=clock, streams=is_streamed)
     logger, is_ending = FakeLogger(), asyncio.Event()

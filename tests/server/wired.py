@@ -8,7 +8,7 @@ from typing import Any
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.masking import SecretMask
-from openai_responses_mcp.domain.ports import CallObserver, Clock, FramingFault, LLMGateway, Logger, Received
+from openai_responses_mcp.domain.ports import CallObserver, FramingFault, LLMGateway, Logger, Received, WallClock
 from openai_responses_mcp.server.calling import Caller, CallingRules, ObservedCaller, ToolCaller
 from openai_responses_mcp.server.clients import HandOver
 from openai_responses_mcp.server.dispatch import Dispatcher
@@ -45,7 +45,7 @@ def cancel(request_id: Any, **more: Any) -> dict[str, Any]:
 
 def tool_caller(
     gateway: LLMGateway,
-    clock: Clock,
+    clock: WallClock,
     logger: Logger,
     rules: CallingRules = CALLING,
     answering: AnsweringRules = ANSWERING,

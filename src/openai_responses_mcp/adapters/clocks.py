@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 
 # A fixed offset: Japan has no summer time, and not every system has a time zone database.
 TOKYO = timezone(timedelta(hours=9), "Asia/Tokyo")
 
 
-class TokyoClock(Clock):
+class TokyoClock(WallClock):
     def now(self) -> datetime:
         return datetime.now(TOKYO)
 

@@ -19,7 +19,7 @@ from openai_responses_mcp.domain.models import (
     SearchTool,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 
 # Of the text: more than any model writes in one answer.
 LONGEST_ANSWER = 1_000_000
@@ -94,7 +94,7 @@ def _hints(question: Question, rules: AnsweringRules, today: date) -> str:
 
 
 class AnswerQuestion:
-    def __init__(self, gateway: LLMGateway, clock: Clock, logger: Logger, rules: AnsweringRules) -> None:
+    def __init__(self, gateway: LLMGateway, clock: WallClock, logger: Logger, rules: AnsweringRules) -> None:
         self._gateway = gateway
         self._clock = clock
         self._logger = logger
@@ -215,7 +215,7 @@ def takes_effort(model: str) -> bool:
 class FetchAnswer:
     """Both ways give the answer, or raise the error, that the question itself would have led to."""
 
-    def __init__(self, gateway: LLMGateway, clock: Clock, rules: AnsweringRules) -> None:
+    def __init__(self, gateway: LLMGateway, clock: WallClock, rules: AnsweringRules) -> None:
         self._gateway = gateway
         self._clock = clock
         self._rules = rules

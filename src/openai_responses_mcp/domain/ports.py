@@ -71,7 +71,7 @@ class LLMGateway(Protocol):
         ...
 
 
-class Clock(Protocol):
+class WallClock(Protocol):
     def now(self) -> datetime:
         """This moment, where the user lives; in Asia/Tokyo unless they say otherwise."""
         ...

@@ -9,7 +9,7 @@ from collections import deque
 from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 
 MINUTE_SECONDS = 60.0
 
@@ -67,7 +67,7 @@ class _Usage:
 class ProcessUsage(UsageBook):
     """Counts in this process."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: WallClock) -> None:
         self._clock = clock
         self._usage: dict[str, _Usage] = {}
         self._callers: dict[str, str] = {}

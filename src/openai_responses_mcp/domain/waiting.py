@@ -2,10 +2,10 @@
 
 import asyncio
 
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 
 
-async def has_happened_within(event: asyncio.Event, seconds: float, clock: Clock) -> bool:
+async def has_happened_within(event: asyncio.Event, seconds: float, clock: WallClock) -> bool:
     """Whether the event is set; comes back as soon as it is, at the latest when the time has passed."""
     if event.is_set():
         return True

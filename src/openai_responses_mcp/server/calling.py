@@ -10,7 +10,7 @@ from openai_responses_mcp.domain.answering import AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
 from openai_responses_mcp.domain.models import Answer, CallFailure, ObservedCall, ProgressListener, StartListener
-from openai_responses_mcp.domain.ports import CallObserver, Clock, Logger
+from openai_responses_mcp.domain.ports import CallObserver, Logger, WallClock
 from openai_responses_mcp.server.clients import CallingClient
 from openai_responses_mcp.server.jsonrpc import result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
@@ -49,7 +49,7 @@ class ToolCaller(Caller):
         fetching: FetchAnswer,
         unfinished: UnfinishedAnswers,
         tasks: Tasks,
-        clock: Clock,
+        clock: WallClock,
         logger: Logger,
         failures: Failures,
         rules: CallingRules,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.domain.models import Progress, ProgressListener
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 from openai_responses_mcp.domain.waiting import has_happened_within
 from openai_responses_mcp.server.jsonrpc import notification_message
 
@@ -24,7 +24,7 @@ def progress_token_of(params: JsonObject) -> ProgressToken | None:
 
 @asynccontextmanager
 async def reporting(
-    token: ProgressToken, send: Callable[[JsonObject], None], clock: Clock, *, begins_at_once: bool = True
+    token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock, *, begins_at_once: bool = True
 ) -> AsyncIterator[ProgressListener]:
     """Yields the listener to tell the news to; once the block is left, nothing more is sent.
 
@@ -39,7 +39,7 @@ async def reporting(
 
 
 class _Reporter:
-    def __init__(self, token: ProgressToken, send: Callable[[JsonObject], None], clock: Clock) -> None:
+    def __init__(self, token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock) -> None:
         self._token = token
         self._send = send
         self._clock = clock

@@ -21,7 +21,7 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, JsonObject, Request
 from openai_responses_mcp.domain.models import Progress
-from openai_responses_mcp.domain.ports import Clock, LLMGateway
+from openai_responses_mcp.domain.ports import LLMGateway, WallClock
 from openai_responses_mcp.server.eras import Era
 from openai_responses_mcp.server.jsonrpc import code_of, error_message, result_message
 from openai_responses_mcp.server.tool_results import Failures, tool_result
@@ -102,7 +102,7 @@ class Tasks:
         self,
         gateway: LLMGateway,
         fetching: FetchAnswer,
-        clock: Clock,
+        clock: WallClock,
         ids: TaskIds,
         failures: Failures,
         *,

@@ -6,7 +6,7 @@ from typing import Any
 
 from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.domain.models import Answer, StartListener
-from openai_responses_mcp.domain.ports import Clock, LLMGateway
+from openai_responses_mcp.domain.ports import LLMGateway, WallClock
 
 Inquiry = Callable[[StartListener], Coroutine[Any, Any, Answer]]
 
@@ -23,7 +23,7 @@ class Promise:
 
 
 class UnfinishedAnswers:
-    def __init__(self, gateway: LLMGateway, clock: Clock) -> None:
+    def __init__(self, gateway: LLMGateway, clock: WallClock) -> None:
         self._gateway = gateway
         self._clock = clock
         self._ending: set[asyncio.Task[Answer]] = set()

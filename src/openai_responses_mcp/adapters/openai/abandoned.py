@@ -18,14 +18,14 @@ from openai_responses_mcp.domain.errors import (
     GatewayRefused,
     GatewayUnreachable,
 )
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 
 LONGEST_SECONDS = 60.0
 MOST_TRIES = 6
 
 
 class AbandonedRuns:
-    def __init__(self, api: ResponsesApi, clock: Clock) -> None:
+    def __init__(self, api: ResponsesApi, clock: WallClock) -> None:
         self._api = api
         self._clock = clock
         self._tasks: set[asyncio.Task[bool]] = set()

@@ -23,7 +23,7 @@ from openai_responses_mcp.domain.errors import (
     GatewayUnreachable,
 )
 from openai_responses_mcp.domain.models import Progress, ProgressListener, StartListener
-from openai_responses_mcp.domain.ports import Clock, Logger
+from openai_responses_mcp.domain.ports import Logger, WallClock
 
 # Between two looks at a response that cannot be streamed.
 POLL_SECONDS = 2.0
@@ -42,7 +42,7 @@ class BackgroundRun:
     def __init__(
         self,
         api: ResponsesApi,
-        clock: Clock,
+        clock: WallClock,
         logger: Logger,
         mask: Callable[[str], str],
         on_progress: ProgressListener | None = None,

@@ -32,7 +32,7 @@ from openai_responses_mcp.domain.models import (
     ProgressListener,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 
 # A process that gets a signal has a second to end, and other things to do in it.
 LONGEST_SETTLE_SECONDS = 0.7
@@ -55,7 +55,7 @@ class OpenAIResponsesGateway(LLMGateway):
         timeout_seconds: float,
         max_concurrency: int,
         omit: Iterable[str],
-        clock: Clock,
+        clock: WallClock,
         logger: Logger,
         mask: Callable[[str], str] = str,
         extra: Mapping[str, object] | None = None,

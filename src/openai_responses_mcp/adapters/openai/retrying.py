@@ -16,7 +16,7 @@ from openai_responses_mcp.domain.models import (
     ProgressListener,
     StartListener,
 )
-from openai_responses_mcp.domain.ports import Clock, LLMGateway, Logger
+from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 from openai_responses_mcp.domain.waiting import has_happened_within
 
 _FIRST_WAIT_SECONDS = 0.5
@@ -34,7 +34,7 @@ class RetryingGateway(LLMGateway):
     """Wraps another gateway. Once `is_ending` is set no retry starts, and one that is waited for is given up."""
 
     def __init__(
-        self, gateway: LLMGateway, clock: Clock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event
+        self, gateway: LLMGateway, clock: WallClock, logger: Logger, *, max_retries: int, is_ending: asyncio.Event
     ) -> None:
         self._gateway = gateway
         self._clock = clock

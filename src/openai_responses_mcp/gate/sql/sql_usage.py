@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, func, select, text, update
 
-from openai_responses_mcp.domain.ports import Clock
+from openai_responses_mcp.domain.ports import WallClock
 from openai_responses_mcp.domain.usage import (
     MINUTE_SECONDS,
     CallerLimits,
@@ -32,7 +32,7 @@ _TURN = text("SELECT pg_advisory_xact_lock(hashtext(:caller))")
 
 
 class SqlUsageBook(UsageBook):
-    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: WallClock) -> None:
         self._database = database
         self._clock = clock
         self._open: dict[str, str] = {}
@@ -114,5 +114,5 @@ class SqlUsageBook(UsageBook):
             return
 
 
-def _window(caller: str, clock: Clock) -> str:
+def _window(caller: str, clock: WallClock) -> str:
     return f"tokens per day {clock.today().isoformat()} caller {caller}"
