@@ -1,4 +1,4 @@
-"""For tests of code that uses this library: a model that says what it is told to say."""
+"""For tests of code that uses this library: a model with scripted replies."""
 
 from openai_responses_mcp.agents.providers.scripted_model import ModelCall, ScriptedCall, ScriptedModel
 

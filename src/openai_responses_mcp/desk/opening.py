@@ -136,7 +136,7 @@ async def serve_team_desk(
     *,
     on_listening: Callable[[str], object],
 ) -> int:
-    """The desk for a team, until the process is told to end; the exit code. Raises as `serve_desk` does."""
+    """The desk for a team, until a signal ends the process; the exit code. Raises as `serve_desk` does."""
     from openai_responses_mcp.adapters.http.serving import AddressInUse
     from openai_responses_mcp.commands.serve_http import ConfigError, checked_tokens, http_options, http_settings
     from openai_responses_mcp.desk.page.team import serve_team

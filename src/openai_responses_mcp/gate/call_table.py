@@ -22,7 +22,7 @@ from openai_responses_mcp.gate.secrets.withholding import with_secrets
 
 
 class CallState(StrEnum):
-    UNKNOWN = "unknown"  # nobody has asked for it
+    UNKNOWN = "unknown"  # not requested
     PLANNED = "planned"  # its turn is being decided
     HELD = "held"  # could run, and waits for others of its turn
     ASKED = "asked"  # waits for a human
@@ -32,7 +32,7 @@ class CallState(StrEnum):
     TAKEN_UP = "taken_up"  # may go on where it was suspended, once
     DONE = "done"
     REFUSED = "refused"
-    TOLD = "told"  # a human refused it, and the model is told so
+    TOLD = "told"  # a human denied it, and the model gets the reason
 
 
 class CallEvent(StrEnum):
@@ -161,7 +161,7 @@ class CallTable:
         self._calls: dict[str, GuardedCall] = {}
 
     def __getitem__(self, call_id: str) -> GuardedCall:
-        """A call that nobody has asked for is `UNKNOWN`, and its permit fits nothing."""
+        """A call that was not requested is `UNKNOWN`, and its permit fits nothing."""
         return self._calls.get(call_id) or _call(Permit(call_id, "", ""), CallState.UNKNOWN)
 
     def __iter__(self) -> Iterator[GuardedCall]:

@@ -1,4 +1,4 @@
-"""Every error of the guarded half: one class, told apart by its code.
+"""Every error of the guarded half: one class, distinguished by its code.
 
 AgentsError
 ├── StoreUnavailable        a store cannot be reached, is full, locked or read-only (AGENTS-E-LOG-STORE)
@@ -20,7 +20,7 @@ CODES: Final[Mapping[str, tuple[Category, str]]] = {
     "AGENTS-E-GATE-DENIED": ("safety", "The gate or a human refused the call; nothing of its turn ran"),
     "AGENTS-E-GATE-EVAL": ("safety", "The judge failed or gave no usable verdict; taken as a refusal"),
     "AGENTS-E-GUARDRAIL-DENIED": ("safety", "A guardrail refused the input, the call or the output"),
-    "AGENTS-E-AGENT-CAPABILITY-RESOLVE": ("safety", "What the agent can do cannot be told, so it cannot be guarded"),
+    "AGENTS-E-AGENT-CAPABILITY-RESOLVE": ("safety", "The agent's tools cannot be determined, so it cannot be guarded"),
     "AGENTS-E-APPROVAL-NOT-FOUND": ("safety", "No such approval, or no such run"),
     "AGENTS-E-APPROVAL-INVALID": ("safety", "The approval is decided already, not decided yet, or the input is wrong"),
     "AGENTS-E-RESUME-TOKEN": (
@@ -65,7 +65,7 @@ class AgentsError(Exception):
 
 
 class StoreUnavailable(AgentsError):
-    """Nothing was written, or it cannot be told whether it was."""
+    """Nothing was written, or it is unknown whether it was."""
 
     def __init__(self, message: str) -> None:
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "unavailable"})

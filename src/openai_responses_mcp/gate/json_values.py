@@ -1,6 +1,6 @@
 """JSON as it comes from models, tools, servers and stores, under one name.
 
-Nobody may rely on its form before looking at it, so it is an `object` to the type checker. So is what belongs to the SDK,
+Its form is unknown until it is checked, so it is an `object` to the type checker. So is what belongs to the SDK,
 outside of the adapters: it is passed on and never looked into. What this library has written itself is read as it was
 written, once its hash has been checked.
 """

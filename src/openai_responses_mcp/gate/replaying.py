@@ -2,7 +2,7 @@
 
 The log has the reasons of each decision, and masked arguments. So a call is decided again by the policy, by the
 profile and by what the other voices said then. Where a rule looks at a masked argument, both ways are followed,
-and when they differ it cannot be told.
+and when they differ the outcome is unknown.
 """
 
 import re
@@ -27,7 +27,7 @@ _OFFER = "hosted:"
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A recorded call that the policy would decide otherwise; `decision` is None where that cannot be told."""
+    """A recorded call that the policy would decide otherwise; `decision` is None where that is unknown."""
 
     log: ExecutionLog
     decision: Decision | None
@@ -36,7 +36,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How many calls were looked at, and those of them that would be decided otherwise or cannot be told."""
+    """The number of calls, and those that would be decided otherwise or whose outcome is unknown."""
 
     calls: int
     found: tuple[Replayed, ...]
@@ -109,7 +109,7 @@ def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, r
     new = decide(tool, None, profile, ruling=ruling)
     recorded = log.reasons or tuple(in_old_words(log.reason, cast(Decision, log.decision)))
     if new.decision == "needs_human" and any(one.voice == "standing" for one in recorded):
-        # The standing approval would answer again. Whether it has ended by then cannot be told.
+        # The standing approval would answer again. Whether it has ended by then is unknown.
         return replace(new, decision=cast(Decision, log.decision), reason=log.reason)
     # The judge, the tool or the caller would say again what they said.
     others = [one for one in recorded if one.voice not in OF_POLICY and one.voice != "standing"]

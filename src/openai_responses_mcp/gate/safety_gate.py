@@ -118,7 +118,7 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """Under which rules a call is judged. If nobody chose a profile, it is the policy file's, else `balanced`.
+    """The rules that a call is judged by. Without a chosen profile it is the policy file's, else `balanced`.
 
     `over_budget` names the budgets that are used up.
     """
@@ -200,7 +200,7 @@ class SafetyGate:
         return await self._standing.answer(call, request.run_id, request.attempt)
 
     async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
-        """A tool on the provider's side: nobody can be asked call by call, so it is allowed or refused as a whole."""
+        """A tool on the provider's side. Its calls cannot be judged one by one, so it is allowed or refused as a whole."""
         profile = await self.profile(policy_profile)
         if not is_in_scope(tool, profile):
             return decide(tool, None, profile)

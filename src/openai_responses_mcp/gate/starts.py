@@ -2,7 +2,7 @@
 
 Pins belong to the name and the command of a server together. A decision carries the definition that it was made with
 and the one that was pinned then. A call starts only if the pinned definition is still one of the two, or none is pinned;
-so a definition that nobody has let through cannot get in between, whatever other calls and other processes do.
+so a definition that was not let through cannot get in between, whatever other calls and other processes do.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ from openai_responses_mcp.gate.replaying import is_masked, possible_rulings
 from openai_responses_mcp.gate.schema.patterns import Patterns
 
 FEW = 5
-# Longer texts are what a tool works on, not what it is told to do.
+# Longer texts are content, not parameters.
 _LONGEST_VALUE = 100
 _LONGEST_REASON = 500
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

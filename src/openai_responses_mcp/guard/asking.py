@@ -336,7 +336,7 @@ class Asking:
         await self._abandon(approval_id, "expired", _NOBODY)
 
     async def _abandon(self, approval_id: str, status: Undecided, comment: str) -> None:
-        """Nobody waits for the decision any more."""
+        """The decision is no longer awaited."""
         await self._close(approval_id, status, comment)
         await self._drop(approval_id)
 

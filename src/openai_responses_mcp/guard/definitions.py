@@ -175,7 +175,7 @@ class Definitions:
 
     def _looked(self, task: "asyncio.Task[None]") -> None:
         self._looking = None
-        # Those who wait get the failure. It is read here too, because asyncio warns of one that nobody reads.
+        # Those who wait get the failure. It is read here too, because asyncio warns of one that is never read.
         _ = task.cancelled() or task.exception()
 
     async def _list_all(self, envelope: JsonObject) -> None:

@@ -21,5 +21,5 @@ def _watch(descriptor: int, tell: Callable[[], object], loop: asyncio.AbstractEv
     poll = select.poll()
     poll.register(descriptor, _HALF_CLOSED)
     if any(flags & (select.POLLHUP | _HALF_CLOSED) for _, flags in poll.poll()):
-        with contextlib.suppress(RuntimeError):  # The loop has ended, and nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop has ended.
             loop.call_soon_threadsafe(tell)

@@ -1,7 +1,7 @@
 """What passes between a client and a server, read strictly: whatever two programs could read differently is refused.
 
 `read` never raises. A body is a request, a notification or a reply, or it is bad and not passed on. `wire` is what may
-be sent to the other side: the body as it came, or the same message encoded anew if it holds a line end, because some
+be sent to the other side: the body as it came, or the same message re-encoded if it holds a line end, because some
 readers stop there. Keys have to be written exactly. A key that some parsers take for a known one (`Method`, `paramſ`)
 makes the message bad, because the other side may be such a parser.
 """

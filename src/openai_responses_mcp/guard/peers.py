@@ -116,7 +116,7 @@ class Peer:
         return self._forget(request_id)
 
     def answered(self, request_id: RequestId) -> Opened | None:
-        """The sent request that this answers. None for a reply that nobody waits for."""
+        """The sent request that this answers. None for a reply to no open request."""
         opened = self._open.get(request_id)
         return None if opened is None or opened.is_held else self._forget(request_id)
 

@@ -18,6 +18,6 @@ class ServerProcess(Protocol):
 
 
 class Notices(Protocol):
-    """One line each for whoever reads stderr. Returns at once, whatever happens to stderr."""
+    """One line each on stderr. Returns at once, whatever happens to stderr."""
 
     def tell(self, line: str) -> None: ...

@@ -204,7 +204,7 @@ class Relay:
             return
         opened = self.server.answered(reply.id)
         if opened is None:
-            self._complain("the server answered something that nobody asked, or twice")
+            self._complain("the server sent a reply to no open request, or a second one")
             return
         given = self._given(opened.request, reply)
         if opened.request.method == messages.LIST:

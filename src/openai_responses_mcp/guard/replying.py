@@ -32,7 +32,7 @@ class Replying:
         if comment:
             text += f". The approver says: {comment}"
         if "task" in opened.request.params:
-            # Whoever asked for a task expects one, or an error.
+            # A client that asked for a task expects one, or an error.
             self.error(opened, text)
             return
         stamp = {"resultType": "complete"} if has_envelope(opened.request.params) else {}

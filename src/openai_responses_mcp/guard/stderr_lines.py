@@ -1,6 +1,6 @@
 """Lines for stderr: those of the guarded server, bounded and without anything that would steer a terminal, and our own.
 
-A thread writes them, so that a stderr that nobody reads holds nothing up.
+A thread writes them, so that an unread stderr holds nothing up.
 """
 
 import logging

@@ -159,7 +159,7 @@ class _JoinedChannel(Channel):
 
 
 class _Nowhere(Channel):
-    """For a message of our own, which nobody answers."""
+    """For a message of our own, which gets no answer."""
 
     def send(self, body: bytes) -> None: ...
 

@@ -108,7 +108,7 @@ class Outbox:
         await self.next_change()
 
     def next_change(self) -> "asyncio.Future[None]":
-        """Done with the next change. Cancel it when nobody waits for it any more."""
+        """Done with the next change. Cancel it when it is no longer awaited."""
         changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(changed)
         changed.add_done_callback(self._waiting.discard)
@@ -149,7 +149,7 @@ class HttpChannel(Channel):
         self._outbox.put_reply(body, error_code)
 
     def withdraw(self) -> None:
-        # A POST has to be answered. Where the client itself closed it, nobody reads this.
+        # A POST has to be answered. Where the client itself closed it, this is not read.
         self.reply(error_body(self._request_id, REQUEST_CANCELLED, "Request cancelled"), REQUEST_CANCELLED)
 
 

@@ -141,7 +141,7 @@ class Descriptor(Destination):
         while True:
             try:
                 return os.write(self._descriptor, data)
-            except BlockingIOError:  # Whoever shares our end of the pipe has made it non-blocking.
+            except BlockingIOError:  # Another process with our end of the pipe has made it non-blocking.
                 select.select([], [self._descriptor], [])
 
     def close(self) -> None:

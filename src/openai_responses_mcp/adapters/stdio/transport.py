@@ -264,7 +264,7 @@ def _read_some(descriptor: int) -> bytes:
         while True:
             try:
                 return os.read(descriptor, CHUNK_BYTES)
-            except BlockingIOError:  # Whoever shares our end of the pipe has made it non-blocking.
+            except BlockingIOError:  # Another process with our end of the pipe has made it non-blocking.
                 select.select([descriptor], [], [])
     except OSError:
         return b""

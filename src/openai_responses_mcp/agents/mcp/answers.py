@@ -2,7 +2,7 @@
 
 Both arrive as the same exception with the same numbers: −32000 is what servers use for errors of their own, and what
 the SDK says when a connection breaks. The difference matters. A call that was answered must not be made again; if it
-was not answered, nobody knows whether it ran. Our own transport marks what came from the server. For the SDK's
+was not answered, it is unknown whether it ran. Our own transport marks what came from the server. For the SDK's
 transports there are only the texts that they use.
 """
 

@@ -54,7 +54,7 @@ def server_for(config: McpServerConfig) -> MCPServer:
 
 
 class _Connection:
-    """One connected server, kept open by a task of its own until it is told to stop."""
+    """One connected server, kept open by a task of its own until it is stopped."""
 
     def __init__(self, server: MCPServer, timeout_seconds: float) -> None:
         self.server = server

@@ -1,6 +1,6 @@
 """Pinned definitions in a small JSON file that only its owner can read, written by renaming.
 
-Whoever writes holds the lock of a file beside it from reading to renaming, so that no process loses another's pins.
+A writer holds the lock of a file beside it from reading to renaming, so that no process loses another's pins.
 """
 
 import json

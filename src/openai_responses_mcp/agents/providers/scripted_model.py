@@ -1,4 +1,4 @@
-"""A model for tests that says what it was told to say, in order, and remembers what it was asked."""
+"""A model for tests that gives scripted replies in order and remembers its requests."""
 
 import json
 from collections import deque

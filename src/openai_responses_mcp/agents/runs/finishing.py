@@ -98,7 +98,7 @@ class FinishRun:
         return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
 
     async def _left(self, run: Run) -> None:
-        """Nobody waits for the run any more: it has failed, unless it has paused and can still go on."""
+        """The run is no longer awaited: it has failed, unless it has paused and can be resumed."""
         with suppress(AgentsError):
             await self._audit.settle(run.run_id)
         with suppress(AgentsError):

@@ -2,7 +2,7 @@
 
 The saved run is stored first, then its approvals, and only then the caller gets them.
 
-A crash in between leaves a run that nobody can resume, never an approval without its run.
+A crash in between leaves a run that cannot be resumed, never an approval without its run.
 """
 
 import json

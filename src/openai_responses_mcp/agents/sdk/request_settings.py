@@ -67,7 +67,7 @@ def _passed_on(settings: object) -> Iterator[tuple[str, str]]:
         if given is None:
             continue
         if not isinstance(given, Mapping):
-            yield place, "tools"  # nobody can tell what is in there
+            yield place, "tools"  # its content is unknown
             continue
         for name in given:
             if name in _PASSED_ON:
@@ -94,7 +94,7 @@ def without_texts(given: RunConfig | dict[str, Any] | None) -> RunConfig:
 
 
 def for_the_sdk(config: RunConfig, given: RunConfig | dict[str, Any] | None) -> RunConfig | dict[str, Any]:
-    """A provider that nobody gave is made by the SDK itself, which closes what it has made."""
+    """A provider that was not given is made by the SDK itself, which closes what it has made."""
     if isinstance(given, RunConfig) or "model_provider" in (given or {}):
         return config
     return {one.name: getattr(config, one.name) for one in dataclasses.fields(config) if one.name != "model_provider"}

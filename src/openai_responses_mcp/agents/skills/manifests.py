@@ -1,4 +1,4 @@
-"""What can be told about a skill from its text: overview, examples, constraints, tags."""
+"""What a skill's text says about it: overview, examples, constraints, tags."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ DEFAULT_INPUT_SCHEMA: JsonObject = {
 
 
 class SkillMetadataExtractor:
-    """What can be told about a skill from its text."""
+    """What a skill's text says about it."""
 
     def __init__(self, tools: SkillToolMaker) -> None:
         self._tools = tools

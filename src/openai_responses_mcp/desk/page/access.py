@@ -27,7 +27,7 @@ class Entrance:
         self._is_open = True
 
     def enter(self, secret: str) -> str | None:
-        """The session for whoever brings the link's secret first; None for everybody else."""
+        """A session for the first request with the link's secret; None for all others."""
         if not self._is_open or not _same(secret, self.link_secret):
             return None
         self._is_open = False

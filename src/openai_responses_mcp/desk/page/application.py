@@ -228,7 +228,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def serve(desk: Desk, entrance: Entrance, port: int, on_listening: Callable[[str], object]) -> None:
-    """Until the process is told to end. Raises `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used."""
+    """Serve until a signal ends the process. Raises `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used."""
     with listening_socket(port) as listening:
         taken: int = listening.getsockname()[1]
         link = f"http://127.0.0.1:{taken}/?secret={entrance.link_secret}"

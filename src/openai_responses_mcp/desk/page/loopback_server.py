@@ -32,7 +32,7 @@ def listening_socket(port: int) -> socket.socket:
 
 
 class LoopbackServer(Server):
-    """`on_listening` is called once connections are taken. `serve` goes on until the process is told to end."""
+    """`on_listening` is called once connections are taken. `serve` returns when a signal ends the process."""
 
     def __init__(self, app: ASGIApp, on_listening: Callable[[], object], limits: Limits = LIMITS) -> None:
         config = Config(

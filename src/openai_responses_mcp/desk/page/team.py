@@ -61,7 +61,7 @@ class TeamSessions:
         self._tokens: dict[str, tuple[str, float]] = {}
 
     async def enter(self, token: str) -> str | None:
-        """A session for whoever has a token that counts."""
+        """A session for a valid token."""
         if await self._name_of(token) is None:
             return None
         while len(self._tokens) >= _MOST_SESSIONS:
@@ -153,7 +153,7 @@ async def serve_team(
     tokens: dict[str, str],
     on_listening: Callable[[str], object],
 ) -> int:
-    """Until the process is told to end; the exit code. Raises `AddressInUse`, OSError for a certificate that is unfit."""
+    """Serve until a signal ends the process; the exit code. Raises `AddressInUse`, OSError for a certificate that is unfit."""
     stopped = stopped_by_signal()
     listening = listening_socket(options.host, options.port)
     port: int = listening.getsockname()[1]

@@ -97,7 +97,7 @@ def verification_view(found: LogVerification) -> View:
 
 
 def token_view(token: ResumeToken) -> View:
-    """The same that a terminal shows: whoever decides has to pass it on."""
+    """The same that a terminal shows: the approver has to pass it on."""
     return asdict(token)
 
 

@@ -115,7 +115,7 @@ def name_shown(name: str) -> str:
 
 
 def beginning(arguments: JsonObject) -> str:
-    """The arguments on one line, for a list; whoever prints it cuts it."""
+    """The arguments on one line, for a list; the caller cuts it."""
     return revealed_json(json.dumps(dict(arguments), ensure_ascii=False)) if arguments else ""
 
 

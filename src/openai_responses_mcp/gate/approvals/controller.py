@@ -315,7 +315,7 @@ class ApprovalController:
             status=status,
             comment=self._masking.text(comment),
             decided_at=now,
-            # Every decision has a token. Nobody gets to see this one.
+            # Every decision has a token. This one is never shown.
             token_hash=token_hash(secrets.token_urlsafe(32)),
             binding="",
             expires_at=now,

@@ -52,7 +52,7 @@ class HumanApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ResumeToken:
-    """Shown once, never stored; whoever holds it can resume the run within its time."""
+    """Shown once, never stored. It resumes the run within its time."""
 
     token: str = field(repr=False)
     run_id: str
@@ -242,7 +242,7 @@ class StandingStore(Protocol):
     async def list_standing(
         self, tool_kind: ToolKind | None = None, tool_name: str | None = None
     ) -> list[StandingApproval]:
-        """Those that nobody has ended, oldest first; of one tool where it is named."""
+        """Those in force, oldest first; of one tool where it is named."""
         ...
 
     async def end(self, standing_id: str, ended_at: str, because: str) -> bool:

@@ -91,7 +91,7 @@ def facts_of_archive(
 
 
 def _open(earlier: ExecutionLog | None, moved: Sequence[ExecutionLog]) -> Iterator[ExecutionLog]:
-    """Records of calls that are not over, and of standing approvals that nobody has ended."""
+    """Records of calls that are not over, and of standing approvals that are still in force."""
     known = [*open_before(earlier), *moved]
     over = {(log.run_id, log.tool_call_id) for log in known if _ends_its_call(log)}
     for log in known:

@@ -1,7 +1,7 @@
 """The audit log: one appended record per decision, approval and outcome, masked, and each chained to the one before.
 
 A record's hash covers its fields, its number and the hash before it, so that a change shows in every later record.
-Whoever can write to the store can also write a whole new chain; only a head that is kept outside the log shows that.
+Everybody who can write to the store can also write a whole new chain; only a head kept outside the log shows that.
 """
 
 import asyncio
@@ -188,7 +188,7 @@ class AuditLog:
                 self._unwritten += logs
                 self._warn_of_unwritten(exc.message, run_ids)
             except BaseException:
-                # One of the others was there already, or nobody waits any more.
+                # One of the others was there already, or the wait is over.
                 self._unwritten += noted
                 raise
 
@@ -359,7 +359,7 @@ class AuditLog:
 
 
 def _shown_id(call_id: str, masked: str) -> str:
-    """Models choose ids. One that is masked, or too long for an index, is told from others by its hash."""
+    """Models choose ids. One that is masked, or too long for an index, is identified by its hash."""
     is_itself = masked == call_id and len(call_id) <= LONGEST_ID
     return call_id if is_itself else f"{masked[:LONGEST_ID]}…{digest(call_id)}"
 

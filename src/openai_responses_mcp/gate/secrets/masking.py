@@ -1,6 +1,6 @@
 """Secrets out of everything that the guarded half keeps or shows, for good, in two views.
 
-Whoever decides on a call (a human, a judge) sees it exactly: a label for each real secret (`‹OPENAI_API_KEY›`), and
+The human or judge who decides on a call sees it exactly: a label for each real secret (`‹OPENAI_API_KEY›`), and
 everything else whole, because the model chose the keys and the texts. The log may hide more: also what only looks like
 a secret. Where secrets must come back when a run goes on, `withholding` does it.
 """
@@ -38,7 +38,7 @@ class Masking:
         self._mask = SecretMask(secret.value for secret in known)
 
     # -----------------------------------------------------------------------------------------------------------------
-    # For whoever decides
+    # For the approver and the judge
 
     def shown_text(self, text: str) -> str:
         """The text with a label for each real secret in it."""

@@ -1,6 +1,6 @@
 """The store of a user who has named none: a SQLite file in the folder where programs keep their state.
 
-The guard makes it. Whoever decides in a terminal finds it without naming it.
+The guard makes it, and the commands in a terminal find it without a name.
 """
 
 import os

@@ -63,7 +63,7 @@ class SqlDatabase:
         self._writing = self._engine.execution_options(is_writing=True)
         # A database in memory is one connection. Taking it from the pool each time takes longer than most of the work.
         self._held: dict[bool, Connection] = {}
-        # Connections are closed in order, also when nobody calls close().
+        # Connections are closed in order, also when close() is not called.
         weakref.finalize(self, _close, self._engine, self._held)
         # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="agents-store")

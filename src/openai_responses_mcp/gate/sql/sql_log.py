@@ -1,6 +1,6 @@
 """The audit log in the database, with its head outside.
 
-Whoever appends holds a lock until the commit: on SQLite that of the database, on PostgreSQL that of one row. The head is
+An append holds a lock until the commit: on SQLite that of the database, on PostgreSQL that of one row. The head is
 told inside the transaction where the log will end, and after the commit that it does.
 """
 
@@ -89,7 +89,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return records
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
-        """The records are in the log for good, even if the head cannot be told so: it knows where they would end."""
+        """The records are in the log for good, even if the head cannot be updated: it knows where they would end."""
         if self._head is None or not records:
             return
         try:

@@ -132,7 +132,7 @@ logs = Table(
     Index("agents_log_time", "timestamp"),
 )
 
-# One row. Whoever appends to the log updates it first and so holds its lock until the record is committed.
+# One row. An append updates it first and so holds its lock until the record is committed.
 log_turns = Table(
     "agents_log_turns",
     metadata,
