@@ -10,6 +10,7 @@ import pytest
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import FramingFault, Received, Transport
 from tests.contracts.http_client import HttpSessionClient
+from tests.contracts.remote_client import RemoteEndClient
 from tests.contracts.stdio_client import Pair, StdioClient, socket_pair
 from tests.fakes import WAIT_SECONDS, FakeTransport
 
@@ -122,6 +123,10 @@ class HttpClient(HttpSessionClient, Client):
         raise AssertionError
 
 
+class RemoteClient(RemoteEndClient, Client):
+    """A remote server, seen through the transport that speaks to it. What is no message is an event that is too large."""
+
+
 FRAMED = [
     pytest.param(FakeClient, id="fake"),
     pytest.param(lambda: RealClient(os.pipe), id="stdio-pipes"),
@@ -129,24 +134,31 @@ FRAMED = [
 ]
 
 
-@pytest.fixture(params=[*FRAMED, pytest.param(HttpClient, id="http")])
+REMOTE = pytest.param(RemoteClient, id="remote")
+
+
+@pytest.fixture(params=[*FRAMED, pytest.param(HttpClient, id="http"), REMOTE])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     client: Client = request.param()
-    if isinstance(client, HttpClient):
+    if isinstance(client, HttpClient | RemoteClient):
         await client.opened()
     yield client
     if isinstance(client, RealClient):
         client.leave()
-    if isinstance(client, HttpClient):
+    if isinstance(client, HttpClient | RemoteClient):
         await client.leave()
 
 
-@pytest.fixture(params=FRAMED)
+@pytest.fixture(params=[*FRAMED, REMOTE])
 async def framed_client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     client: Client = request.param()
+    if isinstance(client, RemoteClient):
+        await client.opened()
     yield client
     if isinstance(client, RealClient):
         client.leave()
+    if isinstance(client, RemoteClient):
+        await client.leave()
 
 
 async def soon(work: Awaitable[T]) -> T:
