@@ -150,21 +150,21 @@ async def test_every_result_is_valid_on_the_wire_of_its_revision(
         assert JSONRPCError.model_validate(reply).error.code in (-32601, -32602)
 
 
-@pytest.mark.parametrize("tool", ["answer", "answer_detailed", "answer_quick", "iris"])
 @pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
 @pytest.mark.parametrize("outcome", [RICH, ModelReply(text="bare"), GatewayOverloaded("busy", status=429)])
 async def test_every_call_is_valid_on_the_wire_of_its_revision(
-    tool: str, revision: str, meta: dict[str, Any], outcome: ModelReply | Exception
+    revision: str, meta: dict[str, Any], outcome: ModelReply | Exception
 ) -> None:
-    wired = Wired()
-    wired.gateway.enqueue(outcome)
-    params = {"name": tool, "arguments": {"query": "Q", "input": "Q"}, "_meta": meta}
-    reply = await wired.reply_to(request(1, "tools/call", params))
-    if "result" in reply:
-        methods.validate_server_result("tools/call", revision, reply["result"])
-    else:
-        assert revision == "2025-06-18"
-        assert JSONRPCError.model_validate(reply).error.code == -32001
+    for tool in ("answer", "answer_detailed", "answer_quick", "iris"):
+        wired = Wired()
+        wired.gateway.enqueue(outcome)
+        params = {"name": tool, "arguments": {"query": "Q", "input": "Q"}, "_meta": meta}
+        reply = await wired.reply_to(request(1, "tools/call", params))
+        if "result" in reply:
+            methods.validate_server_result("tools/call", revision, reply["result"])
+        else:
+            assert revision == "2025-06-18"
+            assert JSONRPCError.model_validate(reply).error.code == -32001
 
 
 @pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])

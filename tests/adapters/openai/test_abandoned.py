@@ -71,7 +71,7 @@ async def until(happened: asyncio.Event) -> None:
     await asyncio.wait_for(happened.wait(), SLOW_SECONDS)
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", [0, 1, 2, 5, 10, 19])
 async def test_a_call_whose_research_hangs_after_any_event_leaves_nothing_running(api: Cancelling, number: int) -> None:
     call = api.call(f"search=yes; hang_after={number}")
     await until(api.has_started)

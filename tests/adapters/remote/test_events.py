@@ -29,9 +29,9 @@ def read(wire: bytes, size: int) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize(("wire", "data"), CASES)
-@pytest.mark.parametrize("size", [1, 2, 7, 1_000_000])
-def test_events_come_whole_however_the_bytes_are_cut(wire: bytes, data: list[bytes | None], size: int) -> None:
-    assert read(wire, size) == data
+def test_events_come_whole_however_the_bytes_are_cut(wire: bytes, data: list[bytes | None]) -> None:
+    for size in (1, 2, 7, 1_000_000):
+        assert read(wire, size) == data
 
 
 @given(st.lists(st.sampled_from([b"data: a", b"\r", b"\n", b"id: 1", b":", b"x" * 60, b"retry: 5"])), st.integers(1, 9))
