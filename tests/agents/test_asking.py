@@ -116,6 +116,7 @@ print(result.output_text, result.tool_calls[0].output)
 """
 
 
+@pytest.mark.slow
 def test_a_real_terminal_is_asked() -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdin=theirs, stdout=theirs, stderr=theirs)

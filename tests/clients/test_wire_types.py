@@ -41,7 +41,9 @@ def test_what_is_unknown_is_answered_at_once() -> None:
     play(Scene("What is unknown", "", "line", act))
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
+@pytest.mark.parametrize(
+    "mode", ["auto", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("legacy", "2026-07-28"))]
+)
 async def test_what_the_sdk_and_the_server_say_fits_the_wire_types(tmp_path: Path, mode: str) -> None:
     async with Client(recorded(tmp_path), mode=mode, read_timeout_seconds=WAIT_SECONDS) as client:
         await client.list_tools()

@@ -250,24 +250,24 @@ async def test_a_client_of_the_handshake_era_is_asked_and_runs_what_was_shown(gu
     assert (await guard.desk().audit.verify()).is_intact
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"action": "decline"},
-        {"action": "cancel"},
-        {"action": "accept"},
-        {"action": "accept", "content": {"decision": "yes"}},
-        {"action": "accept", "content": {"decision": ["allow_once"]}},
-        {"action": "ACCEPT", "content": {"decision": "allow_once"}},
-        "allow_once",
-    ],
+NO_CLEAR_YES: tuple[Any, ...] = (
+    {"action": "decline"},
+    {"action": "cancel"},
+    {"action": "accept"},
+    {"action": "accept", "content": {"decision": "yes"}},
+    {"action": "accept", "content": {"decision": ["allow_once"]}},
+    {"action": "ACCEPT", "content": {"decision": "allow_once"}},
+    "allow_once",
 )
-async def test_what_is_no_clear_yes_is_a_no(guarded: Guarded, result: Any) -> None:
+
+
+async def test_what_is_no_clear_yes_is_a_no(guarded: Guarded) -> None:
     guard = guarded()
     guard.initialize(elicitation={})
-    guard.start_call("echo")
-    guard.send({"jsonrpc": "2.0", "id": guard.question()["id"], "result": result})
-    assert guard.reply_to("c")["result"]["isError"] is True
+    for number, result in enumerate(NO_CLEAR_YES):
+        guard.start_call("echo", f"c{number}")
+        guard.send({"jsonrpc": "2.0", "id": guard.question()["id"], "result": result})
+        assert guard.reply_to(f"c{number}")["result"]["isError"] is True, result
     assert guard.calls_seen() == []
 
 

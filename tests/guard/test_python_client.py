@@ -50,7 +50,9 @@ async def connected(home: Path, mode: Mode, person: Person) -> AsyncIterator[Cli
             yield client
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
+@pytest.mark.parametrize(
+    "mode", ["auto", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("legacy", "2026-07-28"))]
+)
 async def test_a_person_is_asked_in_the_client(tmp_path: Path, mode: Mode) -> None:
     person = Person("allow_once", "deny", "allow_tool_for_session")
     question = {"query": "What does HTTP 404 mean?"}
