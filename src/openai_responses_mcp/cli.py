@@ -26,6 +26,8 @@ from openai_responses_mcp.domain.texts import one_line
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from openai_responses_mcp.commands.doctor.report import Line
+
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
@@ -156,10 +158,20 @@ def _ask(options: Options, configuration: Configuration, environ: Mapping[str, s
 
 
 def _examine(options: Options, environ: Mapping[str, str]) -> int:
+    import importlib.util
+
     from openai_responses_mcp.commands.doctor.examining import examine
 
     configuration, problems = load_what_can_be_used(_flags(options), environ)
-    return examine(configuration, environ, problems)
+
+    def guarded_lines(folder: str) -> "Iterator[Line]":
+        # Without the extra nothing can be said about policies and stores.
+        if importlib.util.find_spec("sqlalchemy") is not None:
+            from openai_responses_mcp.guard import doctor
+
+            yield from doctor.guarded_lines(environ, folder, names_unreadable=False)
+
+    return examine(configuration, environ, problems, guarded_lines)
 
 
 def _completion(shell: str) -> int:

@@ -35,7 +35,9 @@ class Machine:
 
     def doctor(self, *words: str, code: int = 0) -> list[str]:
         assert main(words, self.environ, str(self.home / "project")) == code
-        return self._capsys.readouterr().out.splitlines()
+        *lines, last = self._capsys.readouterr().out.splitlines()
+        assert last.startswith("No problems found." if code == 0 else "1 problem found.")
+        return lines
 
 
 @pytest.fixture
@@ -45,9 +47,7 @@ def machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Machine:
 
 def test_without_a_guarded_server_it_says_how_to_guard_them(machine: Machine) -> None:
     machine.cursor(files={"command": "npx", "args": ["server"]}, off=machine.entry(disabled=True))
-    assert machine.doctor() == [
-        "ok    no client here has a guarded server: openai-responses-mcp guard setup guards them"
-    ]
+    assert machine.doctor() == ["--    guarded servers: none; openai-responses-mcp guard setup guards them"]
 
 
 def test_an_entry_that_is_well_says_what_was_checked(machine: Machine) -> None:

@@ -12,15 +12,14 @@ import asyncio
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
 from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, Entry, files_of, maybe_guard
+from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
 from openai_responses_mcp.domain.extras import needs_extra
-from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -56,19 +55,29 @@ class GuardedEntry:
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: str | None = None) -> int:
     arguments = _parser().parse_args(list(argv))
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
-    masking, is_well, count = Masking(environ), True, 0
-    for client, file, problem, entry in _found(clients, environ, folder or os.getcwd()):
-        if entry is None:
-            is_well = False
-            _say(masking, "FAIL", f"{client.name}: {file} {problem}")
-        elif not arguments.server or entry.name in arguments.server:
-            count += 1
-            level, detail = asyncio.run(_examined(entry, arguments.start))
-            is_well = is_well and level == "ok"
-            _say(masking, level, f"{client.name}, {entry.name} in {file}: {detail}")
-    if not count and is_well:
-        _say(masking, "ok", "no client here has a guarded server: openai-responses-mcp guard setup guards them")
-    return 0 if is_well else 1
+    report = Report(Masking(environ).text, environ)
+    lines = list(guarded_lines(environ, folder or os.getcwd(), clients, arguments.server, is_started=arguments.start))
+    for line in lines or [Line(NOT_SET_UP, "guarded servers", "none; openai-responses-mcp guard setup guards them")]:
+        report.add(line)
+    return report.end()
+
+
+def guarded_lines(
+    environ: Mapping[str, str],
+    folder: str,
+    clients: Sequence[Client] = CLIENTS,
+    servers: Sequence[str] = (),
+    *,
+    is_started: bool = False,
+    names_unreadable: bool = True,
+) -> Iterator[Line]:
+    """A line for each guarded entry of these clients, and for each file that cannot be read."""
+    for client, file, problem, entry in _found(clients, environ, folder):
+        if entry is None and names_unreadable:
+            yield Line("FAIL", client.name, f"{file} {problem}")
+        elif entry is not None and (not servers or entry.name in servers):
+            level, detail = asyncio.run(_examined(entry, is_started))
+            yield Line(level, f"{client.name}, {entry.name} in {file}", detail)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,12 +94,6 @@ def _client(key: str) -> str:
     if key not in KEYS:
         raise argparse.ArgumentTypeError(f"{key!r} is none of {', '.join(KEYS)}")
     return KEYS[key]
-
-
-def _say(masking: Masking, level: Level, text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    line = one_line(f"{level:<6}{masking.text(text)}")
-    sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

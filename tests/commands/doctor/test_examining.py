@@ -766,3 +766,19 @@ def test_without_a_location_searches_come_from_the_united_states(patient: Patien
     patient.configure("search: {user_location: {}}")
     _, lines = patient.examine()
     assert "place of searches" not in lines
+
+
+def test_policy_and_store_of_a_guarded_entry_are_checked_too(
+    patient: Patient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = patient.write("policy.yaml", "version: 1\nprofil: fast\n")
+    (patient.home / "bin" / "openai-responses-mcp").touch(mode=0o755)
+    words = ["guard", "--policy", str(policy), "--", "uvx", "other-server"]
+    patient.write(".cursor/mcp.json", {"mcpServers": {"files": {"command": "openai-responses-mcp", "args": words}}})
+    patient.write(".gemini/settings.json", "{;}")
+    assert main(["--doctor"], patient.environ) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (found,) = [line for line in lines if line.startswith("FAIL  Cursor, files in ")]
+    assert f"{policy}:2" in found
+    assert len([line for line in lines if "settings.json" in line]) == 1
+    assert lines[-1].startswith("1 problem found. ")

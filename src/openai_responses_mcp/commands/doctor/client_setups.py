@@ -164,7 +164,7 @@ class Entry(NamedTuple):
 
 
 class SetupFinding(NamedTuple):
-    """`entry` is ours and can be started, as far as its file shows. `is_answering`: it is not a guard."""
+    """`entry` can be started, as far as its file shows. `is_answering`: it is not a guard, as far as is known."""
 
     level: Level
     text: str
@@ -191,7 +191,7 @@ def examine_file(
         data = client.parse(text) if text.strip() else {}
     except (ValueError, RecursionError) as exc:
         wrong = f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake"
-        return [SetupFinding("warn", wrong, is_answering=False)]
+        return [SetupFinding("warn", wrong)]
     findings = []
     for entry in _our_entries(client, data):
         key = _KeyPlace(client, key_variable, is_set_here=is_key_set, is_shared=is_shared)

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
@@ -43,13 +43,15 @@ def examine(
     configuration: Configuration,
     environ: Mapping[str, str],
     problems: Sequence[str] = (),
+    guarded_lines: Callable[[str], Iterable[Line]] = lambda folder: (),
     *,
     longest_wait_seconds: float = LONGEST_WAIT_SECONDS,
     longest_start_seconds: float = LONGEST_START_SECONDS,
 ) -> int:
     """The exit code: 1 when a line says FAIL, or cannot be written.
 
-    `problems` are those of the configuration, which is what is left without them.
+    `problems` are those of the configuration, which is what is left without them. `guarded_lines` are those of the
+    guard about its own entries, given the working folder.
     """
     basis = basis_of(configuration, environ)
     report = Report(basis.mask, environ)
@@ -57,6 +59,8 @@ def examine(
         for line in _lines(basis, environ, problems, longest_wait_seconds):
             report.add(line)
         for line in asyncio.run(_client_lines(basis, environ, longest_start_seconds)):
+            report.add(line)
+        for line in guarded_lines(_working_folder()):
             report.add(line)
         return report.end()
     except CannotReport as exc:
@@ -178,7 +182,7 @@ def _examine(
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as exc:
-        return [SetupFinding("warn", f"{path} {reason_of(exc)}", is_answering=False)]
+        return [SetupFinding("warn", f"{path} {reason_of(exc)}")]
     is_key_set = bool(environ.get(key_variable, "").strip())
     return examine_file(client, path, text, key_variable, _finder(environ), is_key_set=is_key_set, is_shared=is_shared)
 

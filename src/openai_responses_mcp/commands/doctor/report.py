@@ -48,7 +48,7 @@ class Report:
 
     def add(self, line: Line) -> None:
         """Raises `CannotReport`."""
-        line = line._replace(detail=self._mask(line.detail))
+        line = line._replace(what=self._mask(line.what), detail=self._mask(line.detail))
         if line.level == "FAIL":
             self._failed.append(line)
         self._warnings += line.level == "warn"
