@@ -56,6 +56,7 @@ class Basis(NamedTuple):
         choice = telemetry_chosen(self.environ) if is_observed else TelemetryChoice()
         for warning in choice.warnings:
             self.logger.warning(warning)
+        limits = CallerLimits(*self.configuration.settings.http.limits) if is_over_http else CallerLimits()
         return Container(
             settings=self.configuration.settings,
             system_policy=self.configuration.system_policy,
@@ -65,8 +66,8 @@ class Basis(NamedTuple):
             telemetry_choice=choice,
             skips_words=skips_words,
             is_ending=is_ending or asyncio.Event(),
-            limits=CallerLimits(*self.configuration.settings.http.limits) if is_over_http else CallerLimits(),
-            usage_store=self.environ.get("AGENTS_STORE", "") if is_over_http else "",
+            limits=limits,
+            usage_store=self.environ.get("AGENTS_STORE", "") if is_over_http and any(limits) else "",
             network="tcp" if is_over_http else "pipe",
         )
 

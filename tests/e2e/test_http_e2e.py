@@ -370,6 +370,7 @@ async def test_a_caller_over_the_limit_gets_a_result_that_says_when_to_come_back
         ("0", "http: {tokens_env: TEAM}", {"TEAM": "ann"}, "http.tokens_env: TEAM: line 1 is not name:token"),
         ("0", "http: {issuer: 'https://id.example'}", {}, "http.issuer needs http.audience"),
         ("0", "http: {issuer: 'http://id.example', audience: a}", {}, "http.issuer has to be https"),
+        ("0", "http: {limits: {calls_at_once: 1}}", {"AGENTS_STORE": "mysql://x/y"}, "AGENTS_STORE: "),
     ],
     ids=lambda value: str(value)[:40],
 )

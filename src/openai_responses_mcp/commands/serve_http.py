@@ -26,6 +26,7 @@ from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.loading import ConfigError as ConfigError
 from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.config.settings import HttpSettings
+from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.ports import Logger
 from openai_responses_mcp.start import Basis, basis_of, serve_many
 
@@ -102,6 +103,7 @@ def serve_http(
     """The exit code. Raises `ConfigError` for settings that must not be served with."""
     settings = configuration.settings.http
     tokens = checked_tokens(options, settings, environ)
+    check_usage_store(settings, environ)
     basis = basis_of(configuration, environ, tokens.values())
     for shortfall in shortfalls():
         basis.logger.warning(shortfall)
@@ -135,6 +137,22 @@ def checked_tokens(options: HttpOptions, settings: HttpSettings, environ: Mappin
     if problems:
         raise ConfigError(tuple(problems))
     return tokens
+
+
+def check_usage_store(settings: HttpSettings, environ: Mapping[str, str]) -> None:
+    """Raises `ConfigError` for a store in which limits cannot be counted."""
+    store = environ.get("AGENTS_STORE", "")
+    if not store or not any(settings.limits):
+        return
+    try:
+        from openai_responses_mcp.gate.errors import AgentsError
+        from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+    except ModuleNotFoundError as exc:
+        raise ConfigError((f"AGENTS_STORE: {needs_extra('guard')}",)) from exc
+    try:
+        SqlDatabase(store)
+    except (AgentsError, ModuleNotFoundError) as exc:
+        raise ConfigError((f"AGENTS_STORE: {exc}",)) from exc
 
 
 async def _serve(
