@@ -5,13 +5,14 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from mcp.client import Client
 
 from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.guard.asking import QUESTION_KEY, READING_SECONDS
@@ -30,11 +31,11 @@ rules:
 
 
 class GuardedOverHttp(HttpProcess):
-    def __init__(self, folder: Path, *options: str, **variables: str) -> None:
+    def __init__(self, folder: Path, *options: str, behind: Sequence[str] = (), **variables: str) -> None:
         (folder / "policy.yaml").write_text(RULES)
         self.seen_file = folder / "seen.jsonl"
         self.store = f"sqlite:///{folder / 'guard.db'}"
-        command = [sys.executable, str(SMALL_SERVER), str(self.seen_file)]
+        command = behind or [sys.executable, str(SMALL_SERVER), str(self.seen_file)]
         given = ["--name", "small", "--policy", str(folder / "policy.yaml"), "--store", self.store, *options]
         super().__init__(environment(folder, **variables), *given, "--", *command, verb="guard")
 
@@ -208,6 +209,29 @@ async def test_a_caller_without_a_token_is_refused_and_tokens_stay_with_the_guar
     assert (await http.post(team.url, json=message, headers=routed(message))).status_code == 401
     environ = await called(http, team.url, enveloped("e", "environment"), **ANN)
     assert "TEAM" not in environ["result"]["names"]
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]:
+    """In front of the answering server itself."""
+    behind = [*COMMAND, "--stdio", "--rehearse"]
+    with closing(GuardedOverHttp(tmp_path_factory.mktemp("answering"), behind=behind)) as guard:
+        yield guard
+
+
+@pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-06-18")])
+async def test_the_official_client_calls_with_progress(answering: GuardedOverHttp, mode: Any, revision: str) -> None:
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async with asyncio.timeout(WAIT_SECONDS), Client(answering.url, mode=mode) as mcp:
+        assert mcp.protocol_version == revision
+        assert "answer" in [tool.name for tool in (await mcp.list_tools()).tools]
+        result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"}, progress_callback=note)
+        assert not result.is_error
+    assert told[0] == "asking the model"
 
 
 def test_sigterm_lets_calls_finish_and_ends_with_0(tmp_path: Path) -> None:
