@@ -18,7 +18,7 @@ from openai_responses_mcp.gate.audit.records import (
     ExecutionLogStore,
     HashAt,
     Head,
-    Place,
+    LogPlace,
     announced,
     confirmed,
     linked,
@@ -281,7 +281,7 @@ class FakeHead(AuditHead):
     def read(self) -> Head | None:
         return self.head
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
+    def announce(self, before: LogPlace, end: LogPlace, hash_at: HashAt, archived_to: int = 0) -> None:
         is_sole = self._is_sole_writer
         self.head = announced(self.head, before, end, hash_at, is_sole_writer=is_sole, archived_to=archived_to)
 

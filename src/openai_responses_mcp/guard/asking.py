@@ -32,7 +32,7 @@ from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.guard.pending_questions import PendingQuestion, PendingQuestions
 from openai_responses_mcp.guard.ports import Notices
-from openai_responses_mcp.guard.questions import Answer, Choice, answer_in, form_for, short_id
+from openai_responses_mcp.guard.questions import Choice, PersonAnswer, answer_in, form_for, short_id
 
 DEFAULT_WAIT_SECONDS = 300.0
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -248,7 +248,7 @@ class Asking:
         if answer.is_yes and self._monotonic() - began >= READING_SECONDS:
             self._in_background(self._submit_if_open(approval_id, answer))
 
-    async def _submit_if_open(self, approval_id: str, answer: Answer) -> None:
+    async def _submit_if_open(self, approval_id: str, answer: PersonAnswer) -> None:
         with suppress(AgentsError):
             await self._submit(approval_id, answer)
 
@@ -284,7 +284,7 @@ class Asking:
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions
 
-    async def _submitted(self, approval_id: str, answer: Answer, *, is_quick: bool = False) -> Verdict | None:
+    async def _submitted(self, approval_id: str, answer: PersonAnswer, *, is_quick: bool = False) -> Verdict | None:
         """A refusal if the person in the client said no. A yes counts only once the store has it.
 
         A quick answer is a program's: its yes counts for this one call, and its no is nobody's denial.
@@ -293,13 +293,13 @@ class Asking:
             await self._abandon(approval_id, "unasked", _UNASKED)
             return Verdict(False, _UNASKED)
         with suppress(AgentsError):
-            await self._submit(approval_id, Answer("allow_once", _BY_CLIENT) if is_quick else answer)
+            await self._submit(approval_id, PersonAnswer("allow_once", _BY_CLIENT) if is_quick else answer)
         if answer.is_yes:
             return None
         await self._drop(approval_id)
         return Verdict(False, "denied in the client", answer.comment)
 
-    async def _submit(self, approval_id: str, answer: Answer) -> None:
+    async def _submit(self, approval_id: str, answer: PersonAnswer) -> None:
         terms = _TERMS.get(answer.choice)
         if terms is None:
             decision: HumanDecision = "approve" if answer.is_yes else "deny"

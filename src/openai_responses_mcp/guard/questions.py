@@ -67,7 +67,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PersonAnswer:
     choice: Choice
     comment: str = ""
 
@@ -113,17 +113,17 @@ def _offered(reads: bool) -> list[Choice]:
     return [choice for choice in get_args(Choice) if reads or choice != "allow_reads_for_good"]
 
 
-def answer_in(result: JsonValue, *, reads: bool = False) -> Answer:
+def answer_in(result: JsonValue, *, reads: bool = False) -> PersonAnswer:
     """Declined, cancelled, incomplete, not offered, not understood: denied."""
     content = result.get("content") if isinstance(result, dict) and result.get("action") == "accept" else None
     if not isinstance(content, dict):
         said = result.get("action") if isinstance(result, dict) else None
-        return Answer("deny", "" if said in ("decline", "cancel") else "the client gave no answer")
+        return PersonAnswer("deny", "" if said in ("decline", "cancel") else "the client gave no answer")
     comment = content.get("comment")
     told = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
     decision = content.get("decision")
     is_known = isinstance(decision, str) and decision in _offered(reads)
-    return Answer(cast(Choice, decision) if is_known else "deny", told)
+    return PersonAnswer(cast(Choice, decision) if is_known else "deny", told)
 
 
 def _message(request: HumanApprovalRequest, server_name: str, reads: bool, language: Language) -> str:

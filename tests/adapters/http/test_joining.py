@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.adapters.http.joining import ClientsOfCallers, JoinedExchanges
-from openai_responses_mcp.adapters.http.sessions import Exchange, HttpSession
+from openai_responses_mcp.adapters.http.sessions import HttpExchange, HttpSession
 from openai_responses_mcp.adapters.http.streams import Outbox, OutMessage
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.ports import Received, Transport
@@ -16,9 +16,9 @@ from tests.fakes import WAIT_SECONDS
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
-def an_exchange(request_id: int | str, caller: str = "ann", **params: Any) -> Exchange:
+def an_exchange(request_id: int | str, caller: str = "ann", **params: Any) -> HttpExchange:
     body = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
-    return Exchange(json.dumps(body).encode(), request_id, caller)
+    return HttpExchange(json.dumps(body).encode(), request_id, caller)
 
 
 def sent_to(outbox: Outbox) -> list[Any]:
@@ -96,7 +96,7 @@ async def test_what_a_client_listens_to_finds_it_and_the_rest_nobody() -> None:
 
 
 async def test_what_is_no_request_keeps_its_own_way_back() -> None:
-    joined, exchange = JoinedExchanges(), Exchange(b"no json", None, "ann")
+    joined, exchange = JoinedExchanges(), HttpExchange(b"no json", None, "ann")
     serving = asyncio.create_task(joined.serve(exchange))
     received = await asyncio.wait_for(joined.receive(), WAIT_SECONDS)
     assert received is not None

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.audit.records import LOSS_ACCEPTED, AuditHead, ExecutionLog, Place, linked, misfit_of_log
+from openai_responses_mcp.gate.audit.records import (
+    LOSS_ACCEPTED,
+    AuditHead,
+    ExecutionLog,
+    LogPlace,
+    linked,
+    misfit_of_log,
+)
 from openai_responses_mcp.gate.sql.head_file import HeadFile
 from tests.agents.fake_stores import FakeHead
 
@@ -35,7 +42,7 @@ def chain(length: int, decision: str = "allow") -> list[ExecutionLog]:
 def announce(head: AuditHead, logs: Sequence[ExecutionLog], *following: ExecutionLog) -> None:
     """Before the records follow those that are in the log."""
     hashes = {log.sequence: log.hash for log in logs}
-    head.announce(Place.of(logs[-1] if logs else None), Place.of(following[-1]), hashes.get)
+    head.announce(LogPlace.of(logs[-1] if logs else None), LogPlace.of(following[-1]), hashes.get)
 
 
 def write(head: AuditHead, logs: Sequence[ExecutionLog], after: int = 0) -> None:

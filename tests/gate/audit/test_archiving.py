@@ -19,9 +19,9 @@ from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import (
     LOG_ARCHIVED,
     ExecutionLog,
-    Finding,
     Head,
-    Place,
+    LogFinding,
+    LogPlace,
     linked,
     misfit_of_log,
 )
@@ -279,7 +279,7 @@ async def test_a_made_up_archive_covers_nothing(room: Room) -> None:
         await room.done(call)
     theirs = SqlExecutionLogStore(room.database)
     logs = await theirs.query()
-    facts = {"through": [*Place.of(logs[2])], "records": 0, "fingerprint": "", "by": "sato"}
+    facts = {"through": [*LogPlace.of(logs[2])], "records": 0, "fingerprint": "", "by": "sato"}
     made_up = ExecutionLog("log", "a", LOG_ARCHIVED, "archived", "2026", arguments=facts)
     assert await theirs.move_out(logs[:3], made_up)
     found = await room.audit("head", is_sole_writer=False).verify()
@@ -303,9 +303,9 @@ async def test_with_another_head_it_is_accepted_there_too(room: Room) -> None:
 def test_the_end_that_a_head_knows_is_missed_when_it_was_archived_elsewhere() -> None:
     first = linked(ExecutionLog("r", "c1", "decision", "allow", "2026"), None)
     second = linked(ExecutionLog("r", "c2", "decision", "allow", "2026"), first)
-    head = Head(Place.of(first), Place.of(first), is_confirmed=True)
+    head = Head(LogPlace.of(first), LogPlace.of(first), is_confirmed=True)
     problem = "record 1 is not in the log any more: removed, or archived with another head"
-    assert misfit_of_log(head, [second], is_sole_writer=False) == Finding(1, problem)
+    assert misfit_of_log(head, [second], is_sole_writer=False) == LogFinding(1, problem)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -376,13 +376,13 @@ def test_what_is_no_archive_is_said_so(text: str, tmp_path: Path) -> None:
 
 
 def test_a_head_with_everything_in_it_fits_its_file(tmp_path: Path) -> None:
-    place = Place(999_999_999, "f" * 64)
+    place = LogPlace(999_999_999, "f" * 64)
     head = HeadFile(tmp_path / "head")
-    other = Place(999_999_998, "e" * 64)
+    other = LogPlace(999_999_998, "e" * 64)
     head.announce(place, place, lambda number: None, 999_999_998)
     head.confirm(ExecutionLog("log", "l", "loss_accepted", "", "", sequence=999_999_999, hash="f" * 64))
     head.announce(other, place, lambda number: None, 999_999_998)
-    head.announce(Place(1_000_000_001, "d" * 64), place, lambda number: None, 999_999_998)
+    head.announce(LogPlace(1_000_000_001, "d" * 64), place, lambda number: None, 999_999_998)
     known = head.read()
     assert known is not None
     assert known.finding is not None

@@ -9,9 +9,9 @@ from openai_responses_mcp.gate.audit.records import (
     BEGINNING,
     UNREADABLE,
     ExecutionLog,
-    Finding,
     Head,
-    Place,
+    LogFinding,
+    LogPlace,
     announced,
     confirmed,
     first_break,
@@ -29,23 +29,23 @@ def chain(length: int, run_id: str = "r1") -> list[ExecutionLog]:
 
 
 LOGS = chain(4)
-END = Place.of(LOGS[1])
+END = LogPlace.of(LOGS[1])
 HEAD = Head(END, END, is_confirmed=True)
-FOUND = Finding(1, "something")
+FOUND = LogFinding(1, "something")
 
 
-def found(head: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bool = True) -> Finding | None:
+def found(head: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bool = True) -> LogFinding | None:
     return misfit_of_log(head, logs, is_sole_writer=is_sole_writer)
 
 
 def test_a_log_that_does_not_fit_its_head_is_told_in_words() -> None:
-    assert found(None, LOGS) == Finding(1, "the head of the log is missing")
-    assert found(HEAD, LOGS[:1]) == Finding(2, "the tail from record 2 was cut, or an old copy was put back")
-    anew = Finding(2, "record 2 is not the one that was written: the chain was made anew")
+    assert found(None, LOGS) == LogFinding(1, "the head of the log is missing")
+    assert found(HEAD, LOGS[:1]) == LogFinding(2, "the tail from record 2 was cut, or an old copy was put back")
+    anew = LogFinding(2, "record 2 is not the one that was written: the chain was made anew")
     assert found(HEAD, chain(2, "r2")) == anew
     assert found(HEAD, chain(4, "r2"), is_sole_writer=False) == anew
-    assert found(HEAD, LOGS) == Finding(3, "record 3 was inserted after the end of the log")
-    assert found(UNREADABLE, []) == Finding(1, "the head of the log cannot be read")
+    assert found(HEAD, LOGS) == LogFinding(3, "record 3 was inserted after the end of the log")
+    assert found(UNREADABLE, []) == LogFinding(1, "the head of the log cannot be read")
 
 
 def test_where_others_write_too_a_log_may_have_grown_past_its_head() -> None:
@@ -54,46 +54,46 @@ def test_where_others_write_too_a_log_may_have_grown_past_its_head() -> None:
 
 
 def test_records_that_were_announced_and_never_written_leave_the_log_to_others() -> None:
-    head = Head(Place(3, "never written"), Place.of(LOGS[1]))
+    head = Head(LogPlace(3, "never written"), LogPlace.of(LOGS[1]))
     assert found(head, LOGS, is_sole_writer=False) is None
     assert found(head, chain(4, "r2"), is_sole_writer=False) is not None
-    first = Head(Place(1, "never written"), BEGINNING)
+    first = Head(LogPlace(1, "never written"), BEGINNING)
     assert found(first, LOGS, is_sole_writer=False) is None
 
 
 @pytest.mark.parametrize("is_sole_writer", [True, False])
 def test_a_head_is_announced_with_what_it_found(is_sole_writer: bool) -> None:
-    before, end = Place.of(LOGS[2]), Place.of(LOGS[3])
+    before, end = LogPlace.of(LOGS[2]), LogPlace.of(LOGS[3])
     hashes = {log.sequence: log.hash for log in LOGS[:3]}
     head = announced(HEAD, before, end, hashes.get, is_sole_writer=is_sole_writer)
-    inserted = Finding(3, "record 3 was inserted after the end of the log")
+    inserted = LogFinding(3, "record 3 was inserted after the end of the log")
     assert head == Head(end, before, is_confirmed=False, finding=inserted if is_sole_writer else None)
     assert head.ends == (end, before)
 
 
 def test_a_head_is_confirmed_at_its_record_and_never_moves_back() -> None:
-    third = Place.of(LOGS[2])
+    third = LogPlace.of(LOGS[2])
     ends_there = Head(third, third, is_confirmed=True)
     assert ends_there.ends == (third,)
     assert confirmed(None, LOGS[2], is_accepting=False) == ends_there
     assert confirmed(HEAD, LOGS[2], is_accepting=False) == ends_there
     assert confirmed(Head(third, END), LOGS[2], is_accepting=False) == ends_there
     assert confirmed(ends_there, LOGS[1], is_accepting=False) is None
-    assert confirmed(ends_there, LOGS[1], is_accepting=True) == replace(ends_there, accepted=Place.of(LOGS[1]))
+    assert confirmed(ends_there, LOGS[1], is_accepting=True) == replace(ends_there, accepted=LogPlace.of(LOGS[1]))
 
 
 def test_a_head_keeps_its_finding_until_it_is_accepted() -> None:
-    third = Place.of(LOGS[2])
+    third = LogPlace.of(LOGS[2])
     bad = Head(third, END, finding=FOUND)
     assert confirmed(bad, LOGS[2], is_accepting=False) == Head(third, third, is_confirmed=True, finding=FOUND)
     assert confirmed(bad, LOGS[2], is_accepting=True) == Head(third, third, is_confirmed=True, accepted=third)
     assert confirmed(bad, LOGS[1], is_accepting=False) is None
-    assert confirmed(bad, LOGS[1], is_accepting=True) == Head(third, END, accepted=Place.of(LOGS[1]))
+    assert confirmed(bad, LOGS[1], is_accepting=True) == Head(third, END, accepted=LogPlace.of(LOGS[1]))
 
 
 def test_a_break_of_the_chain_is_told_in_words() -> None:
     forged = linked(ExecutionLog("r1", "forged", "decision", "allow", "2026"), LOGS[1])
     follows = "does not follow the one before it: reordered, replaced or inserted"
-    assert first_break([LOGS[0], LOGS[2]]) == Finding(2, "record 2 was removed")
-    assert first_break([*LOGS[:2], forged, *LOGS[2:]]) == Finding(4, "a record was inserted after record 3")
-    assert first_break([*LOGS[:2], forged, LOGS[3]]) == Finding(4, f"record 4 {follows}")
+    assert first_break([LOGS[0], LOGS[2]]) == LogFinding(2, "record 2 was removed")
+    assert first_break([*LOGS[:2], forged, *LOGS[2:]]) == LogFinding(4, "a record was inserted after record 3")
+    assert first_break([*LOGS[:2], forged, LOGS[3]]) == LogFinding(4, f"record 4 {follows}")

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog, AuditMode
-from openai_responses_mcp.gate.audit.records import BEGINNING, ExecutionLog, Head, Place, first_break, linked
+from openai_responses_mcp.gate.audit.records import BEGINNING, ExecutionLog, Head, LogPlace, first_break, linked
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.secrets.hashing import digest
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -703,7 +703,7 @@ async def test_a_crash_between_announcing_and_committing_is_no_alarm(office: Off
     await office.write(2)
     logs = await office.audit.query()
     unwritten = linked(ExecutionLog("r1", "c9", "decision", "allow", "2026"), logs[-1])
-    office.head.announce(Place.of(logs[-1]), Place.of(unwritten), lambda number: None)
+    office.head.announce(LogPlace.of(logs[-1]), LogPlace.of(unwritten), lambda number: None)
     assert (await office.audit.verify()).is_intact
     await office.audit.record(an_entry("c3"))
     assert (await office.audit.verify()).is_intact
@@ -713,7 +713,7 @@ async def test_a_crash_between_committing_and_confirming_is_no_alarm(office: Off
     await office.write(2)
     logs = await office.audit.query()
     (office.folder / "agents.db.head").unlink()
-    office.head.announce(BEGINNING, Place.of(logs[-1]), lambda number: None)
+    office.head.announce(BEGINNING, LogPlace.of(logs[-1]), lambda number: None)
     assert (await office.audit.verify()).is_intact
 
 

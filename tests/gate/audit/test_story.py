@@ -5,7 +5,7 @@ import pytest
 from openai_responses_mcp.gate.audit.records import (
     LOSS_ACCEPTED,
     ExecutionLog,
-    Finding,
+    LogFinding,
     LogVerification,
     fingerprint,
     linked,
@@ -70,7 +70,7 @@ def test_a_story_that_can_be_true_has_no_finding(events: tuple[str, ...]) -> Non
 )
 def test_a_story_that_cannot_be_true_is_named(events: tuple[str, ...], number: int, words: str) -> None:
     (finding,) = contradictions(story(*events))
-    assert finding == Finding(number, f"call c1 of r1 (function pay) {words}")
+    assert finding == LogFinding(number, f"call c1 of r1 (function pay) {words}")
 
 
 def test_calls_are_told_apart_by_run_and_id() -> None:

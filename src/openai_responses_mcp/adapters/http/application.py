@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.http.access import METADATA_PATH, AllowedHosts, Callers, Issuer, Unauthorized
 from openai_responses_mcp.adapters.http.posts import Headers, Post, Refusal, is_envelope_era, read_post
-from openai_responses_mcp.adapters.http.sessions import Exchange, HttpSession, Sessions, SessionsFull
+from openai_responses_mcp.adapters.http.sessions import HttpExchange, HttpSession, Sessions, SessionsFull
 from openai_responses_mcp.adapters.http.streams import PING, Outbox, OutMessage, Waited, event, priming_event
 from openai_responses_mcp.domain.ports import Logger, Transport
 
@@ -74,7 +74,7 @@ class McpOverHttp:
         self._admit = admit
         self._sessions = Sessions(limits.most_sessions)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._exchanges: set[Exchange] = set()
+        self._exchanges: set[HttpExchange] = set()
         self._in_flight = 0
         self._is_draining = False
         self._nothing_in_flight = asyncio.Event()
@@ -221,7 +221,7 @@ class McpOverHttp:
         if not post.is_answered:
             # The newer era has no notifications from clients that would change anything.
             return Response(status_code=202)
-        exchange = Exchange(post.body, post.request_id, caller)
+        exchange = HttpExchange(post.body, post.request_id, caller)
         if not self._admit(exchange.key):
             return _busy(_TOO_MANY_SERVERS)
         self._exchanges.add(exchange)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, Exchange, HttpSession
+from openai_responses_mcp.adapters.http.sessions import MOST_UNREAD_BYTES, HttpExchange, HttpSession
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request, read
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
@@ -32,7 +32,7 @@ class ClientsOfCallers:
     async def serve(self, transport: Transport) -> None:
         if isinstance(transport, HttpSession):
             await self._serve_client(transport, transport.key, transport.caller)
-        elif isinstance(transport, Exchange):
+        elif isinstance(transport, HttpExchange):
             await self._of_caller(transport).serve(transport)
 
     async def close(self, seconds: float) -> None:
@@ -42,7 +42,7 @@ class ClientsOfCallers:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
-    def _of_caller(self, exchange: Exchange) -> "JoinedExchanges":
+    def _of_caller(self, exchange: HttpExchange) -> "JoinedExchanges":
         if exchange.key not in self._joined:
             joined = self._joined[exchange.key] = JoinedExchanges()
             task = asyncio.ensure_future(self._serve_client(joined, exchange.key, exchange.caller))
@@ -58,7 +58,7 @@ class JoinedExchanges(Transport):
         self._last_number = 0
         self._is_closed = False
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: HttpExchange) -> None:
         """Until it is answered, or its client has gone."""
         received = await exchange.receive()
         number = self._take(exchange, received) if received is not None else 0
@@ -68,7 +68,7 @@ class JoinedExchanges(Transport):
             if number in self._open:
                 self._put({"method": "notifications/cancelled", "params": {"requestId": number}}, exchange)
 
-    def _take(self, exchange: Exchange, received: Received) -> int:
+    def _take(self, exchange: HttpExchange, received: Received) -> int:
         message = read(received.body) if isinstance(received.body, bytes) else None
         if not isinstance(message, Request):
             self._incoming.put_nowait(received)
@@ -85,7 +85,7 @@ class JoinedExchanges(Transport):
         self._incoming.put_nowait(Received(body, channel, received.caller))
         return number
 
-    def _put(self, content: JsonObject, exchange: Exchange) -> None:
+    def _put(self, content: JsonObject, exchange: HttpExchange) -> None:
         channel = _JoinedChannel(self._open, 0, exchange, _Nowhere(), 0, None)
         self._incoming.put_nowait(Received(_ENCODER.encode({"jsonrpc": "2.0", **content}).encode(), channel))
 
@@ -125,7 +125,7 @@ class _JoinedChannel(Channel):
         self,
         siblings: "dict[int, _JoinedChannel]",
         number: int,
-        exchange: Exchange,
+        exchange: HttpExchange,
         channel: Channel,
         request_id: int | str,
         token: Any,

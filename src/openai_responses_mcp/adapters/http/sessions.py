@@ -25,7 +25,7 @@ def key_of_caller(caller: str) -> str:
     return f"caller {caller}"
 
 
-class Exchange(Transport):
+class HttpExchange(Transport):
     """One message and its reply."""
 
     def __init__(self, body: bytes, request_id: RequestId | None, caller: str) -> None:

@@ -15,9 +15,9 @@ from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.audit.records import (
     LOG_ARCHIVED,
     ExecutionLog,
-    Finding,
+    LogFinding,
+    LogPlace,
     LogVerification,
-    Place,
     archived_through,
     fingerprint,
     first_break,
@@ -82,7 +82,7 @@ def facts_of_archive(
     staying = logs[len(moved) : len(moved) + count]
     known = earlier.arguments.get("archives") if earlier else None
     return {
-        "through": [*Place.of(moved[-1])],
+        "through": [*LogPlace.of(moved[-1])],
         "records": count,
         "fingerprint": fingerprint(staying),
         "open": [[log.run_id, log.tool_call_id, log.event, log.decision] for log in _open(earlier, moved)],
@@ -155,13 +155,17 @@ def archive_verification(
     """
     named = _named(records, logs) if log_is_intact else None
     if named is None:
-        before = Place(records[0].sequence - 1, records[0].previous_hash)
+        before = LogPlace(records[0].sequence - 1, records[0].previous_hash)
         finding = first_break(records, after=before)
     else:
         first, last = records[0].sequence, records[-1].sequence
         is_same = named == [first, last, fingerprint(records)]
-        changed = Finding(first, f"the archive is not what was moved out of this log as the records {first} to {last}")
-        finding = None if is_same else first_break(records, after=Place(first - 1, records[0].previous_hash)) or changed
+        changed = LogFinding(
+            first, f"the archive is not what was moved out of this log as the records {first} to {last}"
+        )
+        finding = (
+            None if is_same else first_break(records, after=LogPlace(first - 1, records[0].previous_hash)) or changed
+        )
     uncovered = "" if named is not None else NOT_NAMED if log_is_intact else LOG_NOT_INTACT
     return LogVerification(
         is_intact=finding is None,

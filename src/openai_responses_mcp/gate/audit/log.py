@@ -28,8 +28,8 @@ from openai_responses_mcp.gate.audit.records import (
     AuditHead,
     ExecutionLog,
     ExecutionLogStore,
-    Finding,
     Head,
+    LogFinding,
     LogVerification,
     misfit_of_log,
 )
@@ -348,7 +348,7 @@ class AuditLog:
         logs, finding, known = await self._read_with(self._head)
         return logs, verification(logs, finding, "", known)
 
-    async def _read_with(self, head: AuditHead) -> tuple[list[ExecutionLog], Finding | None, Head | None]:
+    async def _read_with(self, head: AuditHead) -> tuple[list[ExecutionLog], LogFinding | None, Head | None]:
         """The log and what its head says about it. While others write, the two are read again until they belong together."""
         for _ in range(_MOST_LOOKS):
             known, logs = head.read(), await self.query()

@@ -37,21 +37,21 @@ class ExecutionLog:
     who: str = ""
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """A place in the log: the number of the record there, and its hash."""
 
     sequence: int
     hash: str
 
     @classmethod
-    def of(cls, log: ExecutionLog | None) -> "Place":
+    def of(cls, log: ExecutionLog | None) -> "LogPlace":
         return BEGINNING if log is None else cls(log.sequence, log.hash)
 
 
-BEGINNING = Place(0, "")
+BEGINNING = LogPlace(0, "")
 
 
-class Finding(NamedTuple):
+class LogFinding(NamedTuple):
     """Something in the log that is not as it should be, and the number of the record where it shows."""
 
     sequence: int
@@ -75,7 +75,7 @@ class LogVerification:
     accepted: tuple[str, ...] = ()
 
 
-def linked(log: ExecutionLog, previous: ExecutionLog | Place | None) -> ExecutionLog:
+def linked(log: ExecutionLog, previous: ExecutionLog | LogPlace | None) -> ExecutionLog:
     """The record with its number, the hash before it and its own."""
     sequence, before = (previous.sequence + 1, previous.hash) if previous else (1, "")
     return replace(log, sequence=sequence, previous_hash=before, hash=_hash(log, sequence, before))
@@ -106,15 +106,15 @@ def _hash(log: ExecutionLog, sequence: int, previous_hash: str) -> str:
     )
 
 
-def archived_through(log: ExecutionLog) -> Place | None:
+def archived_through(log: ExecutionLog) -> LogPlace | None:
     """Where the records ended that were moved out of the log, as the record in their place says."""
     match log.arguments.get("through"):
         case [int(sequence), str(hash)]:
-            return Place(sequence, hash)
+            return LogPlace(sequence, hash)
     return None
 
 
-def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | Place | None = None) -> Finding | None:
+def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | LogPlace | None = None) -> LogFinding | None:
     """The number of the first record that is not as it was written, and what happened to it.
 
     With `after`, the records are those that follow one which is known to be good.
@@ -122,14 +122,14 @@ def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | Place | None
     previous = after
     for number, log in enumerate(logs, start=after.sequence + 1 if after else 1):
         if log.sequence > number:
-            return Finding(number, f"record {number} was removed")
+            return LogFinding(number, f"record {number} was removed")
         if log.sequence < number:
-            return Finding(number, f"a record was inserted after record {number - 1}")
+            return LogFinding(number, f"a record was inserted after record {number - 1}")
         if hash_of(log) != log.hash:
-            return Finding(number, f"record {number} was changed")
+            return LogFinding(number, f"record {number} was changed")
         if log.previous_hash != (previous.hash if previous else ""):
             problem = f"record {number} does not follow the one before it: reordered, replaced or inserted"
-            return Finding(number, problem)
+            return LogFinding(number, problem)
         previous = log
     return None
 
@@ -151,25 +151,25 @@ class Head:
     every acceptance up to the record `accepted_to` counts. Records up to `archived_to` were moved out with this head.
     """
 
-    end: Place
-    before: Place
+    end: LogPlace
+    before: LogPlace
     is_confirmed: bool = False
-    finding: Finding | None = None
-    accepted: Place = BEGINNING
+    finding: LogFinding | None = None
+    accepted: LogPlace = BEGINNING
     accepted_to: int = 0
     archived_to: int = 0
 
     @property
-    def ends(self) -> tuple[Place, ...]:
+    def ends(self) -> tuple[LogPlace, ...]:
         return (self.end,) if self.is_confirmed else (self.end, self.before)
 
 
 _NEW = Head(BEGINNING, BEGINNING)
-UNREADABLE = Head(BEGINNING, BEGINNING, finding=Finding(1, "the head of the log cannot be read"))
+UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, "the head of the log cannot be read"))
 
 
 def announced(
-    known: Head | None, before: Place, end: Place, hash_at: HashAt, *, is_sole_writer: bool, archived_to: int = 0
+    known: Head | None, before: LogPlace, end: LogPlace, hash_at: HashAt, *, is_sole_writer: bool, archived_to: int = 0
 ) -> Head:
     """The head for records that are about to follow `before` and to end at `end`."""
     finding, head = misfit(known, before, hash_at, is_sole_writer=is_sole_writer), known or _NEW
@@ -179,7 +179,7 @@ def announced(
 
 def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -> Head | None:
     """The head once the record is in the log; None if it is further along already."""
-    end = Place.of(record)
+    end = LogPlace.of(record)
     head = known or _NEW
     if is_accepting:
         head = replace(head, finding=None, accepted=end)
@@ -188,32 +188,32 @@ def confirmed(known: Head | None, record: ExecutionLog, *, is_accepting: bool) -
     return replace(head, end=end, before=end, is_confirmed=True)
 
 
-def misfit(known: Head | None, last: Place, hash_at: HashAt, *, is_sole_writer: bool) -> Finding | None:
+def misfit(known: Head | None, last: LogPlace, hash_at: HashAt, *, is_sole_writer: bool) -> LogFinding | None:
     """Why a log with this last record does not fit this head.
 
     On a store that other machines write to (`is_sole_writer` false) the log may have grown past the head; it must still
     contain it.
     """
     if known is None:
-        return None if last == BEGINNING else Finding(1, "the head of the log is missing")
+        return None if last == BEGINNING else LogFinding(1, "the head of the log is missing")
     if known.finding is not None or last in known.ends:
         return known.finding
     number = known.end.sequence
     if last.sequence < number:
         cut = last.sequence + 1
-        return Finding(cut, f"the tail from record {cut} was cut, or an old copy was put back")
+        return LogFinding(cut, f"the tail from record {cut} was cut, or an old copy was put back")
     if all(end.sequence > 0 and hash_at(end.sequence) is None for end in known.ends):
-        return Finding(number, f"record {number} is not in the log any more: removed, or archived with another head")
+        return LogFinding(number, f"record {number} is not in the log any more: removed, or archived with another head")
     if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
-        return Finding(number, f"record {number} is not the one that was written: the chain was made anew")
+        return LogFinding(number, f"record {number} is not the one that was written: the chain was made anew")
     if is_sole_writer:
-        return Finding(number + 1, f"record {number + 1} was inserted after the end of the log")
+        return LogFinding(number + 1, f"record {number + 1} was inserted after the end of the log")
     return None
 
 
-def misfit_of_log(known: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bool) -> Finding | None:
+def misfit_of_log(known: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bool) -> LogFinding | None:
     hashes = {log.sequence: log.hash for log in logs}
-    return misfit(known, Place.of(logs[-1] if logs else None), hashes.get, is_sole_writer=is_sole_writer)
+    return misfit(known, LogPlace.of(logs[-1] if logs else None), hashes.get, is_sole_writer=is_sole_writer)
 
 
 # Where they are kept
@@ -257,7 +257,7 @@ class AuditHead(Protocol):
         """None when there is none yet; what cannot be read is `UNREADABLE`."""
         ...
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
+    def announce(self, before: LogPlace, end: LogPlace, hash_at: HashAt, archived_to: int = 0) -> None:
         """Records are about to follow `before` and to end at `end`. A log that does not fit is kept as a finding.
 
         The record at `end` takes the place of all records up to the number `archived_to`.

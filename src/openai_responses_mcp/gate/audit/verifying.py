@@ -13,10 +13,10 @@ from openai_responses_mcp.gate.audit.records import (
     LOG_ARCHIVED,
     LOSS_ACCEPTED,
     ExecutionLog,
-    Finding,
     Head,
+    LogFinding,
+    LogPlace,
     LogVerification,
-    Place,
     archived_through,
     fingerprint,
     first_break,
@@ -31,7 +31,7 @@ _Call = tuple[str, str]
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def contradictions(logs: Sequence[ExecutionLog], before: Sequence[ExecutionLog] = ()) -> Iterator[Finding]:
+def contradictions(logs: Sequence[ExecutionLog], before: Sequence[ExecutionLog] = ()) -> Iterator[LogFinding]:
     """`before` are the records that the log may refer to although they were moved out of it."""
     known = {id(log) for log in before}
     for log, finding in _story([*before, *logs]):
@@ -50,7 +50,7 @@ def _carried(row: list[JsonValue]) -> ExecutionLog:
     return ExecutionLog(run_id, call_id, event, decision, timestamp="")
 
 
-def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, Finding]]:
+def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, LogFinding]]:
     decisions: dict[_Call, str] = {}
     asked: dict[_Call, int] = {}
     approvals: dict[_Call, tuple[int, str]] = {}
@@ -99,9 +99,9 @@ def _reason_against(decision: str | None, approval: str | None) -> str | None:
     return None
 
 
-def _finding(log: ExecutionLog, what: str) -> Finding:
+def _finding(log: ExecutionLog, what: str) -> LogFinding:
     tool = f"{log.tool_kind} {log.tool_name}".strip()
-    return Finding(log.sequence, f"call {log.tool_call_id} of {log.run_id} ({tool}) {what}")
+    return LogFinding(log.sequence, f"call {log.tool_call_id} of {log.run_id} ({tool}) {what}")
 
 
 def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
@@ -111,7 +111,7 @@ def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
 
 
 def verification(
-    logs: Sequence[ExecutionLog], head_finding: Finding | None, uncovered: str, head: Head | None = None
+    logs: Sequence[ExecutionLog], head_finding: LogFinding | None, uncovered: str, head: Head | None = None
 ) -> LogVerification:
     stated = statements(logs, head)
     archive = next((log for log in reversed(stated) if log.event == LOG_ARCHIVED), None)
@@ -150,27 +150,31 @@ def _is_known(statement: ExecutionLog, head: Head | None) -> bool:
     if statement.event == LOG_ARCHIVED:
         through = archived_through(statement)
         return through is not None and through.sequence <= head.archived_to
-    return Place.of(statement) == head.accepted or statement.sequence <= head.accepted_to
+    return LogPlace.of(statement) == head.accepted or statement.sequence <= head.accepted_to
 
 
-def _stated_elsewhere(statement: ExecutionLog) -> Finding:
+def _stated_elsewhere(statement: ExecutionLog) -> LogFinding:
     who = one_line(str(statement.arguments.get("by") or "somebody without a name"))
     number, does = statement.sequence, "accepts a loss" if statement.event == LOSS_ACCEPTED else "archives records"
-    return Finding(number, f"record {number} {does} in the name of {who}, and not with this head: accept it here too")
+    return LogFinding(
+        number, f"record {number} {does} in the name of {who}, and not with this head: accept it here too"
+    )
 
 
 def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:
     return {"records": len(logs), "fingerprint": fingerprint(logs), "findings": list(found.findings)}
 
 
-def _findings_after(statement: ExecutionLog | None, logs: Sequence[ExecutionLog], start: Place | None) -> list[Finding]:
+def _findings_after(
+    statement: ExecutionLog | None, logs: Sequence[ExecutionLog], start: LogPlace | None
+) -> list[LogFinding]:
     """`start` is where the records ended that were moved out."""
     count = accepted_count(statement)
     before, after = logs[:count], logs[count:]
     found = [first_break(after, after=before[-1] if before else start)]
     if statement and fingerprint(before) != statement.arguments.get("fingerprint"):
         changed = f"records were changed after record {statement.sequence} accepted them as they were"
-        found.insert(0, first_break(before, after=start) or Finding(statement.sequence, changed))
+        found.insert(0, first_break(before, after=start) or LogFinding(statement.sequence, changed))
     return [finding for finding in found if finding]
 
 
@@ -182,7 +186,7 @@ def accepted_count(statement: ExecutionLog | None) -> int:
 
 def _contradictions(
     logs: Sequence[ExecutionLog], stated: Sequence[ExecutionLog], archive: ExecutionLog | None
-) -> list[Finding]:
+) -> list[LogFinding]:
     count = accepted_count(stated[-1] if stated else None)
     last = logs[count - 1].sequence if 0 < count <= len(logs) else 0
     return [finding for finding in contradictions(logs, open_before(archive)) if finding.sequence > last]

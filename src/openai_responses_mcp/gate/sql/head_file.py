@@ -18,10 +18,10 @@ from openai_responses_mcp.gate.audit.records import (
     UNREADABLE,
     AuditHead,
     ExecutionLog,
-    Finding,
     HashAt,
     Head,
-    Place,
+    LogFinding,
+    LogPlace,
     announced,
     confirmed,
 )
@@ -58,7 +58,7 @@ class HeadFile(AuditHead):
         except OSError:
             return UNREADABLE
 
-    def announce(self, before: Place, end: Place, hash_at: HashAt, archived_to: int = 0) -> None:
+    def announce(self, before: LogPlace, end: LogPlace, hash_at: HashAt, archived_to: int = 0) -> None:
         with _translated(), self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
             known, is_sole = _head_in(descriptor), self._is_sole_writer
             if known is not UNREADABLE:
@@ -136,14 +136,14 @@ def _head_from(facts: OwnJson) -> Head:
         end,
         _place(*facts["before"]),
         facts["confirmed"] is True,
-        finding and Finding(*finding),
+        finding and LogFinding(*finding),
         BEGINNING if is_old else _place(*facts["accepted"]),
         end.sequence if is_old else int(facts["accepted_to"]),
         int(facts.get("archived_to", 0)),
     )
 
 
-def _place(sequence: object, hash: object) -> Place:
+def _place(sequence: object, hash: object) -> LogPlace:
     if type(sequence) is not int or not isinstance(hash, str):
         raise ValueError("no place in a log")
-    return Place(sequence, hash)
+    return LogPlace(sequence, hash)

@@ -15,7 +15,14 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from sqlalchemy.exc import IntegrityError
 
 from openai_responses_mcp.gate import reasons
-from openai_responses_mcp.gate.audit.records import BEGINNING, AuditHead, ExecutionLog, ExecutionLogStore, Place, linked
+from openai_responses_mcp.gate.audit.records import (
+    BEGINNING,
+    AuditHead,
+    ExecutionLog,
+    ExecutionLogStore,
+    LogPlace,
+    linked,
+)
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
@@ -48,7 +55,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return records
 
     async def move_out(self, moved: Sequence[ExecutionLog], record: ExecutionLog) -> ExecutionLog | None:
-        last = Place.of(moved[-1])
+        last = LogPlace.of(moved[-1])
         is_moved = logs.c.sequence <= last.sequence
 
         def move(connection: Connection) -> list[ExecutionLog]:
@@ -85,7 +92,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         except IntegrityError as exc:
             raise DuplicateRecord(f"{batch[0].event} of this call is recorded already") from exc
         if self._head is not None:
-            self._head.announce(before, Place.of(records[-1]), partial(_hash_at, connection), archived_to)
+            self._head.announce(before, LogPlace.of(records[-1]), partial(_hash_at, connection), archived_to)
         return records
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
@@ -107,9 +114,9 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return [_log_from(row) for row in rows]
 
 
-def _end(connection: Connection) -> Place:
+def _end(connection: Connection) -> LogPlace:
     last = connection.execute(_LAST).first()
-    return BEGINNING if last is None else Place(*last)
+    return BEGINNING if last is None else LogPlace(*last)
 
 
 def _hash_at(connection: Connection, number: int) -> str | None:
