@@ -103,7 +103,13 @@ class GuardScene:
         self.keeper = CallKeeper(
             session,
             self.relay.server,
-            Definitions(self.guarded, self.relay.listings, self.relay.server, self.starts),
+            Definitions(
+                self.guarded,
+                self.relay.listings,
+                self.relay.server,
+                self.starts,
+                lambda *one: self.source.policy.stable_entry(*one),
+            ),
             Gatekeeper(session, gate, budget, masking),
             Records(audit, self.starts),
             asking,

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.guard.servers import environment_for_server, guarded_server, name_of
+from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.guard.composition import rules_before_start
+from openai_responses_mcp.guard.servers import (
+    GuardOptions,
+    environment_for_server,
+    former_names,
+    guarded_server,
+    name_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +93,25 @@ def test_arguments_are_not_run_together_and_secrets_are_not_kept() -> None:
 def test_the_guards_own_settings_are_left_out() -> None:
     given = {"AGENTS_STORE": "postgresql://user:pw@host/db", "agents_x": "1", "PATH": "/bin", "NOT_AGENTS_": "2"}
     assert environment_for_server(given) == {"PATH": "/bin", "NOT_AGENTS_": "2"}
+
+
+def test_a_rule_that_names_the_launcher_still_applies_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - {tools: ['npx/delete_*'], decide: deny}\n")
+    options = GuardOptions(("npx", "-y", "@scope/server-files"), "server-files", str(policy))
+    rules = rules_before_start(options, {"XDG_STATE_HOME": str(tmp_path)})
+    assert rules is not None
+    ruling = rules.ruling(ToolDescription("server-files/delete_all", "mcp"), {})
+    assert ruling is not None
+    assert ruling.decide == "deny"
+    assert "write the new name" in caplog.text
+
+
+def test_only_a_server_without_a_name_of_its_own_had_that_of_its_launcher() -> None:
+    command = ("/usr/bin/python3", "a.py")
+    assert former_names(GuardOptions(command, "a")) == {"a": "python3"}
+    assert former_names(GuardOptions(command, "files")) == {}
+    assert former_names(GuardOptions(("server-files",), "server-files")) == {}
+    assert former_names(GuardOptions(("https://a.example/mcp",), "a.example", url="https://a.example/mcp")) == {}

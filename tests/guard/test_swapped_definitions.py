@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.gate.definitions import pin_of
-from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule
+from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule, Unstable
 from openai_responses_mcp.gate.starts import GuardedServer
 from tests.fakes import PAUSE_SECONDS
 from tests.guard.keepers import GuardScene, entry, refusal_in
@@ -203,3 +203,33 @@ async def test_a_changed_definition_ends_what_was_allowed_for_the_old_one_at_onc
         ended = await scene.stores.standing.get(standing.standing_id)
         assert ended is not None
         assert ended.ended_because == "definition changed"
+
+
+def with_default(*fields: str, **changes: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"fields": {"type": "string", "default": ",".join(fields)}}}
+    return entry("echo", inputSchema=schema, **changes)
+
+
+async def test_a_default_in_random_order_does_not_count_where_the_file_says_so_and_nothing_else_is_hidden_by_it() -> (
+    None
+):
+    parts = (("inputSchema", "properties", "fields", "default"),)
+    policy = replace(ALLOW, unstable=(Unstable(("small/echo",), parts),))
+    async with GuardScene(policy) as scene:
+        scene.server_lists = [with_default("a", "b")]
+        await scene.call(1)
+        scene.server_lists = [with_default("b", "a")]
+        await scene.list_changed()
+        await scene.call(2)
+        assert len(scene.calls_at_server()) == 2
+        scene.server_lists = [with_default("b", "a", description="does another thing")]
+        await scene.list_changed()
+        scene.start(3)
+        await scene.asked()
+        assert len(scene.calls_at_server()) == 2
+    async with GuardScene(ALLOW, beside=scene) as other:
+        # Without the key the whole definition counts.
+        other.server_lists = [with_default("c")]
+        other.start(1)
+        await other.asked()
+        assert other.calls_at_server() == []

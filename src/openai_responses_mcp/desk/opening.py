@@ -43,10 +43,14 @@ def standing_on(stores: Stores, audit: AuditLog, masking: Masking, caller: str =
     return StandingApprovals(stores.standing, stores.approvals, audit, stores.clock, masking, caller)
 
 
-def open_rules(policy_file: str | os.PathLike[str] | None, store: str | None = None) -> PolicyRules:
+def open_rules(
+    policy_file: str | os.PathLike[str] | None,
+    store: str | None = None,
+    former_names: Mapping[str, str] | None = None,
+) -> PolicyRules:
     """The rules of a policy file, or none, on this machine's paths. Raises `AGENTS-E-POLICY-INVALID`.
 
-    A call that would touch the file itself or the `store` asks.
+    A call that would touch the file itself or the `store` asks. `former_names`: see `PolicyRules`.
     """
     from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
     from openai_responses_mcp.adapters.policy_file import NoPolicyFile, PolicyFile
@@ -54,7 +58,13 @@ def open_rules(policy_file: str | os.PathLike[str] | None, store: str | None = N
 
     source = NoPolicyFile() if policy_file is None else PolicyFile(policy_file, LinearPatterns())
     own = [] if policy_file is None else [os.fspath(policy_file)]
-    return PolicyRules(source, SystemPaths(), own_files=[*own, *_files_of(store)], own_folder=own_folder(os.environ))
+    return PolicyRules(
+        source,
+        SystemPaths(),
+        own_files=[*own, *_files_of(store)],
+        own_folder=own_folder(os.environ),
+        former_names=former_names,
+    )
 
 
 def _files_of(store: str | None) -> list[str]:

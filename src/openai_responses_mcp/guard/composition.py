@@ -26,7 +26,7 @@ from openai_responses_mcp.guard.hang_up import watch_for_hang_up
 from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime
 from openai_responses_mcp.guard.ports import ServerProcess
 from openai_responses_mcp.guard.relay import Relay
-from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, is_header_value
+from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, former_names, is_header_value
 from openai_responses_mcp.guard.stderr_lines import FollowedStderr, StderrLines
 from openai_responses_mcp.server.warmup import WarmUp
 
@@ -171,7 +171,7 @@ def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "Po
     from openai_responses_mcp.gate.errors import AgentsError
 
     try:
-        return open_rules(options.policy, store)
+        return open_rules(options.policy, store, former_names(options))
     except AgentsError as exc:
         raise CannotStart(str(exc)) from exc
 

@@ -115,6 +115,13 @@ def name_of(command: Sequence[str]) -> str:
     return _last_part(name, _ENDING)
 
 
+def former_names(options: GuardOptions) -> dict[str, str]:
+    """The name that earlier versions gave the server, that of its launcher, by the name it has now. Rules may use it."""
+    former = _last_part(options.command[0], _PROGRAM_ENDING)
+    is_given = options.url is not None or not name_of(options.command).startswith(options.name)
+    return {} if is_given or former == options.name else {options.name: former}
+
+
 def guarded_server(name: str, command: Sequence[str], shown: Callable[[str], str]) -> GuardedServer:
     """`shown` puts labels in the place of secrets: the command is stored and shown to people."""
     resolved = [_resolved(part) for part in command]
