@@ -34,8 +34,8 @@ def main(program: str, words: list[str]) -> None:
         assert options["--header"].startswith("Authorization: Bearer "), words
         return
     name, command, *arguments = given
-    variables = options["variables"]
-    tried(name, {"command": command, "args": arguments, "env": variables})
+    if "--url" not in arguments:  # A server on another machine is not asked.
+        tried(name, {"command": command, "args": arguments, "env": options["variables"]})
 
 
 def taken(words: list[str]) -> tuple[dict[str, Any], list[str]]:

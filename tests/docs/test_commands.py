@@ -72,7 +72,7 @@ def script_of(page: str, port: int) -> str:
 
 
 def _commands(block: Block, port: int) -> list[str]:
-    text = block.text.replace("8080", str(port))
+    text = re.sub(r"\b808\d\b", str(port), block.text)
     if block.language == "yaml":
         named = _FILE.findall(block.before[-600:])
         file = named[-1] if named else "~/.config/openai-responses-mcp/config.yaml"

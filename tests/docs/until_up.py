@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 WAIT_SECONDS = 60.0
-ADDRESS = re.compile(rb"https?://[^\s/]+")
+ADDRESS = re.compile(rb"(?<=serving on )https?://[^\s/]+|https?://127\.0\.0\.1[^\s/]*")
 
 
 def main(command: list[str]) -> None:
@@ -20,7 +20,10 @@ def main(command: list[str]) -> None:
     ) as server:
         try:
             address = address_of(server)
-            assert answers(address.replace("0.0.0.0", "127.0.0.1")), address
+            if "--http" in command:  # What it prints may be the address for others, in front of a proxy.
+                port = command[command.index("--http") + 1].rpartition(":")[2]
+                address = f"{'https' if '--tls-cert' in command else 'http'}://127.0.0.1:{port}"
+            assert answers(address), address
             server.send_signal(signal.SIGTERM)
             code = server.wait(WAIT_SECONDS)
         except BaseException:
