@@ -97,6 +97,16 @@ async def test_a_list_without_hidden_tools_and_what_is_no_list_pass_as_they_came
         assert (await scene.to_client(lambda message: message.get("id") == 2))["result"] == {"tools": 5}
 
 
+async def test_tools_are_hidden_on_every_page() -> None:
+    async with GuardScene(Policy(rules=(DENIED,), hide_denied=True)) as scene:
+        scene.pages = {
+            None: {"tools": [entry("other")], "nextCursor": "2"},
+            "2": {"tools": [entry("echo"), entry("last")]},
+        }
+        assert await listed(scene, "first") == ["other"]
+        assert await listed(scene, "second", cursor="2") == ["last"]
+
+
 def changes_told(scene: GuardScene) -> list[Any]:
     return [
         message for message in scene.client.replies() if message.get("method") == "notifications/tools/list_changed"
@@ -175,6 +185,21 @@ async def test_results_pass_as_they_came_unless_the_file_says_otherwise() -> Non
         reply, scene = await answered(answer, policy)
         assert reply["result"] == answer
         assert (await outcome_of(scene)).reasons == ()
+
+
+async def test_what_is_no_text_in_base64_is_searched_as_it_is() -> None:
+    utf_16 = base64.b64encode(b"\xff\xfe" + "x".encode("utf-16-le")).decode()
+    reply, _ = await answered({"content": [{"data": TOKEN}, {"data": utf_16}, {"blob": "not base64 at all"}]})
+    assert [next(iter(block.values())) for block in reply["result"]["content"]] == [
+        "‹ghp_…, 40 characters›",
+        utf_16,
+        "not base64 at all",
+    ]
+
+
+async def test_a_result_that_is_no_object_is_searched_too() -> None:
+    reply, _ = await answered([TOKEN])
+    assert TOKEN not in json.dumps(reply)
 
 
 async def test_two_secret_keys_stay_two_keys() -> None:
@@ -314,7 +339,7 @@ async def test_a_result_that_is_nested_too_deep_to_be_searched_is_withheld() -> 
     assert "could not be searched" in reply["result"]["content"][0]["text"]
 
 
-@pytest.mark.parametrize("levels", [400, 700, 850])
+@pytest.mark.parametrize("levels", [700, 850])
 async def test_no_depth_of_a_reply_ends_the_relay(levels: int) -> None:
     deep: Any = 1
     for _ in range(levels):
@@ -326,8 +351,10 @@ async def test_no_depth_of_a_reply_ends_the_relay(levels: int) -> None:
     async with scene:
         scene.client.enqueue({"jsonrpc": "2.0", "id": "list", "method": "tools/list", "params": {}})
         await scene.to_client(lambda message: message.get("id") == "list")
-        assert "nested" in str(await scene.call(1, "other"))
+        assert "levels deep" in str(await scene.call(1, "other"))
         scene.server_lists = [entry("other")]
+        await scene.list_changed()
+        assert "too deep to be compared" in str(await scene.call("seen otherwise", "other"))
         await listed(scene, "again")
         assert "the limit is 10" in str(await scene.call(2, "other"))
         scene.answer = {}

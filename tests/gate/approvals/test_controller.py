@@ -1,5 +1,6 @@
 """Approvals on their own: asking, deciding once, tokens."""
 
+import asyncio
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -484,3 +485,12 @@ async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
     (request,) = await desk.ask()
     await desk.controller.respond(await desk.controller.get(request.approval_id), "use sk-0123456789")
     assert (await desk.controller.get(request.approval_id)).human_response == "use ‹sk-…, 13 characters›"
+
+
+async def test_a_yes_that_is_kept_is_taken_by_one_of_many(desk: Desk) -> None:
+    request = await desk.controller.create_approval_request("guard_1", ASK, call=CALL)
+    await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
+    await desk.controller.submit_decision(request.approval_id, "approve")
+    calls = [replace(CALL, call_id=f"c{number}") for number in range(2, 8)]
+    taken = await asyncio.gather(*(desk.controller.take_kept("guard_1", ASK, call) for call in calls))
+    assert len([one for one in taken if one is not None]) == 1
