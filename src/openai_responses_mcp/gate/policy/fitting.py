@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
-from typing import Final, TypeGuard, get_args
+from typing import Final, get_args
 
 from openai_responses_mcp.gate.calls import ToolDescription, ToolKind
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.json_values import JsonObject, is_number, pointer_steps
 from openai_responses_mcp.gate.policy.ports import Paths
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
@@ -126,7 +126,7 @@ def condition_fit(condition: Condition, value: object, call: RuledCall, paths: P
                 return Fit.OTHER_TYPE
             return _yes_or_no(any(same_json(value, one) for one in condition.values))
         case AtMost():
-            return _yes_or_no(value <= condition.limit) if _is_number(value) else Fit.OTHER_TYPE
+            return _yes_or_no(value <= condition.limit) if is_number(value) else Fit.OTHER_TYPE
     if not isinstance(value, str):
         return Fit.OTHER_TYPE
     match condition:
@@ -145,13 +145,9 @@ def _yes_or_no(holds: bool) -> Fit:
     return Fit.YES if holds else Fit.NO
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _type_of(value: object) -> type:
     """As JSON tells types apart."""
-    if _is_number(value):
+    if is_number(value):
         return float
     if isinstance(value, Mapping):
         return dict
@@ -160,7 +156,7 @@ def _type_of(value: object) -> type:
 
 def same_json(one: object, other: object) -> bool:
     """As JSON compares: 1 is 1.0, and true is not 1."""
-    if _is_number(one) and _is_number(other):
+    if is_number(one) and is_number(other):
         return bool(one == other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
@@ -186,7 +182,7 @@ def steps_of(place: str) -> tuple[str, ...]:
         return (place,)
     if _BAD_ESCAPE.search(place):
         raise ValueError("is not a JSON pointer: ~ is written ~0 there, and / inside a name ~1")
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in place[1:].split("/"))
+    return tuple(pointer_steps(place))
 
 
 def place_of(steps: tuple[str, ...]) -> str:

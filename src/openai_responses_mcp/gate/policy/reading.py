@@ -1,16 +1,16 @@
 """From the plain data of a policy file to a policy, strictly: every problem is reported with its key."""
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import TypeGuard, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.checks import LONGEST_TEXT
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import is_number
 from openai_responses_mcp.gate.policy.fitting import glob_from, steps_of
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, ProfileName
 from openai_responses_mcp.gate.policy.rules import (
@@ -166,7 +166,7 @@ class _Checker:
         if "wait" not in file:
             return None
         wait = file["wait"]
-        if not _is_number(wait) or not 0 < wait <= LONGEST_WAIT_SECONDS:
+        if not is_number(wait) or not 0 < wait <= LONGEST_WAIT_SECONDS:
             self._problem(("wait",), f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
             return None
         return float(wait)
@@ -411,11 +411,7 @@ def _one_of(value: object) -> Condition:
     return OneOf(tuple(value))
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return type(value) in (int, float)
-
-
 def _at_most(value: object) -> Condition:
-    if not _is_number(value) or not math.isfinite(value):
+    if not is_number(value):
         raise ValueError("is a number")
     return AtMost(value)

@@ -11,8 +11,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.schema.documents import Document, is_number
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, is_number
+from openai_responses_mcp.gate.schema.documents import Document
 from openai_responses_mcp.gate.schema.keywords import Doubt, Finding, Misfit, OutOfSteps, Steps, TooDeep, Walk
 from openai_responses_mcp.gate.schema.patterns import Patterns, SchemaPatterns
 

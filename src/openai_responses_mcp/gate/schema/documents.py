@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, is_number, pointer_steps
 
 Schema = JsonObject | bool
 
@@ -90,10 +90,10 @@ class Document:
         if place and not place.startswith("/"):
             return self._anchors.get(place, OUTSIDE)
         found: JsonValue = self.root
-        for name in place.split("/")[1:]:
+        for name in pointer_steps(place):
             if id(found) in self._embedded:
                 return OWN_ADDRESS
-            found = _inside(found, name.replace("~1", "/").replace("~0", "~"))
+            found = _inside(found, name)
         if isinstance(found, Mapping) and id(found) not in self._known:
             self._read(found, spend)  # It stands below a keyword that is no keyword of JSON Schema.
         return found if isinstance(found, Mapping | bool) else OUTSIDE
@@ -178,11 +178,6 @@ def problem_in(schema: object) -> str | None:
 
 def is_list(value: object) -> bool:
     return isinstance(value, list)
-
-
-def is_number(value: Any) -> bool:
-    """Python also reads NaN and Infinity, which are not JSON."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
 def is_text(value: object) -> bool:

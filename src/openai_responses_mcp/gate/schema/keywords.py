@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from openai_responses_mcp.gate.json_values import JsonValue
-from openai_responses_mcp.gate.schema.documents import FORMS, TYPES, Document, are_texts, is_number
+from openai_responses_mcp.gate.json_values import JsonValue, is_number
+from openai_responses_mcp.gate.schema.documents import FORMS, TYPES, Document, are_texts
 from openai_responses_mcp.gate.schema.patterns import SchemaPatterns
 
 DEEPEST = 100

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, pointer_steps
 
 Path = tuple[object, ...]
 
@@ -102,8 +102,8 @@ class _Reading:
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         found: JsonValue = self._root
-        for step in reference[1:].split("/")[1:]:
-            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        for step in pointer_steps(reference[1:]):
+            found = found.get(step) if isinstance(found, Mapping) else None
         return found
 
     def _count(self, steps: int) -> None:
