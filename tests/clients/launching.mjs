@@ -44,6 +44,14 @@ export function recorded(home) {
   return { command: python, args: [path.join(here, "recorder.py"), home, python, ...server], env: environment(home) };
 }
 
+/** The server over HTTP on a free port, or the guard in front of it. */
+export function overHttp(home) {
+  const module = ["-m", "openai_responses_mcp"];
+  const rules = ["--policy", path.join(here, "allow_all.yaml"), "--store", `sqlite:///${path.join(home, "guard.db")}`];
+  const guarding = [...module, "guard", "--http", "0", ...rules, "--", python, ...plain];
+  return { command: python, args: process.env.BEHIND_GUARD ? guarding : [...module, "--http", "0", "--rehearse"], env: environment(home) };
+}
+
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 19)) {
   throw new Error(`The Inspector needs Node 22.19 or newer, this is ${process.version}. On Linux x64 npm installs one by itself.`);
