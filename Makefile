@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 # Of the guard, not what only whole processes reach.
-GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,client_files command_line composition hang_up setup stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
+GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition hang_up stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
 LOCKING := $(VENV)/locking

@@ -14,6 +14,8 @@ import pytest
 from openai_responses_mcp.adapters.remote.login_file import LoginFile
 from openai_responses_mcp.guard import login
 from openai_responses_mcp.guard.command_line import main as guard_main
+from openai_responses_mcp.guard.remote import RemoteEnd, connect
+from openai_responses_mcp.guard.servers import HeaderVariable
 from tests.adapters.remote.authorization import Authorization, authorizing, browse
 from tests.e2e.client import COMMAND, environment
 from tests.fakes import SLOW_SECONDS
@@ -162,6 +164,22 @@ def test_wrong_usage_says_what_is_wrong(words: list[str], said: str, capsys: pyt
     assert said in capsys.readouterr().err
 
 
+def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert login.main(["--url", "https://x.example/mcp"], {}, lambda _: None) == 2
+    assert "[guard]" in capsys.readouterr().err
+
+
+async def test_a_browser_that_does_not_come_back_is_not_waited_for_without_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = Terminal()
+    async with authorizing() as authorization, aclosing(terminal):
+        words = ["--url", authorization.url]
+        work = asyncio.to_thread(login.main, words, environ_in(tmp_path), seconds=0.01)
+        assert await asyncio.wait_for(work, SLOW_SECONDS) == 1
+        assert "did not come back within 0 seconds" in capsys.readouterr().err
+
+
 async def test_a_port_that_is_in_use_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with authorizing() as authorization:
         port = authorization.base.rpartition(":")[2]
@@ -185,3 +203,20 @@ def test_the_command_to_log_in_can_be_pasted() -> None:
     assert login.login_command("https://x.example/a?b=c") == (
         "openai-responses-mcp guard login --url 'https://x.example/a?b=c'"
     )
+
+
+async def test_a_guard_renews_the_login_with_the_headers_that_are_its_own(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with authorizing() as authorization, aclosing(terminal):
+        running = await start(authorization, tmp_path)
+        terminal.type(await browse(await terminal.link()))
+        assert await asyncio.wait_for(running, SLOW_SECONDS) == 0
+        authorization.access.clear()
+        environ = environ_in(tmp_path, KEY="k")
+        transport = connect(authorization.url, [HeaderVariable("X-Key", "", "KEY")], environ, terminal.write, 1000)
+        transport.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}')
+        received = await asyncio.wait_for(transport.receive(), SLOW_SECONDS)
+        assert received is not None
+        assert b'"result"' in cast(bytes, received.body)
+        assert len(authorization.grants) == 2
+        assert await RemoteEnd(transport).end() == 0

@@ -1,7 +1,10 @@
 """`guard setup` on the files of clients: what is rewritten, what stays, and that it can be undone."""
 
+import io
 import json
+import shutil
 import stat
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, with_comments
-from openai_responses_mcp.guard.client_files import Place, entries_in, rewritten
+from openai_responses_mcp.guard.client_files import (
+    CannotRewrite,
+    Place,
+    entries_in,
+    entry_text,
+    rewritten,
+    with_entry_text,
+)
 from openai_responses_mcp.guard.setup import main, own_command
 
 CURSOR = """{
@@ -314,6 +324,169 @@ def test_gemini_takes_a_bare_url_for_the_older_transport(machine: Machine) -> No
     servers = json.loads(gemini.read_text())["mcpServers"]
     assert servers["old"] == entries["old"]
     assert servers["new"]["args"][-2:] == ["--url", "https://a.example/mcp"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"mcpServers": {"x": {"command": 5}}}', "it has no command"),
+        ('{"mcpServers": {"x": {"command": "x", "command": "x"}}}', "safely"),
+        ('{"mcpServers": {"x": {"url": "https://a.example/mcp", "url": "https://a.example/mcp"}}}', "safely"),
+        ('{"a": ' + "[" * 120 + "]" * 120 + ', "mcpServers": {"x": {"command": "x"}}}', "safely"),
+    ],
+)
+def test_what_is_written_in_an_odd_way_is_left_alone(machine: Machine, text: str, why: str) -> None:
+    machine.cursor.write_text(text)
+    said = machine.setup("cursor", "--yes")
+    assert "Left alone: x in" in said
+    assert why in said
+    assert machine.cursor.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = { x = { command = "x" } }\n',
+        'a = """\n[mcp_servers . ]\n"""\n[mcp_servers]\nx = { url = "https://a.example/mcp" }\n',
+        '[mcp_servers.x]\n"command" = "x"\n',
+        '[mcp_servers.x]\n"url" = "https://a.example/mcp"\n',
+        'a = """\n[mcp_servers.x]\ncommand = "y"\n"""\n[mcp_servers.x]\ncommand = "x"\n',
+        '[mcp_servers.x]\ncommand = "x"\n"args" = ["a"]\n',
+    ],
+)
+def test_toml_that_cannot_be_changed_safely_is_left_alone(machine: Machine, text: str) -> None:
+    machine.codex.write_text(text)
+    said = machine.setup("codex", "--yes")
+    assert "Left alone: x in" in said
+    assert machine.codex.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["{", "{1: 2}", '{"a" 1}', '{"a": }', "[1", "{}"])
+def test_an_entry_is_not_found_in_a_text_that_has_none(text: str) -> None:
+    cursor = next(one for one in CLIENTS if one.name == "Cursor")
+    with pytest.raises(CannotRewrite):
+        entry_text(cursor, text, Place(("mcpServers", "x")))
+
+
+def test_an_entry_without_a_command_gets_none() -> None:
+    cursor = next(one for one in CLIENTS if one.name == "Cursor")
+    with pytest.raises(CannotRewrite):
+        rewritten(cursor, '{"mcpServers": {"x": {}}}', {Place(("mcpServers", "x")): ("guard",)})
+
+
+def test_what_looks_like_arguments_inside_a_text_is_none(machine: Machine) -> None:
+    machine.codex.write_text('[mcp_servers.x]\ncommand = "x"\nb = """\nargs = [\n"""\n')
+    machine.setup("codex", "--yes")
+    entry = tomllib.loads(machine.codex.read_text())["mcp_servers"]["x"]
+    assert entry["args"][-2:] == ["--", "x"]
+    assert entry["b"] == "args = [\n"
+
+
+def test_an_entry_is_put_back_only_where_nothing_else_changes() -> None:
+    cursor = next(one for one in CLIENTS if one.name == "Cursor")
+    text = '{"mcpServers": {"x": {"command": "x"}, "y": 1}}'
+    for written in ('{"url": ', '{}, "y": {}, "z": {}'):
+        with pytest.raises(CannotRewrite):
+            with_entry_text(cursor, text, Place(("mcpServers", "x")), written)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "is_written"), [("y", True), ("", False)])
+def test_a_person_is_asked(machine: Machine, monkeypatch: pytest.MonkeyPatch, answer: str, is_written: bool) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return answer
+
+    assert main(["codex"], machine.environ, ask, str(machine.home)) == 0
+    assert asked == ["Write 1 file? [y/N] "]
+    assert ("guard" in machine.codex.read_text()) is is_written
+
+
+def test_a_file_that_changes_meanwhile_or_cannot_be_written_is_left_alone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal())
+
+    def meddle(_: str) -> str:
+        machine.codex.write_text("changed = true\n")
+        return "y"
+
+    assert main(["codex"], machine.environ, meddle, str(machine.home)) == 1
+    assert "it has changed since it was read" in capsys.readouterr().err
+    assert machine.codex.read_text() == "changed = true\n"
+    machine.codex.write_text(CODEX)
+
+    def take_place(_: str) -> str:
+        (machine.home / "state").write_text("no folder")
+        return "y"
+
+    assert main(["codex"], machine.environ, take_place, str(machine.home)) == 1
+    assert "was not written" in capsys.readouterr().err
+    assert machine.codex.read_text() == CODEX
+
+
+def test_undo_without_backups_and_with_files_that_are_gone(machine: Machine) -> None:
+    machine.setup("--yes")
+    machine.setup("codex", "--undo", "--server", "files", "--yes")
+    codex = tomllib.loads(machine.codex.read_text())["mcp_servers"]
+    assert codex["files"]["command"] == "npx"
+    assert "guard" in codex["with blank"]["args"]
+    shutil.rmtree(machine.home / "state/openai-responses-mcp/backups")
+    machine.codex.unlink()
+    said = machine.setup("--undo", "--yes")
+    assert f"{machine.codex}: it cannot be read" in said
+    assert "guard" not in [word for name in ("files", "git", "bare") for word in machine.servers()[name]["args"]]
+    assert machine.servers()["remote"] == {"url": "https://mcp.example/mcp"}
+
+
+def test_what_was_guarded_in_two_steps_is_undone_in_one(machine: Machine) -> None:
+    machine.setup("cursor", "--server", "git", "--yes")
+    machine.setup("cursor", "--yes")
+    said = machine.setup("cursor", "--undo", "--yes")
+    assert "(4 in" in said
+    assert machine.servers()["git"] == {"command": "uvx", "args": ["mcp-server-git"]}
+
+
+def test_undo_leaves_a_file_alone_that_cannot_be_read_any_more(machine: Machine) -> None:
+    machine.setup("--yes")
+    machine.cursor.write_text("{ nothing")
+    machine.codex.write_text(machine.codex.read_text().replace("[mcp_servers.files]  # notes", "[mcp_servers . files]"))
+    said = machine.setup("--undo", "--yes")
+    assert said.count("it has changed since") == 4
+    assert machine.cursor.read_text() == "{ nothing"
+
+
+def test_an_entry_with_a_url_that_was_written_otherwise_stays(machine: Machine) -> None:
+    machine.codex.write_text('[mcp_servers.x]\nurl = "https://a.example/mcp"\n')
+    machine.setup("codex", "--yes")
+    entry = tomllib.loads(machine.codex.read_text())["mcp_servers"]["x"]
+    other = f"mcp_servers.x = {{ command = {json.dumps(entry['command'])}, args = {json.dumps(entry['args'])} }}\n"
+    machine.codex.write_text(other)
+    assert "it has changed since" in machine.setup("codex", "--undo", "--yes")
+    assert machine.codex.read_text() == other
+
+
+def test_a_file_that_is_too_large_is_named(machine: Machine) -> None:
+    machine.cursor.write_text(" " * (16 * 1024 * 1024 + 1))
+    assert f"{machine.cursor}: it cannot be read" in machine.setup("cursor", "--yes")
+
+
+def test_a_client_starts_what_is_installed_and_never_what_uvx_throws_away(tmp_path: Path) -> None:
+    kept, passing = tmp_path / "bin", tmp_path / "archive-v0" / "bin"
+    for folder in (kept, passing):
+        folder.mkdir(parents=True)
+        (folder / "openai-responses-mcp").write_text("")
+        (folder / "openai-responses-mcp").chmod(0o755)
+    assert own_command({"PATH": str(kept)}) == (str(kept / "openai-responses-mcp"),)
+    assert own_command({"PATH": str(passing)}) == (sys.executable, "-m", "openai_responses_mcp")
+    assert own_command({"PATH": ""}, str(passing / "python"))[0] == "uvx"
 
 
 _TEXT = st.text(max_size=12)

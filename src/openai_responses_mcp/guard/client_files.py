@@ -261,6 +261,7 @@ class _Node:
     start: int
     end: int = 0
     key_start: int = 0
+    key_end: int = 0
     members: dict[str, "_Node"] = field(default_factory=dict)
 
 
@@ -273,7 +274,7 @@ def _rewritten_json(text: str, place: Place, words: Sequence[str]) -> str:
     node = _node_at(text, place)
     command, args = node.members.get("command"), node.members.get("args")
     if command is None:
-        raise CannotRewrite("it has no command")
+        raise CannotRewrite(_UNSAFE)
     written = json.dumps(list(words[1:]), ensure_ascii=False)
     if args is None:
         text = f'{text[: command.end]}, "args": {written}{text[command.end :]}'
@@ -301,11 +302,9 @@ def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) ->
     if kind := node.members.get("type"):
         edits.append((kind.start, kind.end, '"stdio"'))
     if headers := node.members.get("headers"):
-        edits.append((headers.key_start, headers.key_start + len('"headers"'), '"env"'))
+        edits.append((headers.key_start, headers.key_end, '"env"'))
         for name, value in headers.members.items():
-            key = _STRING.match(text, value.key_start)
-            if key is not None:
-                edits.append((key.start(), key.end(), json.dumps(_variable_of(name))))
+            edits.append((value.key_start, value.key_end, json.dumps(_variable_of(name))))
     for start, end, written in sorted(edits, reverse=True):
         text = text[:start] + written + text[end:]
     return text
@@ -346,18 +345,18 @@ def _read(text: str, at: int, depth: int) -> _Node:
         closing = "}" if text[at] == "{" else "]"
         at = _skip(text, at + 1)
         while text[at] != closing:
-            key, key_start = None, at
+            key, key_start, key_end = None, at, at
             if closing == "}":
                 name = _STRING.match(text, at)
                 if name is None:
                     raise ValueError
-                key, key_start, at = json.loads(name[0]), at, _skip(text, name.end())
+                key, key_end, at = json.loads(name[0]), name.end(), _skip(text, name.end())
                 if text[at] != ":":
                     raise ValueError
                 at = _skip(text, at + 1)
             inner = _read(text, at, depth + 1)
             if key is not None:
-                inner.key_start = key_start
+                inner.key_start, inner.key_end = key_start, key_end
                 if key in node.members:
                     raise ValueError
                 node.members[key] = inner
@@ -380,15 +379,16 @@ def _read(text: str, at: int, depth: int) -> _Node:
 def _rewritten_toml(text: str, place: Place, words: Sequence[str]) -> str:
     start, end = _table(text, place)
     body = text[start:end]
-    for key, value in (("command", _toml(words[0])), ("args", f"[{', '.join(map(_toml, words[1:]))}]")):
-        found = _assignment(body, key)
-        if found is not None:
-            body = body[: found[0]] + value + body[found[1] :]
-        elif key == "args":
-            after = _assignment(body, "command")
-            if after is None:
-                raise CannotRewrite("it has no command")
-            body = f"{body[: after[1]]}\nargs = {value}{body[after[1] :]}"
+    command, written = _assignment(body, "command"), f"[{', '.join(map(_toml, words[1:]))}]"
+    if command is None:
+        raise CannotRewrite(_UNSAFE)
+    args = _assignment(body, "args")
+    if args is None:
+        body = f"{body[: command[1]]}\nargs = {written}{body[command[1] :]}"
+    else:
+        body = body[: args[0]] + written + body[args[1] :]
+    command = _assignment(body, "command") or command
+    body = body[: command[0]] + _toml(words[0]) + body[command[1] :]
     return _check(tomllib.loads, text, text[:start] + body + text[end:], place, words)
 
 

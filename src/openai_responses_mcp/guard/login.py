@@ -14,7 +14,7 @@ import shlex
 import sys
 import threading
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from urllib.parse import parse_qs, urlsplit
@@ -40,7 +40,12 @@ def login_command(url: str) -> str:
     return f"{PROGRAM} --url {shlex.quote(url)}"
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+def main(
+    argv: Sequence[str],
+    environ: Mapping[str, str] = os.environ,
+    is_installed: Callable[[str], object] = find_spec,
+    seconds: float = SECONDS_FOR_PERSON,
+) -> int:
     arguments = _parser().parse_args(list(argv))
     try:
         address = remote_address(arguments.url)
@@ -49,9 +54,9 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     secret = environ.get(arguments.client_secret_env) if arguments.client_secret_env else None
     if arguments.client_secret_env and not secret:
         return _fail(f"the variable {arguments.client_secret_env} is not set", 2)
-    if find_spec("mcp") is None:
+    if not is_installed("mcp"):
         return _fail(needs_extra("guard"), 2)
-    return asyncio.run(_log_in(address, arguments, secret, environ))
+    return asyncio.run(_log_in(address, arguments, secret, environ, seconds))
 
 
 def log_out(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
@@ -80,14 +85,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _log_in(
-    address: RemoteAddress, arguments: argparse.Namespace, secret: str | None, environ: Mapping[str, str]
+    address: RemoteAddress,
+    arguments: argparse.Namespace,
+    secret: str | None,
+    environ: Mapping[str, str],
+    seconds: float,
 ) -> int:
     from openai_responses_mcp.adapters.remote import oauth
     from openai_responses_mcp.adapters.remote.exchange import RemoteFault
     from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin
 
     file = LoginFile(own_folder(environ), address.url)
-    returning = _Returning()
+    returning = _Returning(seconds)
     try:
         port = await returning.listen(arguments.port)
     except OSError as exc:
@@ -112,8 +121,6 @@ async def _log_in(
         )
     except (RemoteFault, LoginRefused) as exc:
         return _fail(str(exc), 1)
-    except TimeoutError:
-        return _fail(f"the browser did not come back within {SECONDS_FOR_PERSON:.0f} seconds", 1)
     finally:
         await returning.close()
     _say(f"Logged in at {address.host}." if was_asked else f"{address.host} asks for no login, so none was kept.")
@@ -121,13 +128,14 @@ async def _log_in(
 
 
 class LoginRefused(Exception):
-    """The authorization server sent the browser back without a code."""
+    """The browser came back without a code, or not at all."""
 
 
 class _Returning:
     """Where the browser comes back to: a port of this machine, or the terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._query: asyncio.Future[str] = self._loop.create_future()
         self._server: asyncio.Server
@@ -145,8 +153,11 @@ class _Returning:
         threading.Thread(target=self._read_terminal, name="paste", daemon=True).start()
 
     async def result(self) -> Mapping[str, str]:
-        """What the browser brought with it, a code above all. Raises `TimeoutError` and `LoginRefused`."""
-        given = parse_qs(await asyncio.wait_for(self._query, SECONDS_FOR_PERSON))
+        """What the browser brought with it, a code above all. Raises `LoginRefused`."""
+        try:
+            given = parse_qs(await asyncio.wait_for(self._query, self._seconds))
+        except TimeoutError:
+            raise LoginRefused(f"the browser did not come back within {self._seconds:.0f} seconds") from None
         said = {name: values[0] for name, values in given.items()}
         if "code" not in said:
             why = said.get("error_description") or said.get("error") or "no reason given"

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -113,7 +114,9 @@ def main(
         return 0
     if not arguments.yes:
         if ask is None or not sys.stdin.isatty():
-            sys.stderr.write(f"{PROGRAM}: nobody can be asked here, so nothing was written; add --yes to write it\n")
+            sys.stderr.write(
+                f"{PROGRAM}: there is no terminal to ask on, so nothing was written; add --yes to write it\n"
+            )
             return 2
         if ask(f"Write {len(changing)} file{'' if len(changing) == 1 else 's'}? [y/N] ").strip().lower() not in (
             "y",
@@ -252,7 +255,7 @@ def _secrets_in(client: Client, content: bytes, entries: Sequence[Guarded]) -> t
 
 
 def _is_as_written(client: Client, before: bytes, one: Guarded) -> bool:
-    """An entry with a URL is put back as a whole, and nobody else's change may get lost."""
+    """An entry with a URL is put back as a whole, and a change made since must not get lost."""
     try:
         return not one.text_after or entry_text(client, _text(before), Place(one.keys)) == one.text_after
     except CannotRewrite:
@@ -313,14 +316,14 @@ def _places(
     return found
 
 
-def own_command(environ: Mapping[str, str]) -> tuple[str, ...]:
+def own_command(environ: Mapping[str, str], python: str = sys.executable) -> tuple[str, ...]:
     """How a client starts this program: the installed command, or the same way that this process was started."""
     found = shutil.which("openai-responses-mcp", path=environ.get("PATH"))
     if found is not None and not _is_passing(found):
         return (os.path.abspath(found),)
-    if _is_passing(sys.executable):
+    if _is_passing(python):
         return ("uvx", "--from", f"openai-responses-mcp[guard] @ {REPOSITORY}", "openai-responses-mcp")
-    return (sys.executable, "-m", "openai_responses_mcp")
+    return (python, "-m", "openai_responses_mcp")
 
 
 def _is_passing(path: str) -> bool:
@@ -402,9 +405,9 @@ def _replace(file: str, content: bytes) -> None:
             os.fsync(written.fileno())
         os.chmod(name, mode)
         os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    finally:
+        with suppress(FileNotFoundError):  # It has become the file itself.
+            os.unlink(name)
 
 
 class Notes:

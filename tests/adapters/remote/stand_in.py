@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from openai_responses_mcp.adapters.http.serving import HttpServer, listening_socket
+from openai_responses_mcp.adapters.http.serving import HttpServer, Tls, listening_socket
 from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote_address
 from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
 from openai_responses_mcp.adapters.remote.server import RemoteServer
@@ -170,12 +172,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def serving(stand_in: StandIn) -> AsyncIterator[str]:
+async def serving(stand_in: StandIn, tls: Tls | None = None) -> AsyncIterator[str]:
     """The URL."""
-    listening, server = listening_socket("127.0.0.1", 0), HttpServer(stand_in)
+    listening, server = listening_socket("127.0.0.1", 0), HttpServer(stand_in, tls=tls)
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{listening.getsockname()[1]}/mcp"
     finally:
         server.should_exit = True
         await asyncio.wait_for(running, WAIT_SECONDS)
@@ -183,13 +185,16 @@ async def serving(stand_in: StandIn) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def remote(
-    credentials: Credentials | None = None, variables: tuple[str, ...] = (), url: str | None = None
+    credentials: Credentials | None = None,
+    variables: tuple[str, ...] = (),
+    url: str | None = None,
+    tls: Callable[[], ssl.SSLContext] = httpx2.create_ssl_context,
 ) -> AsyncIterator[Scene]:
     stand_in = StandIn()
     async with serving(stand_in) as served:
         address = remote_address(url or served)
         told: list[str] = []
-        exchange = Exchange(address, credentials or FixedHeaders({}), Advice("guard login --url X", variables))
+        exchange = Exchange(address, credentials or FixedHeaders({}), Advice("guard login --url X", variables), tls)
         transport = RemoteServer(exchange, told.append, LONGEST, retry_seconds=0.02)
         try:
             yield Scene(stand_in, address, transport, told)

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 
 import pytest
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from openai_responses_mcp.adapters.http.serving import Tls
 from openai_responses_mcp.adapters.remote.exchange import Credentials, FixedHeaders
 from openai_responses_mcp.domain.ports import FramingFault
 from tests.adapters.remote.stand_in import (
@@ -17,12 +20,14 @@ from tests.adapters.remote.stand_in import (
     Answering,
     Asked,
     Message,
+    StandIn,
     as_json,
     event,
     events,
     remote,
     request,
     result,
+    serving,
 )
 from tests.fakes import WAIT_SECONDS
 
@@ -447,6 +452,32 @@ async def test_refused_headers_name_their_variables_and_not_their_values() -> No
         assert "MY_KEY" in said
         assert "a-secret" not in said
         assert scene.server.first("tools/call").headers["x-key"] == "a-secret"
+
+
+# Certificates
+
+
+async def test_a_certificate_that_is_not_trusted_gets_nothing(certificate: Path) -> None:
+    stand_in = StandIn()
+    async with serving(stand_in, Tls(str(certificate), str(certificate))) as url:
+        async with remote(url=url) as scene:
+            scene.send(request(1, _meta=ENVELOPE))
+            said = await scene.error()
+            assert "The certificate of 127.0.0.1" in said
+            assert "nothing was sent" in said
+        async with remote(url=url, tls=lambda: ssl.create_default_context(cafile=certificate)) as scene:
+            scene.send(request(2, _meta=ENVELOPE))
+            assert (await scene.next())["id"] == 2
+    assert [one.message["id"] for one in stand_in.asked] == [2]
+
+
+async def test_certificates_that_cannot_be_read_are_an_error() -> None:
+    def fail() -> ssl.SSLContext:
+        raise FileNotFoundError(2, "No such file")
+
+    async with remote(tls=fail) as scene:
+        scene.send(request(1, _meta=ENVELOPE))
+        assert "certificates of this machine cannot be read (No such file)" in await scene.error()
 
 
 # The end
