@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.settings import key_paths
 from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
 from tests.tools.docs import config_tables, llms
@@ -69,14 +68,6 @@ def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
     page = set(code_spans(read(DOCS / config_tables.PAGE)))
     assert found - page - set(code_spans(read(DOCS / "telemetry.md"))) == set()
     assert {"OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"} <= page
-
-
-def test_messages_are_shown_with_the_name_in_front() -> None:
-    told = re.findall(
-        r"^\S.*(?:must be|unknown key|holds an API key|not valid YAML).*$", read(DOCS / config_tables.PAGE), re.M
-    )
-    assert told
-    assert [line for line in told if not line.startswith(f"{PROGRAM}: ")] == []
 
 
 def test_every_wish_that_the_rehearsal_understands_is_on_its_page() -> None:
