@@ -6,8 +6,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
-# Of the guard, not what only whole processes reach.
-GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition hang_up stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
+# Of the guard, not what starts, wires and ends it, which whole processes reach.
+GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor hang_up login opened_gate over_http remote stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
 LOCKING := $(VENV)/locking
@@ -47,8 +47,8 @@ slow: $(VENV)/.dev ## Run the second ring: many processes, PostgreSQL, kills, fl
 
 coverage: $(VENV)/.dev
 	@$(RUN) -m coverage combine --quiet
-	@echo "Coverage of domain, server, gate with approvals, audit and secrets, and the inside of guard, lines and branches (99.6 % needed):"
-	@$(RUN) -m coverage report --include='$(INNER)' --precision=1 --fail-under=99.6
+	@echo "Coverage of domain, server, gate with approvals, audit and secrets, and the inside of guard, lines and branches (100 % needed):"
+	@$(RUN) -m coverage report --include='$(INNER)' --precision=1 --fail-under=100
 	@echo "Coverage of everything else (95 % needed):"
 	@$(RUN) -m coverage report --omit='$(INNER)' --fail-under=95
 

@@ -243,3 +243,12 @@ def test_nothing_gets_looser_than_a_person_decided(history: list[tuple[str, str,
 def test_calls_of_tools_that_are_no_servers_are_left_out() -> None:
     day = History().call("pay", "approved", path="/a/b/c")
     assert day.text().endswith("rules: []\n")
+
+
+def test_a_tool_whose_name_no_rule_can_hold_is_left_out() -> None:
+    history = History()
+    for _ in range(3):
+        history.call(f"files/{'x' * 600}", "approved", text="a").call("files/write", "denied", path="/tmp/x")
+    text = history.text()
+    assert "files/write" in text
+    assert "xxx" not in text

@@ -104,6 +104,15 @@ async def test_a_server_is_started_with_the_first_message_and_ended_with_the_cli
     assert scene.callers[0][0] == "ann"
 
 
+async def test_what_the_server_says_by_itself_reaches_the_client() -> None:
+    async with served(Scene()) as scene:
+        scene.client.enqueue(msg(id=1, method="ping"))
+        await (await scene.server(1)).answer(1)
+        scene.started[0].transport.enqueue(msg(method="notifications/message", params={"level": "info", "data": "x"}))
+        sent = await scene.client.wait_for_sent(2)
+        assert [one.get("method") for one in sent] == [None, "notifications/message"]
+
+
 async def test_a_server_that_ends_fails_what_it_had_and_the_next_gets_the_handshake_again() -> None:
     async with served(Scene()) as scene:
         scene.client.enqueue(msg(id="i", method="initialize", params=INITIALIZE))

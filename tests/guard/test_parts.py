@@ -17,6 +17,7 @@ from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUn
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, RecentProfiles
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.starts import CallStart, GuardedServer
 from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
 from openai_responses_mcp.guard.listings import Listed, Listings
 from openai_responses_mcp.guard.peers import Peer
@@ -255,6 +256,20 @@ async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
     store.is_broken = True
     with pytest.raises(StoreUnavailable):
         await within(records_on(store).write(entry(1)))
+
+
+async def test_best_effort_goes_on_without_the_store_and_keeps_the_record() -> None:
+    store = BreakableLogStore(FakeExecutionLogStore())
+    store.is_broken = True
+    audit = AuditLog(store, FakeClock(), Masking({}), "best_effort")
+    records = Records(audit, FakeStartBook(store, FakeBudgetStore()))
+    start = CallStart(GuardedServer("small", "fingerprint", "python small.py"), "small/echo", "pin", None, (), ())
+    # A call that comes with it does not start.
+    written, started = await within(
+        asyncio.gather(records.write(entry(1)), records.start(start, entry(2)), return_exceptions=True)
+    )
+    assert (written, type(started)) == (None, StoreUnavailable)
+    assert [log.tool_call_id for log in audit.unwritten] == ["call_1"]
 
 
 async def test_who_stops_waiting_is_told_nothing_any_more() -> None:

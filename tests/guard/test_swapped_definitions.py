@@ -1,12 +1,14 @@
 """A definition that nobody has let through never runs: whatever the server lists to whom, and whatever runs beside it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule, Unstable
-from openai_responses_mcp.gate.starts import GuardedServer
+from openai_responses_mcp.gate.starts import CallStart, GuardedServer, StartOutcome
 from tests.fakes import PAUSE_SECONDS
 from tests.guard.keepers import GuardScene, entry, refusal_in
 
@@ -233,3 +235,72 @@ async def test_a_default_in_random_order_does_not_count_where_the_file_says_so_a
         other.start(1)
         await other.asked()
         assert other.calls_at_server() == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What changes between the decision and the start
+
+
+def before_the_start(scene: GuardScene, happens: Callable[[], Awaitable[None]]) -> None:
+    """Something happens after the guard has decided and before it writes that the call starts."""
+    start = scene.starts.start
+
+    async def started_later(before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
+        await happens()
+        return await start(before, starts)
+
+    scene.starts.start = started_later  # type: ignore[method-assign]
+
+
+async def test_a_call_whose_pin_keeps_changing_is_refused_in_the_end() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.server_lists = [A]
+
+        known = scene.starts.known
+
+        async def known_for_a_moment(server: GuardedServer, tool: str) -> Any:
+            """Other guards pin the other definition after each look, and take it back before the next."""
+            scene.starts.pins.pop(KEY, None)
+            found = await known(server, tool)
+            scene.starts.pins[KEY] = pin_of(B)
+            return found
+
+        scene.starts.known = known_for_a_moment  # type: ignore[method-assign]
+        assert "keeps changing; call again" in refusal_in(await scene.call(1))
+        assert scene.calls_at_server() == []
+
+
+async def test_a_tool_that_is_gone_when_it_is_decided_on_again_does_not_run() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.server_lists = [A]
+
+        async def pinned_and_gone() -> None:
+            if scene.server_lists:
+                scene.starts.pins[KEY], scene.server_lists = pin_of(B), []
+                await scene.list_changed()
+
+        before_the_start(scene, pinned_and_gone)
+        assert "it cannot be run any more" in refusal_in(await scene.call(1))
+        assert scene.calls_at_server() == []
+
+
+async def test_a_policy_that_becomes_deny_before_the_call_is_decided_on_again_stops_it() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.server_lists = [A]
+
+        async def pinned_and_denied() -> None:
+            scene.starts.pins[KEY] = pin_of(B)
+            scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
+
+        before_the_start(scene, pinned_and_denied)
+        assert "not any more" in refusal_in(await scene.call(1))
+        assert scene.calls_at_server() == []
+
+
+async def test_a_second_look_that_shows_what_a_rule_denies_is_not_asked_about() -> None:
+    policy = Policy(rules=(Rule(1, ("*",), claims="destroys", decide="deny", reason="it destroys"),))
+    async with GuardScene(policy) as scene:
+        scene.declare(elicitation=True)
+        scene.pages = _Pages(iter([[entry("echo", annotations={"destructiveHint": False})], [A]]))
+        assert "it destroys" in refusal_in(await scene.call(1))
+        assert scene.calls_at_server() == []

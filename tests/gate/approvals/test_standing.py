@@ -297,6 +297,19 @@ async def test_approving_from_now_on_decides_the_request_too(room: Room) -> None
     assert [event for event, _, _ in await room.told()] == ["approval", "standing_made"]
 
 
+async def test_a_store_that_fails_afterwards_releases_nothing_and_the_decision_stands(room: Room) -> None:
+    await room.approvals.create([a_record()])
+
+    async def gone(run_id: str | None = None) -> list[ApprovalRecord]:
+        raise StoreUnavailable("gone")
+
+    room.approvals.list_pending = gone  # type: ignore[method-assign]
+    _, made, released = await approve_from_now_on(
+        room.controller, room.standing, "a1", terms=StandingTerms(always=True)
+    )
+    assert (len(made), released) == (1, 0)
+
+
 async def test_every_tool_that_read_when_it_was_asked_is_allowed_with_it(room: Room) -> None:
     reading = {"files/write": "d1", "files/list": "d2"}
     await room.approvals.create([replace(a_record(), reading=reading)])
