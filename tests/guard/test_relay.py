@@ -183,7 +183,7 @@ async def test_a_flood_of_junk_does_not_fill_the_log() -> None:
         for _ in range(100):
             await scene.settled()
         assert len(scene.notices.lines) == 20
-        assert "no more of this is told" in scene.notices.lines[-1]
+        assert "further ones are not reported" in scene.notices.lines[-1]
 
 
 async def test_a_reply_that_is_unfit_ends_the_wait_on_both_sides() -> None:

@@ -117,7 +117,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class HumanAnswer:
-    """What a human said about a call: yes, yes with `changed` arguments, or no with what the model is `told`.
+    """A human's answer about a call: yes, yes with `changed` arguments, or no with a text for the model (`told`).
 
     `asked` is why they were asked, `attempt` how often they have been, and `shown` the arguments as they saw them.
     """

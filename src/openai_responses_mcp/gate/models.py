@@ -113,7 +113,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCall:
-    """The arguments that a human gave instead of the model's, and what the model is told about it."""
+    """The arguments that a human gave instead of the model's, and the note about it for the model."""
 
     args: JsonObject
     note: str

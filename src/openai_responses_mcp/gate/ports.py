@@ -74,11 +74,11 @@ class TurnGuard(Protocol):
         ...
 
     async def used_tokens(self, tokens: int) -> None:
-        """A model was asked and used these; told before its turn is judged."""
+        """A model used these tokens. Called before its turn is judged."""
         ...
 
     def told(self, call_id: str) -> str | None:
-        """What the model is told instead of the call's output, if a human refused it. The call does not start."""
+        """What the model gets instead of the call's output, if a human denied it. The call does not start."""
         ...
 
     def changed(self, call_id: str) -> ChangedCall | None:

@@ -47,7 +47,7 @@ class RunStateStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """`head` is where the log ends, kept outside of it; `clock` tells the time to whoever uses the stores.
+    """`head` is where the log ends, kept outside of it; `clock` is the clock of the stores' users.
 
     `decisions` writes a decision and its record in one transaction, if approvals and log are in one database; `starts` does
     so for calls of the guard. `pins` is set if the store outlives the process. `news` tells of decisions at once.

@@ -1,6 +1,6 @@
 """Calls that the server has answered with a question of its own (`input_required`).
 
-The call comes again with the answer. With the same arguments it is the same call, once: nobody is asked a second time, and
+The call comes again with the answer. With the same arguments it is the same call, once: no second question is asked, and
 what a person has approved or changed is sent from the seal again.
 """
 

@@ -25,7 +25,7 @@ from openai_responses_mcp.guard.replying import Given
 
 TASK_METHODS = frozenset({"tasks/result", "tasks/get"})
 
-# Passed back to the server as they are. Nobody is shown them, and a label in their place would break the call.
+# Passed back to the server as they are. They are not shown, and a label in their place would break the call.
 _OPAQUE = frozenset({"requestState", "taskId"})
 _ENCODED = frozenset({"blob", "data"})
 

@@ -1,7 +1,7 @@
 """Notices of waiting questions to a chat, by a webhook that Slack, Mattermost and Discord's Slack form understand.
 
 A notice never holds a call up and never fails one. The arguments of a call are not in it. The address is a secret:
-whoever has it can write to the chat.
+everybody who has it can write to the chat.
 """
 
 import asyncio

@@ -295,7 +295,7 @@ class Relay:
         """A server that floods must not fill the log."""
         self._complaints += 1
         if self._complaints <= _MOST_COMPLAINTS:
-            last = "; no more of this is told" if self._complaints == _MOST_COMPLAINTS else ""
+            last = "; further ones are not reported" if self._complaints == _MOST_COMPLAINTS else ""
             self._notices.tell(f"{problem}; it was dropped{last}")
 
 

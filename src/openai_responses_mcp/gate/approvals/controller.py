@@ -1,8 +1,8 @@
 """Approvals: a person is asked, decides once, and gets a token that resumes the run once.
 
 The token is 256 random bits and is shown once. The store keeps its hash, and a seal over the run, the call, its
-arguments, the tool's definition, the saved state and the decision. Only the token can make that seal, so whoever
-changes any of these in the store cannot make it anew. A pause is all calls of a run that wait together; its tokens are
+arguments, the tool's definition, the saved state and the decision. Only the token can make that seal, so a change
+of any of these in the store breaks it. A pause is all calls of a run that wait together; its tokens are
 used up together, in one statement of the store. An approval that expires opens a new request for the same call; a
 denial stays.
 """
@@ -238,14 +238,14 @@ class ApprovalController:
         arguments: JsonObject | None = None,
         who: str = "",
     ) -> ResumeToken:
-        """With `tell_model` a denial is told to the model, and the run goes on. With `arguments` these take the place of
-        the call's own: they are judged again when the run goes on. `who` decides is in the log, where it is known."""
+        """With `tell_model` the model gets the denial, and the run continues. `arguments` replace those of the call, and are
+        judged again when the run continues. `who` is the decider's name for the log, if known."""
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
         is_short = comment is None or is_short_text(comment)
         require(is_short, code, f"comment is a text of up to {LONGEST_TEXT} characters")
         require(isinstance(tell_model, bool), code, "tell_model is true or false")
-        require(not tell_model or decision == "deny", code, "Only a denial is told to the model with tell_model")
+        require(not tell_model or decision == "deny", code, "tell_model is for denials only")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
         record = await self.get(approval_id)
         if record.request.status == "withdrawn" and decision == "approve" and _is_of_guard(record):
@@ -308,7 +308,7 @@ class ApprovalController:
         return found
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
-        """Nobody has to decide on the request any more. It stays visible. False if somebody has decided after all."""
+        """The request needs no decision any more. It stays visible. False if it was decided in the meantime."""
         record, now = await self.get(approval_id), await self._now()
         choice = ApprovalChoice(
             approval_id=approval_id,

@@ -225,7 +225,7 @@ class DecisionNews(Protocol):
     def about(self, approval_id: str) -> AbstractContextManager[Rung]:
         """Call what it yields to wait for so many seconds, or until there may be a decision.
 
-        News that came since then is not lost. Whoever waits looks into the store, also when there were none.
+        News that came since then is not lost. Waiting code reads the store in any case.
         """
         ...
 

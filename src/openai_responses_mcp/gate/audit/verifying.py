@@ -27,7 +27,7 @@ from openai_responses_mcp.gate.reasons import in_old_words
 
 _Call = tuple[str, str]
 
-# Whoever writes by hand can write anything.
+# A record written by hand can hold anything.
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 

@@ -1,7 +1,7 @@
 """News of decisions: with PostgreSQL a process hears of each at once, wherever it was made (LISTEN and NOTIFY).
 
-A thread of its own listens on one connection while somebody waits for a decision. SQLite tells nobody anything, and a
-connection can break without a sign, so whoever waits also looks for itself from time to time.
+A thread listens on one connection while a decision is awaited. SQLite sends no notifications, and a connection can break
+unnoticed, so waiting code also polls from time to time.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class SqlDecisionNews(DecisionNews):
                     del self._bells[approval_id]
 
     def _listen(self) -> None:
-        """Until nobody waits for anything."""
+        """Until nothing is awaited."""
         pause = threading.Event()
         while True:
             with suppress(SQLAlchemyError, OSError, self._database.driver_error):
@@ -70,7 +70,7 @@ class SqlDecisionNews(DecisionNews):
             pause.wait(_SECONDS_BETWEEN_TRIES)
 
     def _hear(self) -> None:
-        """Until a while has passed in which nobody waits for anything. Raises when the connection is lost."""
+        """Until nothing has been awaited for a while. Raises when the connection is lost."""
         with self._database.own_connection() as connection:
             connection.exec_driver_sql(f"LISTEN {CHANNEL}")
             driver: Any = connection.connection.driver_connection
@@ -97,7 +97,7 @@ class _EventBell:
 
     def ring(self) -> None:
         """From any thread."""
-        with suppress(RuntimeError):  # The loop has ended, and nobody waits any more.
+        with suppress(RuntimeError):  # The loop has ended.
             self._loop.call_soon_threadsafe(self._rings.set)
 
     async def rung(self, seconds: float) -> None:
