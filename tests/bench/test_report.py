@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.bench import guard_report, guarded_report, report
+from tests.tools.bench import guard_report, guarded_report, over_http_report, report
 from tests.tools.bench.figures import exponent, growth_in_words, percentile, summary
 from tests.tools.bench.guarded_report import FILE, MEMORY, PLAIN, WAL, put_into
 from tests.tools.bench.results import MEASURES, Results
@@ -149,3 +149,16 @@ def test_a_call_through_the_guard_is_compared_with_the_bare_server_between_marks
     assert "| bare server | 0.50 ms |  |  | 0.00 ms | 9 MB |  |" in page
     assert "| 2.00 ms | 1.50 ms | at most 3 ms: yes | 0.00 ms | 39 MB | at most 40 MB: yes |" in page
     assert "| 4.00 ms | 3.50 ms | at most 3 ms: no | 0.00 ms | 41 MB | at most 40 MB: no |" in page
+
+
+def test_over_http_is_compared_with_stdio_and_a_peer_between_marks_of_its_own() -> None:
+    times = {over_http_report.STDIO: 1.0, over_http_report.HTTP: 2.0, over_http_report.PEER: 3.0}
+    measures = ("warm", "burst_200", "burst_1000", "memory")
+    samples = {way: {measure: [value, value, value] for measure in measures} for way, value in times.items()}
+    samples[over_http_report.HTTP]["memory"] = [200.0] * 3
+    found = {"rounds": 3, "load": 0.5, "samples": samples}
+    page = over_http_report.put_into(f"before {over_http_report.BEGIN} old {over_http_report.END} after", found)
+    assert page.startswith("before ")
+    assert "| a warm call | 1.0 ms | 2.0 ms | 3.0 ms | yes |" in page
+    assert "| memory after that | 1.0 MB | 200 MB | 3.0 MB | no |" in page
+    assert "old" not in page

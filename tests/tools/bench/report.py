@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.tools.bench import guard_report, guarded_report, svg
+from tests.tools.bench import guard_report, guarded_report, over_http_report, svg
 from tests.tools.bench.figures import exponent, growth_in_words
 from tests.tools.bench.pages import between, marks
 from tests.tools.bench.results import BY_KEY, MEASURES, Measure, Results
@@ -29,7 +29,7 @@ def write(file: Path, docs: Path, *, updates_docs: bool) -> None:
         return
     page = docs / "reference" / "figures.md"
     text = between_marks(page.read_text(), as_text(results))
-    for name, part in (("guarded", guarded_report), ("guard", guard_report)):
+    for name, part in (("guarded", guarded_report), ("guard", guard_report), ("http", over_http_report)):
         text = part.put_into(text, results.raw[name]) if name in results.raw else text
     page.write_text(text)
     (docs / "benchmarks.svg").write_text(bar_picture(results))
