@@ -272,6 +272,24 @@ async def test_a_forgotten_session_is_opened_again_and_nothing_runs_twice() -> N
         assert [one.message["id"] for one in scene.server.asked if one.kind == "tools/call"] == [1, 2]
 
 
+async def test_a_server_that_refuses_a_forgotten_session_with_400_is_asked_whether_it_knows_it() -> None:
+    error = {"jsonrpc": "2.0", "error": {"code": -32000, "message": "Bad Request"}}
+    async with remote() as scene:
+        await scene.opened()
+        scene.server.answers["tools/call"] = always(lambda: as_json(error, 400))
+        scene.send(request(1))
+        assert await scene.error() == "Bad Request"
+        assert scene.server.kinds().count("initialize") == 1
+        scene.server.answers["ping"] = always(lambda: as_json(error, 400))
+        scene.send(request(2))
+        assert (await scene.next())["method"] == "notifications/tools/list_changed"
+        assert "has forgotten the session" in await scene.error()
+        scene.server.answers["tools/call"] = always(lambda: as_json({**error, "id": 3}, 400))
+        scene.send(request(3))
+        assert await scene.error() == "Bad Request"
+        assert scene.server.kinds().count("ping") == 2
+
+
 async def test_a_session_whose_stream_is_forgotten_is_opened_again() -> None:
     async with remote() as scene:
         never = asyncio.Event()

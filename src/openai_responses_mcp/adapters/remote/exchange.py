@@ -90,9 +90,13 @@ class Exchange:
         headers: Mapping[str, str],
         body: bytes = b"",
         on_sent: Callable[[], object] = lambda: None,
+        silent_seconds: float | None = None,
     ) -> AsyncIterator[httpx2.Response]:
-        """The response, with its body still to be read. Raises `RemoteFault`, also for what breaks while it is read."""
-        sent = asyncio.Event()
+        """The response, with its body still to be read. Raises `RemoteFault`, also for what breaks while it is read.
+
+        A call takes as long as it takes; with `silent_seconds` the server has to send something now and then.
+        """
+        sent, bounds = asyncio.Event(), httpx2.Timeout(_CONNECT_SECONDS, read=silent_seconds, write=_WRITE_SECONDS)
 
         async def trace(name: str, _: Mapping[str, Any]) -> None:
             if name.endswith("send_request_body.complete"):
@@ -105,10 +109,10 @@ class Exchange:
             raise RemoteFault(f"The certificates of this machine cannot be read ({exc.strerror or exc})") from exc
         try:
             given = await self._credentials.headers()
-            response = await self._send(method, {**headers, **given}, body, trace)
+            response = await self._send(method, {**headers, **given}, body, bounds, trace)
             if response.status_code == 401 and (better := await self._credentials.renewed(given)):
                 await response.aclose()
-                response = await self._send(method, {**headers, **better}, body, trace)
+                response = await self._send(method, {**headers, **better}, body, bounds, trace)
             try:
                 yield response
             finally:
@@ -121,10 +125,16 @@ class Exchange:
         method: str,
         headers: Mapping[str, str],
         body: bytes,
+        bounds: httpx2.Timeout,
         trace: Callable[[str, Mapping[str, Any]], Awaitable[None]],
     ) -> httpx2.Response:
         request = self._client.build_request(
-            method, self.address.url, headers=headers, content=body or None, extensions={"trace": trace}
+            method,
+            self.address.url,
+            headers=headers,
+            content=body or None,
+            timeout=bounds,
+            extensions={"trace": trace},
         )
         for _ in range(_MOST_REDIRECTS + 1):
             response = await self._client.send(request, stream=True, follow_redirects=False)
@@ -144,7 +154,7 @@ class Exchange:
                     f" ({response.status_code}); give the URL that it redirects to with --url",
                     response.status_code,
                 )
-            next_request.extensions = request.extensions
+            next_request.extensions = request.extensions  # the trace and the timeouts
             request = next_request
         raise RemoteFault(f"{self.address.host} redirects in a circle; check the URL")
 
@@ -156,8 +166,6 @@ class Exchange:
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
             verify=self._tls(),
-            # A call takes as long as it takes; what never ends is bounded where it is read.
-            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=_WRITE_SECONDS),
             limits=httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=20),
             # No proxy stands between this machine and itself.
             trust_env=not self.address.is_loopback,

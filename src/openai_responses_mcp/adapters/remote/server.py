@@ -39,6 +39,8 @@ _SECONDS_TO_OPEN = 60.0
 _SECONDS_FOR_JSON = 300.0
 _SECONDS_TO_LEAVE = 0.7
 _LONGEST_RETRY_SECONDS = 60.0
+# A stream may be silent for long. One that is dead looks the same, so that it is opened again now and then.
+_LONGEST_SILENCE_SECONDS = 300.0
 _SHORTEST_RETRY_SECONDS = 0.01
 _MOST_FAILED_RESUMPTIONS = 5
 _LONGEST_SESSION_ID = 1024
@@ -318,7 +320,10 @@ class RemoteServer(Transport, Channel):
         if status == 404 and flight.session is not None and flight.session.id:
             raise _Forgotten
         if not response.is_success:
-            said = _error_for(flight.request.id, await beginning_of(response)) if status not in (401, 403) else None
+            body = await beginning_of(response)
+            if status == 400 and flight.session is not None and not await self._is_known(flight, flight.session, body):
+                raise _Forgotten
+            said = _error_for(flight.request.id, body) if status not in (401, 403) else None
             if said is None:
                 raise self._exchange.refusal(response)
             await self._arrive(said)
@@ -333,6 +338,20 @@ class RemoteServer(Transport, Channel):
         if not await self._take(await self._whole(response), flight, response):
             raise RemoteFault(f"{host} answered with something that is not the reply to the request", status)
         return True
+
+    async def _is_known(self, flight: _Flight, session: _Session, refusal: bytes) -> bool:
+        """Many servers refuse a session that they have forgotten with 400. Where they do not say which request they refuse,
+        a ping tells."""
+        message = read(refusal)
+        if not session.id or (isinstance(message, Reply) and message.id == flight.request.id):
+            return True
+        ping = _encoded({"jsonrpc": "2.0", "id": str(uuid.uuid4()), "method": "ping"})
+        try:
+            async with asyncio.timeout(_SECONDS_TO_TAKE_A_NOTE):
+                async with self._exchange.opened("POST", {**_ACCEPT, **session.headers}, ping) as response:
+                    return response.status_code not in (400, 404)
+        except (TimeoutError, RemoteFault):
+            return True
 
     async def _whole(self, response: "httpx2.Response") -> bytes:
         body, host = bytearray(), self._exchange.address.host
@@ -461,7 +480,7 @@ class RemoteServer(Transport, Channel):
     async def _stream(self, session: _Session, reader: EventReader) -> AsyncIterator["httpx2.Response"]:
         resumed = {"last-event-id": reader.last_id} if reader.last_id.isascii() and reader.last_id else {}
         headers = {"accept": "text/event-stream", **session.headers, **resumed}
-        async with self._exchange.opened("GET", headers) as response:
+        async with self._exchange.opened("GET", headers, silent_seconds=_LONGEST_SILENCE_SECONDS) as response:
             yield response
 
     async def _pause(self, reader: EventReader, failures: int) -> EventReader:
