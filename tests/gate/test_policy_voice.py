@@ -10,7 +10,7 @@ from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile
-from openai_responses_mcp.gate.policy.rules import Budget, Choice
+from openai_responses_mcp.gate.policy.rules import Budget, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
@@ -61,7 +61,7 @@ def test_a_risk_takes_the_place_of_the_tools_own_and_leaves_the_rest(
     assert (outcome.decision, outcome.risk_level) == (decision, counted)
 
 
-CHOSEN: dict[Choice, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
+CHOSEN: dict[RuleDecision, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
 
 
 def test_no_rule_loosens_another_voice() -> None:

@@ -15,7 +15,7 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.policy.rules import AtMost, Budget, OneOf, Policy, Rule, When
 from openai_responses_mcp.guard import asking, definitions, pending_questions
-from openai_responses_mcp.guard.continuing import ContinuedCalls, Underway
+from openai_responses_mcp.guard.pending_questions import ContinuedCalls, Underway
 from tests.agents.fakes import within
 from tests.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
 

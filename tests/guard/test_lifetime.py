@@ -1,14 +1,17 @@
 """How the guard ends, between two ends in memory and with a process that is played."""
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from openai_responses_mcp.guard.call_keeper import CallKeeper
-from openai_responses_mcp.guard.lifetime import UNUSABLE, Ends, Lifetime
+from openai_responses_mcp.guard.lifetime import UNUSABLE, Ends, Lifetime, watch_for_hang_up
 from openai_responses_mcp.guard.relay import Relay
+from tests.agents.fakes import within
 from tests.fakes import WAIT_SECONDS, FakeTransport
 from tests.guard.fake_process import FakeNotices, FakeProcess
 
@@ -107,3 +110,24 @@ async def test_a_signal_counts_more_than_a_failure() -> None:
         scene.failure.set_result("the store cannot be opened")
         scene.ends.stopped.set_result(128 + 2)
         assert await code_of(run) == 128 + 2
+
+
+async def test_a_pipe_that_is_closed_is_told_with_bytes_still_in_it() -> None:
+    ours, theirs = os.pipe()
+    told = asyncio.Event()
+    watch_for_hang_up(ours, told.set)
+    os.write(theirs, b"more")
+    assert not told.is_set()
+    os.close(theirs)
+    await within(told.wait())
+    os.close(ours)
+
+
+async def test_half_a_socket_that_is_closed_is_told() -> None:
+    ours, theirs = socket.socketpair()
+    told = asyncio.Event()
+    watch_for_hang_up(ours.fileno(), told.set)
+    theirs.shutdown(socket.SHUT_WR)
+    await within(told.wait())
+    ours.close()
+    theirs.close()

@@ -23,12 +23,12 @@ from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.policy.rules import Choice
+from openai_responses_mcp.gate.policy.rules import RuleDecision
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import Decision, Reason
 
 STRICTNESS: dict[Decision, int] = {"allow": 0, "needs_human": 1, "deny": 2}
-_CHOICES: dict[Choice, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
+_CHOICES: dict[RuleDecision, Decision] = {"allow": "allow", "ask": "needs_human", "deny": "deny"}
 
 
 def is_in_scope(tool: ToolDescription, profile: PolicyProfile) -> bool:
@@ -76,7 +76,7 @@ def _of_judge(verdict: GateDecision) -> Reason:
     return Reason("judge", verdict.decision, {"risk": verdict.risk_level, "text": verdict.reason})
 
 
-def _of_rule(ruling: Ruling, choice: Choice) -> Reason:
+def _of_rule(ruling: Ruling, choice: RuleDecision) -> Reason:
     about: JsonObject = {"rule": ruling.rule, "text": ruling.text}
     return Reason("rule", _CHOICES[choice], {**about, "in_doubt": True} if ruling.in_doubt else about)
 

@@ -21,7 +21,7 @@ from openai_responses_mcp.gate.policy.argument_names import names_at
 from openai_responses_mcp.gate.policy.fitting import claims_of, place_of, policy_name, same_json
 from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
 from openai_responses_mcp.gate.policy.reading import LONGEST_GLOB, policy_from
-from openai_responses_mcp.gate.policy.rules import Choice, Policy
+from openai_responses_mcp.gate.policy.rules import Policy, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.replaying import is_masked, possible_rulings
 from openai_responses_mcp.gate.schema.patterns import Patterns
@@ -50,7 +50,7 @@ class SuggestedRule:
 
     comment: str
     tools: tuple[str, ...]
-    decide: Choice
+    decide: RuleDecision
     when: JsonObject = field(default_factory=dict)
     claims: str = ""
     reason: str = ""
@@ -248,7 +248,7 @@ class _Suggesting:
             # Something in a rule cannot be said in a file.
             return next(place for place, one in enumerate(suggested) if self._rules_from([one]) is None)
         for call in self._calls:
-            against: Choice = "deny" if call.verdict == "allowed" else "allow"
+            against: RuleDecision = "deny" if call.verdict == "allowed" else "allow"
             tool = ToolDescription(call.tool, "mcp", annotations=annotations_of(self._entries.get(call.tool)))
             for ruling, _ in possible_rulings(rules, rules.call(tool, call.args)):
                 if ruling is not None and ruling.decide == against:

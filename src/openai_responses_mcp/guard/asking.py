@@ -32,7 +32,7 @@ from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.guard.pending_questions import PendingQuestion, PendingQuestions
 from openai_responses_mcp.guard.ports import Notices
-from openai_responses_mcp.guard.questions import Choice, PersonAnswer, answer_in, form_for, short_id
+from openai_responses_mcp.guard.questions import FormChoice, PersonAnswer, answer_in, form_for, short_id
 
 DEFAULT_WAIT_SECONDS = 300.0
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -51,7 +51,7 @@ _UNASKED = (
 _BY_CLIENT = "given by the client, faster than a person could read"
 
 # The answers that allow more than this one call.
-_TERMS: Mapping[Choice, StandingTerms] = {
+_TERMS: Mapping[FormChoice, StandingTerms] = {
     "allow_tool_for_session": StandingTerms(for_session=True),
     "allow_tool_for_good": StandingTerms(always=True),
     "allow_reads_for_good": StandingTerms(always=True, reads=True),

@@ -22,12 +22,18 @@ from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import StartOutcome
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.asking import Asking, Verdict
-from openai_responses_mcp.guard.continuing import ANSWERS, ContinuedCalls, Underway
 from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
 from openai_responses_mcp.guard.peers import Opened, Peer
-from openai_responses_mcp.guard.pending_questions import Intent, NotThisCall, PendingQuestion
+from openai_responses_mcp.guard.pending_questions import (
+    ANSWERS,
+    ContinuedCalls,
+    Intent,
+    NotThisCall,
+    PendingQuestion,
+    Underway,
+)
 from openai_responses_mcp.guard.recording import Records
 from openai_responses_mcp.guard.replying import Replying
 

@@ -22,8 +22,7 @@ from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Request
 from openai_responses_mcp.domain.ports import Transport
 from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.hang_up import watch_for_hang_up
-from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime
+from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime, watch_for_hang_up
 from openai_responses_mcp.guard.ports import ServerProcess
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, former_names, is_header_value

@@ -4,6 +4,8 @@ Then the server's process is ended, what both sides still wait for is passed on 
 """
 
 import asyncio
+import select
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -20,6 +22,8 @@ SECONDS_TO_BE_ASKED = 10.0
 # takes less than three seconds.
 _PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
 _SECONDS_TO_WRITE = 1.0
+# Of a socket only one half may be closed, which not every system can tell.
+_HALF_CLOSED = getattr(select, "POLLRDHUP", 0)
 
 
 class Ends:
@@ -106,3 +110,18 @@ class Lifetime:
 
 async def _done(future: "asyncio.Future[int]") -> int:
     return await future
+
+
+def watch_for_hang_up(descriptor: int, tell: Callable[[], object]) -> None:
+    """Calls `tell` in the running loop, at most once. A file never hangs up; and some systems cannot tell."""
+    if hasattr(select, "poll"):
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_watch, args=(descriptor, tell, loop), name="hang-up", daemon=True).start()
+
+
+def _watch(descriptor: int, tell: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
+    poll = select.poll()
+    poll.register(descriptor, _HALF_CLOSED)
+    if any(flags & (select.POLLHUP | _HALF_CLOSED) for _, flags in poll.poll()):
+        with suppress(RuntimeError):  # The loop has ended.
+            loop.call_soon_threadsafe(tell)

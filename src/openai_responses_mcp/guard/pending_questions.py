@@ -1,4 +1,4 @@
-"""Questions that the client was asked in a reply. The client repeats the call with the answer.
+"""Calls that come again with an answer (`input_required`): to a question of the guard, or of the server itself.
 
 The `requestState` is a random number with a seal over it and over the call. Each can be used once, by the same call, in its
 time. What is executed is what was kept here, not what comes back.
@@ -12,13 +12,16 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from openai_responses_mcp.domain.ports import Channel
-from openai_responses_mcp.gate.calls import PlannedCall
-from openai_responses_mcp.gate.secrets.hashing import sealed
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.secrets.hashing import digest, sealed
 from openai_responses_mcp.guard.definitions import Defined
 from openai_responses_mcp.guard.gatekeeping import Judgement
-from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
 
 _MOST_REMEMBERED = 10_000
+_MOST_CONTINUED = 1_000
+
+ANSWERS = frozenset({"inputResponses", "requestState"})
 
 
 class Intent(NamedTuple):
@@ -95,3 +98,41 @@ class PendingQuestions:
         number, _, seal = state.removeprefix(self._prefix).partition(":")
         # Compared as ASCII, which is all that a seal of ours can be.
         return (number, seal) if number.isascii() and seal.isascii() else ("", "")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Calls that the server has answered with a question of its own. The call comes again with the answer. With the same arguments
+# it is the same call, once: no second question is asked, and what a person approved or changed is sent from the seal.
+
+
+class Underway(NamedTuple):
+    """A call that the server has. Where it is sealed, a person has approved its arguments; `note` is for the model."""
+
+    call: PlannedCall
+    is_sealed: bool = False
+    note: str = ""
+
+
+class ContinuedCalls:
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, Underway] = OrderedDict()
+
+    def put(self, underway: Underway, params: JsonObject, state: JsonValue) -> None:
+        """`params` are those that the client has sent, `state` is what the server wants back."""
+        self._waiting[_key(params, underway.call.tool, state)] = underway
+        while len(self._waiting) > _MOST_CONTINUED:
+            self._waiting.popitem(last=False)
+
+    def take(self, params: JsonObject, tool: ToolDescription) -> Underway | None:
+        """The call that comes again with these params. None where they answer no question."""
+        if not ANSWERS & params.keys():
+            return None
+        return self._waiting.pop(_key(params, tool, params.get("requestState")), None)
+
+    def clear(self) -> list[Underway]:
+        left, self._waiting = list(self._waiting.values()), OrderedDict()
+        return left
+
+
+def _key(params: JsonObject, tool: ToolDescription, state: JsonValue) -> str:
+    return digest("continued", tool.name, tool.definition_hash, object_in(params.get("arguments")), state)

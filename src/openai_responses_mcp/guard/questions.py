@@ -16,14 +16,14 @@ from openai_responses_mcp.gate.checks import LONGEST_TEXT
 from openai_responses_mcp.gate.sentences import Language, shown
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 
-Choice = Literal[
+FormChoice = Literal[
     "allow_once", "allow_tool_for_session", "allow_tool_for_good", "allow_reads_for_good", "allow_call_for_good", "deny"
 ]
 
 _CHARACTERS_OF_AN_ID = 4
 _SHORT_COLUMNS = 74  # in a terminal of 80, with a margin
 
-_TITLES: Mapping[Language, Mapping[Choice, str]] = {
+_TITLES: Mapping[Language, Mapping[FormChoice, str]] = {
     "en": {
         "allow_once": "Allow once",
         "allow_tool_for_session": "Allow this tool for this session",
@@ -68,7 +68,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PersonAnswer:
-    choice: Choice
+    choice: FormChoice
     comment: str = ""
 
     @property
@@ -109,8 +109,8 @@ def short_id(approval_id: str) -> str:
     return approval_id.removeprefix("apr_")[:_CHARACTERS_OF_AN_ID]
 
 
-def _offered(reads: bool) -> list[Choice]:
-    return [choice for choice in get_args(Choice) if reads or choice != "allow_reads_for_good"]
+def _offered(reads: bool) -> list[FormChoice]:
+    return [choice for choice in get_args(FormChoice) if reads or choice != "allow_reads_for_good"]
 
 
 def answer_in(result: JsonValue, *, reads: bool = False) -> PersonAnswer:
@@ -123,7 +123,7 @@ def answer_in(result: JsonValue, *, reads: bool = False) -> PersonAnswer:
     told = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
     decision = content.get("decision")
     is_known = isinstance(decision, str) and decision in _offered(reads)
-    return PersonAnswer(cast(Choice, decision) if is_known else "deny", told)
+    return PersonAnswer(cast(FormChoice, decision) if is_known else "deny", told)
 
 
 def _message(request: HumanApprovalRequest, server_name: str, reads: bool, language: Language) -> str:

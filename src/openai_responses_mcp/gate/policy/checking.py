@@ -15,7 +15,6 @@ from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_f
 from openai_responses_mcp.gate.policy.ports import Paths
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
-    Choice,
     Condition,
     Matches,
     Missing,
@@ -25,6 +24,7 @@ from openai_responses_mcp.gate.policy.rules import (
     PathGlob,
     Policy,
     Rule,
+    RuleDecision,
     When,
 )
 
@@ -34,7 +34,7 @@ LAUNCHERS = ("npx", "uvx", "uv", "bunx", "pnpm", "node", "python", "python3", "d
 _ANY_CALL = RuledCall((), {})
 _SETS = re.compile(r"\[!?\]?[^\]]*\]")
 
-_STRICTNESS: Mapping[Choice | None, int] = {"allow": 0, "ask": 1, "deny": 2}
+_STRICTNESS: Mapping[RuleDecision | None, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True)

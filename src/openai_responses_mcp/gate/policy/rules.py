@@ -10,7 +10,7 @@ from typing import Literal
 
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PolicyProfile, ProfileName
 
-Choice = Literal["allow", "ask", "deny"]
+RuleDecision = Literal["allow", "ask", "deny"]
 Claim = Literal["reads", "writes", "destroys"]
 AuditNeed = Literal["required", "best_effort"]
 AskedAt = Literal["auto", "client", "desk"]
@@ -112,7 +112,7 @@ class Rule:
     number: int
     tools: tuple[str, ...]
     when: tuple[When, ...] = ()
-    decide: Choice | None = None
+    decide: RuleDecision | None = None
     risk: int | None = None
     reason: str = ""
     claims: Claim | None = None

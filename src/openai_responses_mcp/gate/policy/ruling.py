@@ -25,7 +25,7 @@ from openai_responses_mcp.gate.policy.fitting import (
     server_of,
 )
 from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
-from openai_responses_mcp.gate.policy.rules import Choice, Policy, Rule
+from openai_responses_mcp.gate.policy.rules import Policy, Rule, RuleDecision
 from openai_responses_mcp.gate.reasons import OWN_FILE
 from openai_responses_mcp.gate.texts import texts_in
 
@@ -113,7 +113,7 @@ class Ruling:
     call, because it is not clear which file a path means.
     """
 
-    decide: Choice | None
+    decide: RuleDecision | None
     risk: int | None
     rule: int
     text: str = ""
