@@ -234,6 +234,21 @@ async def test_the_official_client_calls_with_progress(answering: GuardedOverHtt
     assert told[0] == "asking the model"
 
 
+async def test_a_server_at_a_url_is_guarded_for_a_team_too(tmp_path: Path) -> None:
+    """HTTP on both sides: each client has a connection of its own to the server."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    given = ("--policy", str(rules), "--store", f"sqlite:///{tmp_path / 'guard.db'}")
+    with (
+        closing(HttpProcess(environment(tmp_path), "--rehearse")) as server,
+        closing(HttpProcess(environment(tmp_path), *given, "--url", server.url, verb="guard")) as guard,
+    ):
+        for mode in ("auto", "legacy"):
+            async with asyncio.timeout(WAIT_SECONDS), Client(guard.url, mode=mode) as mcp:
+                result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"})
+                assert not result.is_error
+
+
 def test_sigterm_lets_calls_finish_and_ends_with_0(tmp_path: Path) -> None:
     with closing(GuardedOverHttp(tmp_path, "--drain", "0.2")) as guard:
         message = tool_call(1, "echo")

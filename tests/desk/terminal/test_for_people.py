@@ -21,6 +21,8 @@ from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
 from openai_responses_mcp.desk.terminal.words import SENTENCES, Words, language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.presence import Presence
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.sentences import reason_in_record
@@ -94,6 +96,17 @@ async def test_what_will_run_comes_first_and_the_commands_last(shell: Shell, ask
     order = ["Why you are asked: it writes", "What changed:", "What the tool says about itself:", "To decide:"]
     assert [line for line in lines if line in order] == order
     assert lines[-1].startswith(f"  openai-responses-mcp approvals allow {request.approval_id[4:10]} --for 8h")
+
+
+async def test_who_asked_and_who_decided_are_shown(shell: Shell, asker: Asker) -> None:
+    call = PlannedCall("call_9", ToolDescription("files/read_file", "mcp"), {})
+    decision = GateDecision("needs_human", 3, "it reads")
+    request = await asker.controller.create_approval_request("guard_1", decision, call=call, caller="ann")
+    assert "Asked for by ann" in await shell("approvals", "show", request.approval_id)
+    await asker.controller.submit_decision(request.approval_id, "approve", who="bob")
+    records = await shell("log", "--records")
+    assert "pending · ann" in records
+    assert "approved · bob" in records
 
 
 async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, asker: Asker) -> None:

@@ -158,4 +158,7 @@ class Desk:
 
 def _guard_of(request: HumanApprovalRequest) -> str:
     """Who asks where no agent does."""
-    return f"guard of {request.tool_name.partition('/')[0]}" if request.run_id.startswith(GUARD_RUN) else ""
+    if not request.run_id.startswith(GUARD_RUN):
+        return ""
+    guard = f"guard of {request.tool_name.partition('/')[0]}"
+    return f"{request.caller}, {guard}" if request.caller else guard

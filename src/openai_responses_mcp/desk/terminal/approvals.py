@@ -152,6 +152,8 @@ def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bo
     lines += ["", _when(console, record)]
     if not request.run_id.startswith(GUARD_RUN):
         lines.append(words("by agent", run=name_shown(request.run_id)))
+    if request.caller:
+        lines.append(words("asked by", caller=name_shown(request.caller)))
     if request.status == "pending" and with_commands:
         lines += ["", words("to decide"), *_commands(console, record)[1:]]
     elif request.status != "pending":

@@ -68,7 +68,8 @@ def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[i
             str(one.sequence),
             local(one.timestamp, console.now()),
             name_shown(one.event),
-            console.words("unknown") if one.sequence in unknown else name_shown(one.decision),
+            (console.words("unknown") if one.sequence in unknown else name_shown(one.decision))
+            + (f" · {name_shown(one.who)}" if one.who else ""),
             name_shown(one.tool_name or "-"),
             _one_line(one.comment or reason_of(one, console.words.language)),
         )
