@@ -68,7 +68,7 @@ def init(path: str | None, environ: Mapping[str, str]) -> int:
     sys.stdout.write(f"{target} written. Change what you like, then check it: openai-responses-mcp --doctor\n")
     apart = maybe_days_apart(SearchSettings().timezone, environ)
     if apart is not None:
-        sys.stdout.write(f"{apart.text} Change both time zones in the file if that is not yours.\n")
+        sys.stdout.write(f"{apart.text} To use your own day, change both time zones in the file.\n")
     return 0
 
 
