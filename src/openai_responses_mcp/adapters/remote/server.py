@@ -9,66 +9,40 @@ gets the client's `initialize` again, and everything in flight is answered with 
 """
 
 import asyncio
-import json
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openai_responses_mcp.adapters.remote.events import EventReader
-from openai_responses_mcp.adapters.remote.exchange import Exchange, RemoteFault, beginning_of, media_type
-from openai_responses_mcp.adapters.remote.request_headers import SESSION, VERSION, EnvelopeHeaders, revision_of
+from openai_responses_mcp.adapters.remote.exchange import Exchange, RemoteFault, media_type
+from openai_responses_mcp.adapters.remote.replies import (
+    ACCEPT,
+    Flight,
+    Forgotten,
+    Inbox,
+    RemoteSession,
+    Replies,
+    encoded,
+)
+from openai_responses_mcp.adapters.remote.request_headers import SESSION, EnvelopeHeaders, revision_of
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Notification, Reply, Request, RequestId, read
-from openai_responses_mcp.domain.ports import Channel, FramingFault, Received, Transport
+from openai_responses_mcp.domain.ports import Channel, Received, Transport
 
 if TYPE_CHECKING:
     import httpx2
 
 CONNECTION_CLOSED = -32000
 MOST_UNSENT_BYTES = 4 * 1024 * 1024
-MOST_ARRIVED_BYTES = 4 * 1024 * 1024
 
 _FEW_UNSENT_BYTES = 64 * 1024
-_ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _CANCELLED, _INITIALIZED = "notifications/cancelled", "notifications/initialized"
 _LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _SECONDS_TO_TAKE_A_NOTE = 10.0
 _SECONDS_TO_OPEN = 60.0
-_SECONDS_FOR_JSON = 300.0
 _SECONDS_TO_LEAVE = 0.7
-_LONGEST_RETRY_SECONDS = 60.0
-# A stream may be silent for long. One that is dead looks the same, so that it is opened again now and then.
-_LONGEST_SILENCE_SECONDS = 300.0
-_SHORTEST_RETRY_SECONDS = 0.01
-_MOST_FAILED_RESUMPTIONS = 5
 _LONGEST_SESSION_ID = 1024
-
-
-class _Session:
-    """`id` is empty for a server that keeps no session. `asked` are the server's requests that wait for a reply."""
-
-    def __init__(self, session_id: str, revision: str) -> None:
-        self.id = session_id
-        self.headers = {name: value for name, value in ((SESSION, session_id), (VERSION, revision)) if value}
-        self.asked: set[RequestId] = set()
-        self.stream: asyncio.Task[None] | None = None
-
-
-class _Flight:
-    """A request on its way. `session` is the one that it was sent in, None in the era without sessions."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.revision = revision_of(request)
-        self.session: _Session | None = None
-        self.is_sent = asyncio.Event()
-        self.task: asyncio.Task[None]
-
-
-class _Forgotten(Exception):
-    """The server does not know the session."""
 
 
 class RemoteServer(Transport, Channel):
@@ -80,18 +54,17 @@ class RemoteServer(Transport, Channel):
         self._exchange = exchange
         self._tell = tell
         self._longest = longest_bytes
-        self._retry_seconds = retry_seconds
         self._outgoing: deque[bytes] = deque()
         self._unsent_bytes = 0
-        self._arrived: deque[bytes | FramingFault] = deque()
-        self._arrived_bytes = 0
-        self._has_ended = self._is_closed = False
+        self._is_closed = False
         self._something_changed = asyncio.Event()
-        self._flights: dict[RequestId, _Flight] = {}
+        self._inbox = Inbox(self._something_changed)
+        self._replies = Replies(exchange, self._inbox, longest_bytes, retry_seconds, self._note_reply)
+        self._flights: dict[RequestId, Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._envelope = EnvelopeHeaders()
         self._revision = ""
-        self._session: _Session | None = None
+        self._session: RemoteSession | None = None
         # How the client has opened the session, to open another one where the server forgets it.
         self._initialize: JsonObject | None = None
         self._initialized: bytes | None = None
@@ -106,12 +79,9 @@ class RemoteServer(Transport, Channel):
         while True:
             self._require_open()
             if self._unsent_bytes <= MOST_UNSENT_BYTES:
-                if self._arrived:
-                    body = self._arrived.popleft()
-                    self._arrived_bytes -= len(body) if isinstance(body, bytes) else 0
-                    self._something_changed.set()
-                    return Received(body, self)
-                if self._has_ended:
+                if self._inbox:
+                    return Received(self._inbox.take(), self)
+                if self._inbox.is_closed:
                     return None
             await self._change()
 
@@ -135,7 +105,7 @@ class RemoteServer(Transport, Channel):
 
     def stop_listening(self) -> None:
         """What has arrived can still be received, and then the input ends."""
-        self._has_ended = True
+        self._inbox.is_closed = True
         self._something_changed.set()
 
     def close(self) -> None:
@@ -198,21 +168,21 @@ class RemoteServer(Transport, Channel):
             self.close()
 
     async def _launch(self, request: Request) -> None:
-        flight = self._flights[request.id] = _Flight(request)
+        flight = self._flights[request.id] = Flight(request)
         flight.task = self._start(self._fly(flight))
         flight.task.add_done_callback(lambda task: self._landed(flight, task))
         if request.method == "initialize":
             # Whatever comes after it needs the session.
             await asyncio.wait({flight.task}, timeout=_SECONDS_TO_OPEN)
 
-    def _landed(self, flight: _Flight, task: "asyncio.Task[None]") -> None:
+    def _landed(self, flight: Flight, task: "asyncio.Task[None]") -> None:
         self._note_flight_sent(flight)
         if self._flights.get(flight.request.id) is flight:
             del self._flights[flight.request.id]
         if not task.cancelled() and (failure := task.exception()) is not None:
             self._fail(flight, f"The guard could not read the reply ({type(failure).__name__})")
 
-    def _note_flight_sent(self, flight: _Flight) -> None:
+    def _note_flight_sent(self, flight: Flight) -> None:
         if not flight.is_sent.is_set():
             flight.is_sent.set()
             self._note_sent(len(flight.request.wire))
@@ -257,15 +227,15 @@ class RemoteServer(Transport, Channel):
         if flight is not None:
             flight.task.cancel()
 
-    def _cancelled_by(self, message: Notification | Reply | BadMessage) -> _Flight | None:
+    def _cancelled_by(self, message: Notification | Reply | BadMessage) -> Flight | None:
         if not isinstance(message, Notification) or message.method != _CANCELLED:
             return None
         cancelled = message.params.get("requestId")
         return self._flights.get(cancelled) if isinstance(cancelled, str | int) else None
 
-    async def _is_taken(self, body: bytes, envelope: Mapping[str, str], session: _Session | None) -> bool:
+    async def _is_taken(self, body: bytes, envelope: Mapping[str, str], session: RemoteSession | None) -> bool:
         """False if the server has forgotten the session. Raises `RemoteFault`."""
-        headers = {**_ACCEPT, **(envelope or ({} if session is None else session.headers))}
+        headers = {**ACCEPT, **(envelope or ({} if session is None else session.headers))}
         async with self._exchange.opened("POST", headers, body) as response:
             if response.status_code == 404 and not envelope and session is not None and session.id:
                 return False
@@ -276,7 +246,7 @@ class RemoteServer(Transport, Channel):
     # -----------------------------------------------------------------------------------------------------------------
     # A request and its reply
 
-    async def _fly(self, flight: _Flight) -> None:
+    async def _fly(self, flight: Flight) -> None:
         try:
             if flight.revision:
                 self._revision = flight.revision
@@ -284,122 +254,19 @@ class RemoteServer(Transport, Channel):
                 if self._is_lost:
                     await self._open_again()
                 flight.session = self._session
-            await self._converse(flight)
-        except _Forgotten:
+            if flight.revision:
+                headers = self._envelope.of(flight.request, flight.revision)
+            else:
+                headers = {} if flight.session is None else flight.session.headers
+            await self._replies.converse(flight, headers, lambda: self._note_flight_sent(flight))
+        except Forgotten:
             if flight.session is not None:
                 await self._replace(flight.session, but=flight)
             self._fail(flight, self._words_for_forgotten())
         except RemoteFault as fault:
             self._fail(flight, str(fault))
 
-    async def _converse(self, flight: _Flight) -> None:
-        if flight.revision:
-            headers = self._envelope.of(flight.request, flight.revision)
-        else:
-            headers = {} if flight.session is None else flight.session.headers
-        reader = EventReader(self._longest)
-        host = self._exchange.address.host
-        fault = RemoteFault(f"{host} ended its reply without an answer; whether the request was acted on is not known")
-        try:
-            async with self._exchange.opened(
-                "POST", {**_ACCEPT, **headers}, flight.request.wire, lambda: self._note_flight_sent(flight)
-            ) as response:
-                if await self._is_answered(flight, response, reader):
-                    return
-        except RemoteFault as broken:
-            if broken.status or not reader.last_id:
-                raise
-            fault = broken
-        if flight.session is None or not flight.session.id or not reader.last_id:
-            raise fault
-        await self._resume(flight, flight.session, reader, fault)
-
-    async def _is_answered(self, flight: _Flight, response: "httpx2.Response", reader: EventReader) -> bool:
-        """Whether the reply has come. Raises `RemoteFault` if it never will, and `_Forgotten`."""
-        host, status = self._exchange.address.host, response.status_code
-        if status == 404 and flight.session is not None and flight.session.id:
-            raise _Forgotten
-        if not response.is_success:
-            body = await beginning_of(response)
-            if status == 400 and flight.session is not None and not await self._is_known(flight, flight.session, body):
-                raise _Forgotten
-            said = _error_for(flight.request.id, body) if status not in (401, 403) else None
-            if said is None:
-                raise self._exchange.refusal(response)
-            await self._arrive(said)
-            return True
-        if status == 202:
-            raise RemoteFault(f"{host} took the request and said that no answer follows (202)", status)
-        kind = media_type(response)
-        if kind == "text/event-stream":
-            return await self._read_events(flight, response, reader)
-        if kind != "application/json":
-            raise self._exchange.wrong_type(response)
-        if not await self._take(await self._whole(response), flight, response):
-            raise RemoteFault(f"{host} answered with something that is not the reply to the request", status)
-        return True
-
-    async def _is_known(self, flight: _Flight, session: _Session, refusal: bytes) -> bool:
-        """Many servers refuse a session that they have forgotten with 400. Where they do not say which request they refuse,
-        a ping tells."""
-        message = read(refusal)
-        if not session.id or (isinstance(message, Reply) and message.id == flight.request.id):
-            return True
-        ping = _encoded({"jsonrpc": "2.0", "id": str(uuid.uuid4()), "method": "ping"})
-        try:
-            async with asyncio.timeout(_SECONDS_TO_TAKE_A_NOTE):
-                async with self._exchange.opened("POST", {**_ACCEPT, **session.headers}, ping) as response:
-                    return response.status_code not in (400, 404)
-        except (TimeoutError, RemoteFault):
-            return True
-
-    async def _whole(self, response: "httpx2.Response") -> bytes:
-        body, host = bytearray(), self._exchange.address.host
-        try:
-            async with asyncio.timeout(_SECONDS_FOR_JSON), aclosing(response.aiter_bytes()) as chunks:
-                async for chunk in chunks:
-                    body += chunk
-                    if len(body) > self._longest:
-                        raise RemoteFault(f"The reply of {host} is larger than {self._longest} bytes", 200)
-        except TimeoutError:
-            raise RemoteFault(f"The reply of {host} did not end within {_SECONDS_FOR_JSON:.0f} seconds", 200) from None
-        return bytes(body)
-
-    async def _read_events(
-        self, flight: _Flight | None, response: "httpx2.Response", reader: EventReader, session: _Session | None = None
-    ) -> bool:
-        """Until the reply to the request, or to the end. A stream of its own has no request."""
-        async with aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                for event in reader.feed(chunk):
-                    if event.data is not None:
-                        if await self._take(event.data, flight, response, session):
-                            return True
-                        continue
-                    reason = f"{self._exchange.address.host} sent an event of more than {self._longest} bytes"
-                    if flight is not None:
-                        raise RemoteFault(reason, 200)
-                    self._arrived.append(FramingFault(reason))
-                    self._something_changed.set()
-        return False
-
-    async def _take(
-        self, body: bytes, flight: _Flight | None, response: "httpx2.Response", session: _Session | None = None
-    ) -> bool:
-        """Whether this is the reply to the request. Of a stream, everything is passed on."""
-        message = read(body)
-        session = session or (None if flight is None else flight.session) or self._session
-        if isinstance(message, Request) and session is not None:
-            session.asked.add(message.id)
-        is_reply = isinstance(message, Reply) or (isinstance(message, BadMessage) and message.is_reply)
-        is_answer = flight is not None and is_reply and message.id == flight.request.id  # type: ignore[union-attr]
-        if flight is not None and is_answer and isinstance(message, Reply):
-            self._note_reply(flight, message, response)
-        if flight is None or is_answer or media_type(response) != "application/json":
-            await self._arrive(body)
-        return is_answer
-
-    def _note_reply(self, flight: _Flight, reply: Reply, response: "httpx2.Response") -> None:
+    def _note_reply(self, flight: Flight, reply: Reply, response: "httpx2.Response") -> None:
         if flight.request.method == "tools/list":
             self._envelope.note_tools(reply.result)
         elif flight.request.method == "initialize" and reply.error is None and not flight.revision:
@@ -408,41 +275,30 @@ class RemoteServer(Transport, Channel):
             self._initialize = flight.request.content
             self._session, self._is_lost = _session_in(reply, response), False
 
-    async def _arrive(self, body: bytes) -> None:
-        while self._arrived_bytes > MOST_ARRIVED_BYTES:
-            await self._change()
-        self._arrive_now(body)
-
-    def _arrive_now(self, body: bytes) -> None:
-        if not self._has_ended:
-            self._arrived.append(body)
-            self._arrived_bytes += len(body)
-            self._something_changed.set()
-
-    def _fail(self, flight: _Flight, reason: str) -> None:
+    def _fail(self, flight: Flight, reason: str) -> None:
         if self._flights.get(flight.request.id) is flight or flight.task.done():
             error = {"code": CONNECTION_CLOSED, "message": reason}
-            self._arrive_now(_encoded({"jsonrpc": "2.0", "id": flight.request.id, "error": error}))
+            self._inbox.put_now(encoded({"jsonrpc": "2.0", "id": flight.request.id, "error": error}))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Streams of the older eras
 
-    def _listen(self, session: _Session) -> None:
+    def _listen(self, session: RemoteSession) -> None:
         if session.id and session.stream is None:
             session.stream = self._start(self._hear(session))
 
-    async def _hear(self, session: _Session) -> None:
+    async def _hear(self, session: RemoteSession) -> None:
         """The server's own stream, opened again whenever it breaks."""
         reader, failures = EventReader(self._longest), 0
         while not self._is_closed:
             is_forgotten = False
             try:
-                async with self._stream(session, reader) as response:
+                async with self._replies.stream(session, reader) as response:
                     if response.status_code == 404:
                         is_forgotten = True
                     elif response.status_code == 200 and media_type(response) == "text/event-stream":
                         failures = 0
-                        await self._read_events(None, response, reader, session)
+                        await self._replies.read_events(None, response, reader, session)
                     elif response.status_code < 500 and response.status_code != 429:
                         return  # Most servers have no such stream, and say so with 405.
                     else:
@@ -452,44 +308,7 @@ class RemoteServer(Transport, Channel):
             if is_forgotten:
                 self._start(self._replace(session))
                 return
-            reader = await self._pause(reader, failures)
-
-    async def _resume(self, flight: _Flight, session: _Session, reader: EventReader, fault: RemoteFault) -> None:
-        """The rest of a response that broke. The server runs nothing again for this: it sends what was not received."""
-        failures = 0
-        while True:
-            reader = await self._pause(reader, failures)
-            try:
-                async with self._stream(session, reader) as response:
-                    if response.status_code == 404:
-                        raise _Forgotten
-                    is_stream = response.status_code == 200 and media_type(response) == "text/event-stream"
-                    if is_stream and await self._read_events(flight, response, reader):
-                        return
-                    if not is_stream and response.status_code < 500 and response.status_code != 429:
-                        raise fault
-                    failures = 0 if is_stream else failures + 1
-            except RemoteFault as broken:
-                if broken.status or broken is fault:
-                    raise
-                failures += 1
-            if failures > _MOST_FAILED_RESUMPTIONS:
-                raise fault
-
-    @asynccontextmanager
-    async def _stream(self, session: _Session, reader: EventReader) -> AsyncIterator["httpx2.Response"]:
-        resumed = {"last-event-id": reader.last_id} if reader.last_id.isascii() and reader.last_id else {}
-        headers = {"accept": "text/event-stream", **session.headers, **resumed}
-        async with self._exchange.opened("GET", headers, silent_seconds=_LONGEST_SILENCE_SECONDS) as response:
-            yield response
-
-    async def _pause(self, reader: EventReader, failures: int) -> EventReader:
-        """A reader for the next response, which goes on where the last one has ended."""
-        said = self._retry_seconds if reader.retry_seconds is None else reader.retry_seconds
-        await asyncio.sleep(max(_SHORTEST_RETRY_SECONDS, min(said * 2 ** min(failures, 10), _LONGEST_RETRY_SECONDS)))
-        following = EventReader(self._longest)
-        following.last_id, following.retry_seconds = reader.last_id, reader.retry_seconds
-        return following
+            reader = await self._replies.pause(reader, failures)
 
     # -----------------------------------------------------------------------------------------------------------------
     # A session that is lost
@@ -498,7 +317,7 @@ class RemoteServer(Transport, Channel):
         host = self._exchange.address.host
         return f"{host} has forgotten the session, so a new one was opened; this request was not repeated: call again"
 
-    async def _replace(self, session: _Session, but: _Flight | None = None) -> None:
+    async def _replace(self, session: RemoteSession, but: Flight | None = None) -> None:
         """Open another session in its place. Everything that was in flight in it is answered with an error."""
         async with self._opening:
             if self._session is not session:
@@ -513,7 +332,7 @@ class RemoteServer(Transport, Channel):
                     flight.task.cancel()
             for asked in session.asked:
                 params = {"requestId": asked, "reason": "the server has forgotten the session"}
-                self._arrive_now(_encoded({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
+                self._inbox.put_now(encoded({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
             try:
                 await self._open()
             except RemoteFault as fault:
@@ -526,14 +345,14 @@ class RemoteServer(Transport, Channel):
 
     async def _open(self) -> None:
         """The client's own `initialize` once more, with an id of ours; the reply stays here. Raises `RemoteFault`."""
-        request = _encoded({**(self._initialize or {}), "id": str(uuid.uuid4())})
-        flight = _Flight(read(request))  # type: ignore[arg-type]
+        request = encoded({**(self._initialize or {}), "id": str(uuid.uuid4())})
+        flight = Flight(read(request))  # type: ignore[arg-type]
         host = self._exchange.address.host
         try:
-            async with asyncio.timeout(_SECONDS_TO_OPEN), self._exchange.opened("POST", _ACCEPT, request) as response:
+            async with asyncio.timeout(_SECONDS_TO_OPEN), self._exchange.opened("POST", ACCEPT, request) as response:
                 if not response.is_success:
                     raise self._exchange.refusal(response)
-                reply = await self._opening_reply(flight, response)
+                reply = await self._replies.opening_reply(flight, response)
                 if reply is None or reply.error is not None:
                     raise RemoteFault(f"{host} refuses to open a new session; restart the client")
                 session = _session_in(reply, response)
@@ -545,22 +364,9 @@ class RemoteServer(Transport, Channel):
             self._listen(session)
         self._session, self._is_lost = session, False
         # The tools may have changed meanwhile, without a word from the server.
-        self._arrive_now(_encoded(_LIST_CHANGED))
+        self._inbox.put_now(encoded(_LIST_CHANGED))
 
-    async def _opening_reply(self, flight: _Flight, response: "httpx2.Response") -> Reply | None:
-        if media_type(response) == "application/json":
-            message = read(await self._whole(response))
-            return message if isinstance(message, Reply) else None
-        reader = EventReader(self._longest)
-        async with aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
-                for event in reader.feed(chunk):
-                    message = read(event.data or b"")
-                    if isinstance(message, Reply) and message.id == flight.request.id:
-                        return message
-        return None
-
-    async def _forsake(self, session: _Session) -> None:
+    async def _forsake(self, session: RemoteSession) -> None:
         """Say that the session is over. Servers end it by themselves where this fails."""
         if not session.id:
             return
@@ -571,26 +377,9 @@ class RemoteServer(Transport, Channel):
             return
 
 
-def _session_in(reply: Reply, response: "httpx2.Response") -> _Session:
+def _session_in(reply: Reply, response: "httpx2.Response") -> RemoteSession:
     session_id = response.headers.get(SESSION, "")
     is_fit = session_id.isascii() and session_id.isprintable() and len(session_id) <= _LONGEST_SESSION_ID
     revision = reply.result.get("protocolVersion") if isinstance(reply.result, dict) else None
     is_plain = isinstance(revision, str) and revision.isascii() and revision.isprintable() and len(revision) < 64
-    return _Session(session_id if is_fit else "", revision if isinstance(revision, str) and is_plain else "")
-
-
-def _error_for(request_id: RequestId, body: bytes) -> bytes | None:
-    """The JSON-RPC error in a body, as the reply to this request. Some servers refuse before they have read the id."""
-    message = read(body)
-    if isinstance(message, Reply):
-        return body if message.id == request_id else None
-    try:
-        error = json.loads(body).get("error")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    is_error = isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str)
-    return _encoded({"jsonrpc": "2.0", "id": request_id, "error": error}) if is_error else None
-
-
-def _encoded(content: JsonObject) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode()
+    return RemoteSession(session_id if is_fit else "", revision if isinstance(revision, str) and is_plain else "")
