@@ -2,7 +2,7 @@
 
 The blocks of a page (`sh`, and what stands behind `$ ` in `console`) are one script, as a reader would go through them.
 Not run are blocks below `<!-- not run: why -->`, and lines with a word in capitals, such as APPROVAL, which stands for
-something of the reader's own. A YAML block is first saved as the file that the text before it names. Clients, `npx` and
+something of the reader's own. A YAML or JSON block is saved as the file that is named right before it. Clients, `npx` and
 the API are played; everything else is real: uv, pip, git, and what they install.
 """
 
@@ -32,11 +32,11 @@ CLIENTS = ("claude", "codex", "gemini", "code")
 HERE = Path(__file__).parent
 
 _BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<language>sh|console|yaml)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
+    r"^(?P<indent> *)```(?P<language>sh|console|yaml|json)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
 )
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
-_FILE = re.compile(r"`(~/[\w./-]+\.ya?ml)`")
-_SERVES = re.compile(r"^openai-responses-mcp [^#]*(?:--http|approvals serve)")
+_FILE = re.compile(r"`(~/[\w./-]+\.(?:yaml|json))`[^`]*\Z")
+_SERVES = re.compile(r"^openai-responses-mcp [^#]*(?:--http|approvals serve|approvals watch)")
 _OWN = re.compile(r"[A-Z]{2,}(?:_[A-Z]+)*")
 
 
@@ -73,10 +73,11 @@ def script_of(page: str, port: int) -> str:
 
 def _commands(block: Block, port: int) -> list[str]:
     text = re.sub(r"\b808\d\b", str(port), block.text)
-    if block.language == "yaml":
-        named = _FILE.findall(block.before[-600:])
-        file = named[-1] if named else "~/.config/openai-responses-mcp/config.yaml"
-        return [f"mkdir -p $(dirname {file})", f"cat > {file} <<'END_OF_FILE'\n{text}END_OF_FILE"]
+    if block.language in ("yaml", "json"):
+        named = _FILE.search(block.before)
+        return (
+            [f"mkdir -p $(dirname {named[1]})", f"cat > {named[1]} <<'END_OF_FILE'\n{text}END_OF_FILE"] if named else []
+        )
     if block.language == "console":
         text = "".join(line.removeprefix("$ ") for line in text.splitlines(keepends=True) if line.startswith("$ "))
     # A command may go on in the next line.

@@ -1,5 +1,7 @@
-"""Starts a command that serves until it is ended: waits for the address that it prints, asks it, and ends it."""
+"""Starts a command that runs until it is ended, and ends it: a server once its address answers, `watch` once it shows something."""
 
+import os
+import pty
 import re
 import select
 import signal
@@ -15,6 +17,29 @@ ADDRESS = re.compile(rb"(?<=serving on )https?://[^\s/]+|https?://127\.0\.0\.1[^
 
 
 def main(command: list[str]) -> None:
+    if "watch" in command:
+        watched(command)
+    else:
+        served(command)
+
+
+def watched(command: list[str]) -> None:
+    """On a terminal, until something is on it and Ctrl-C is pressed."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as watching:
+        os.close(theirs)
+        try:
+            assert select.select([ours], [], [], WAIT_SECONDS)[0], "nothing is shown"
+            assert os.read(ours, 4096)
+            watching.send_signal(signal.SIGINT)
+            code = watching.wait(WAIT_SECONDS)
+        except BaseException:
+            watching.kill()
+            raise
+    assert code in (0, 128 + signal.SIGINT), f"{command} ended with {code}"
+
+
+def served(command: list[str]) -> None:
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as server:
