@@ -2,8 +2,8 @@
 
 Standard library only, so that a start without a configuration file stays cheap. A limit is written once, as a `Bound` in
 the annotation: pydantic enforces it on a YAML document, `from_text` on an environment variable or a flag, and `wanted`
-says it in words. Named tuples, because they stand before the first reply and a frozen dataclass takes longer to define
-(docs/benchmarks.md). No `from __future__ import annotations` here: the annotations are read at run time.
+says it in words. Named tuples, because they stand before the first reply and a frozen dataclass takes longer to define.
+No `from __future__ import annotations` here: the annotations are read at run time.
 """
 
 import re

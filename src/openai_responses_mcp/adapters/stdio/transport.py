@@ -2,7 +2,7 @@
 
 The reader is a few chunks ahead of the loop at most, and the loop takes none while the client leaves too much unread,
 so a slow side slows the other instead of filling the memory. What the system is sure to take without a wait is written
-by the loop itself: waking the writer takes longer (docs/benchmarks.md).
+by the loop itself: waking the writer takes longer.
 """
 
 import asyncio
