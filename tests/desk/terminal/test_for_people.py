@@ -350,9 +350,10 @@ def test_a_call_in_a_japanese_sentence_has_no_english_word_between() -> None:
 class Watching:
     """`approvals watch` on a terminal of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | None = None) -> None:
         ours, theirs = pty.openpty()
-        words = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", "watch", "--store", url]
+        words = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", "watch"]
+        words += [] if url is None else ["--store", url]
         environ = {**os.environ, "LANG": "C.UTF-8", "EDITOR": "sed -i s/a.txt/b.txt/", "NO_COLOR": "1"}
         self.process = subprocess.Popen(
             words, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, start_new_session=True

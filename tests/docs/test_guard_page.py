@@ -1,0 +1,209 @@
+"""The page about the guard: every command on it runs as it stands, one after the other, as on the day that it tells of.
+
+What would need a network has a stand-in on the PATH: uv, npx, and the client's own command.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import parse_policy
+from openai_responses_mcp.guard.command_line import parse
+from tests.desk.terminal.test_for_people import Watching
+from tests.tools.docs.site import DOCS, read
+
+PAGE = read(DOCS / "guard.md")
+SECONDS = 60
+FILE_SERVER = """
+import json, sys
+TEXT = {"type": "string"}
+def tool(name, reads, **arguments):
+    schema = {"type": "object", "properties": arguments}
+    return {"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": reads}}
+TOOLS = [tool("read_text_file", True, path=TEXT), tool("list_directory", True, path=TEXT),
+         tool("write_file", False, path=TEXT, content=TEXT), tool("move_file", False, source=TEXT, destination=TEXT)]
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "f", "version": "1"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        done = {"content": [{"type": "text", "text": "done"}]}
+        result = {"initialize": HELLO, "tools/list": {"tools": TOOLS}}.get(asked["method"], done)
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+
+
+def test_the_rules_on_the_page_are_a_policy() -> None:
+    (rules,) = blocks("yaml")
+    assert parse_policy("docs/guard.md", rules, LinearPatterns()).problems == ()
+
+
+class Home:
+    """A user's folder, with stand-ins for what comes from elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.notes = folder, folder / "notes"
+        self._bin = folder / "bin"
+        self._bin.mkdir()
+        (folder / "server.py").write_text(FILE_SERVER)
+        self._program("npx", f'exec {sys.executable} {folder}/server.py "$@"')
+        self._program("uv", 'printf "%s\\n" "$@" > "$HOME/uv.txt"')
+        self._program("claude", 'printf "%s\\n" "$@" > "$HOME/claude.txt"')
+        self._program("openai-responses-mcp", f'exec {sys.executable} -m openai_responses_mcp "$@"')
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(("AGENTS_", "XDG_", "OPENAI_"))}
+        self.environ = {**kept, "HOME": str(folder), "LANG": "C.UTF-8", "PATH": f"{self._bin}:{os.environ['PATH']}"}
+
+    def _program(self, name: str, text: str) -> None:
+        (self._bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self._bin / name).chmod(0o755)
+
+    def run(self, line: str, code: int = 0) -> str:
+        done = subprocess.run(
+            ["sh", "-c", line],
+            env=self.environ,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == code, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def until_waiting(self) -> None:
+        deadline = time.monotonic() + SECONDS
+        while self.run("openai-responses-mcp approvals list --json") == "[]\n":
+            assert time.monotonic() < deadline
+
+    def entry(self) -> dict[str, Any]:
+        text = (self.folder / ".cursor/mcp.json").read_text()
+        return dict(json.loads(text)["mcpServers"]["files"])
+
+
+class Client:
+    """What Cursor does with its entry: starts it, and calls tools."""
+
+    def __init__(self, home: Home) -> None:
+        entry = home.entry()
+        words = [entry["command"], *entry["args"]]
+        self._process = subprocess.Popen(
+            words, env=home.environ, cwd=home.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._number = 0
+        self._ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"})
+        self._read()
+        self._ask("tools/list")
+        self._read()
+
+    def _ask(self, method: str, **params: Any) -> None:
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{json.dumps(message)}\n")
+        self._process.stdin.flush()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            reply = json.loads(line)
+            if reply.get("id") == self._number:
+                return reply["result"]
+        raise AssertionError(f"the guard has ended with {self._process.wait(SECONDS)}")
+
+    def start(self, tool: str, **arguments: Any) -> None:
+        self._ask("tools/call", name=tool, arguments=arguments)
+
+    def text(self) -> str:
+        return str(self._read()["content"][0]["text"])
+
+    def close(self) -> None:
+        with self._process:
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, left = Home(tmp_path), list(COMMANDS)
+
+    def next_one(beginning: str) -> str:
+        line = left.pop(0)
+        assert line.startswith(beginning), line
+        return line
+
+    # Set up
+    home.run(next_one("uv tool install"))
+    assert "openai-responses-mcp[guard] @ git+https://" in (tmp_path / "uv.txt").read_text()
+    home.run(next_one("mkdir"))
+    assert home.notes.is_dir()
+    (shown,) = blocks("json")
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor/mcp.json").write_text(shown.replace("/path/to/notes", str(home.notes)))
+    home.run(next_one("openai-responses-mcp guard setup"))
+    assert "it starts and has 4 tools: read_text_file" in home.run(next_one("openai-responses-mcp guard doctor"))
+    home.run(next_one("claude mcp add"))
+    words = (tmp_path / "claude.txt").read_text().split()
+    assert parse(words[words.index("guard") + 1 :], {}).name == "files"
+    # The first question: one key, and reading asks no more
+    client = Client(home)
+    client.start("read_text_file", path=str(home.notes / "plan.md"))
+    assert next_one("openai-responses-mcp approvals watch") == "openai-responses-mcp approvals watch"
+    for name, value in home.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    screen = Watching()
+    screen.until("[r] allow every tool of this server")
+    screen.press("r")
+    screen.until("files/list_directory")
+    assert screen.close() == 130
+    assert client.text() == "done"
+    for number in range(20):
+        client.start("read_text_file", path=str(home.notes / f"{number}.md"))
+        assert client.text() == "done"
+    # Commands
+    client.start("write_file", path=str(home.notes / "todo.md"), content="milk")
+    home.until_waiting()
+    short = json.loads(home.run("openai-responses-mcp approvals list --json"))[0]["approval_id"][4:10]
+    assert "1 call waits for a decision." in home.run(next_one("openai-responses-mcp approvals list"))
+    for verb in ("show", "approve"):
+        home.run(next_one(f"openai-responses-mcp approvals {verb}").replace("9f27db", short))
+    assert client.text() == "done"
+    assert "ran (standing)" in home.run(next_one("openai-responses-mcp log"))
+    assert "files/read_text_file" in home.run(next_one("openai-responses-mcp log show"))
+    assert "The log is intact" in home.run(next_one("openai-responses-mcp log verify"))
+    assert "Guards that run now" in home.run(next_one("openai-responses-mcp status"))
+    client.close()
+    # From questions to rules
+    home.run(next_one("openai-responses-mcp policy suggest"))
+    home.run(next_one("openai-responses-mcp policy check"))
+    assert "would be decided otherwise" in home.run(next_one("openai-responses-mcp policy test"), code=1)
+    home.run(next_one("openai-responses-mcp guard setup --undo"))
+    assert home.entry()["command"] == "npx"
+    home.run(next_one("openai-responses-mcp guard setup --policy"))
+    assert "--policy" in home.entry()["args"]
+    assert left == []
+    # With the policy in front, what was only ever allowed runs, and nobody is asked
+    client = Client(home)
+    client.start("read_text_file", path=str(home.notes / "todo.md"))
+    assert client.text() == "done"
+    client.close()
+
+
+def test_the_commands_of_the_page_are_all_in_one_place() -> None:
+    """A line that goes on in the next would be run by halves."""
+    assert all(shlex.split(line) and not line.endswith("\\") for line in COMMANDS)
