@@ -451,6 +451,20 @@ async def test_garbage_on_the_wire_costs_its_connection_and_nothing_else(
     assert (await posted(http, server, enveloped(1, "tools/list"))).status_code == 200
 
 
+@pytest.mark.parametrize("end", [b"\r\n ", b"\n", b"\r"], ids=["folded", "newline", "return"])
+async def test_a_header_of_a_client_never_becomes_one_of_ours(server: HttpProcess, end: bytes) -> None:
+    host = f"127.0.0.1:{server.port}".encode()
+    named = b"".join(b"%b: a%bSet-Cookie: stolen=1\r\n" % (name, end) for name in (b"Mcp-Session-Id", b"Last-Event-ID"))
+    async with asyncio.timeout(WAIT_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /mcp HTTP/1.1\r\nHost: %b\r\n%bConnection: close\r\n\r\n" % (host, named))
+        await writer.drain()
+        reply = await reader.read()
+        writer.close()
+    assert reply.startswith(b"HTTP/1.1 4")
+    assert b"stolen" not in reply
+
+
 async def test_half_a_body_and_a_client_that_leaves_harm_nobody(server: HttpProcess, http: httpx2.AsyncClient) -> None:
     async with asyncio.timeout(WAIT_SECONDS):
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.e2e.client import environment
-from tests.e2e.http_process import HttpProcess, call, routed
+from tests.e2e.http_process import HttpProcess, call, enveloped, routed
 from tests.stand_in.server import StandInThread
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -51,6 +51,12 @@ async def asked(http: httpx2.AsyncClient, url: str, number: int, delay: float = 
     found = re.search(r"It is (\d+)\.", answer)
     assert found, answer
     return int(found[1])
+
+
+async def researched(http: httpx2.AsyncClient, url: str) -> None:
+    arguments = {"query": "What is known? [rehearse: delay=3]"}
+    message = enveloped(1, "tools/call", name="answer_detailed", arguments=arguments)
+    await http.post(url, json=message, headers=routed(message))
 
 
 async def test_a_thousand_callers_at_once_get_their_own_answers(api: StandInThread, tmp_path: Path) -> None:
@@ -99,8 +105,11 @@ async def test_a_killed_replica_takes_only_its_own_calls_along(api: StandInThrea
             replicas.append(stack.enter_context(closing(HttpProcess(environ))))
         async with many_connections() as http, asyncio.timeout(LONGEST_SECONDS):
             calls = [asyncio.create_task(asked(http, replicas[number % 3].url, number, 3.0)) for number in range(60)]
-            await asyncio.to_thread(api.wait_for_requests, 60)
+            research = asyncio.create_task(researched(http, replicas[1].url))
+            await asyncio.to_thread(api.wait_for_requests, 61)
             replicas[1].process.kill()
+            with pytest.raises(httpx2.TransportError):
+                await research
             ended = await asyncio.gather(*calls, return_exceptions=True)
             for number, one in enumerate(ended):
                 # A client sees that the connection is gone, not half an answer.
@@ -108,3 +117,6 @@ async def test_a_killed_replica_takes_only_its_own_calls_along(api: StandInThrea
             # The next calls go to those that are left.
             assert await asked(http, replicas[0].url, 100) == 100
             assert await asked(http, replicas[2].url, 101) == 101
+        # Research of the killed one goes on at the API, and comes to its end there.
+        await asyncio.to_thread(api.wait_until_nothing_runs)
+    assert not [request.path for request in api.server.requests if request.path.endswith("/cancel")]
