@@ -87,6 +87,14 @@ def test_the_clients_own_command_has_to_exist_too(machine: Machine) -> None:
     assert "the command /gone/openai-responses-mcp cannot be found" in machine.doctor(code=1)[0]
 
 
+def test_an_entry_with_a_url_needs_its_variables_and_no_command(machine: Machine) -> None:
+    words = ["-m", "openai-responses-mcp", "guard", "--url", "https://mcp.example/mcp", "--header-env", "X-Key=MY_KEY"]
+    machine.cursor(files={"command": PYTHON, "args": words})
+    assert "the variable MY_KEY of --header-env is not set" in machine.doctor(code=1)[0]
+    machine.cursor(files={"command": PYTHON, "args": words, "env": {"MY_KEY": "a key"}})
+    assert machine.doctor()[0].startswith("ok    Cursor, files in")
+
+
 def test_a_store_that_is_there_is_opened(machine: Machine) -> None:
     store = f"sqlite:///{machine.home}/x.db"
     machine.cursor(files=machine.entry("--store", store))

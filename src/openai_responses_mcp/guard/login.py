@@ -184,7 +184,7 @@ class _Returning:
             self._take(target.query)
 
     def _take(self, query: str) -> None:
-        if not self._query.done():
+        with suppress(asyncio.InvalidStateError):  # The first that comes back counts.
             self._query.set_result(query)
 
     def _read_terminal(self) -> None:

@@ -156,6 +156,19 @@ async def test_the_stream_of_a_session_is_opened_again_where_it_broke() -> None:
         assert [one.headers.get("last-event-id") for one in opened[:3]] == [None, "e1", "e1"]
 
 
+async def test_a_server_that_floods_has_to_wait_and_loses_nothing() -> None:
+    notes = [
+        {"jsonrpc": "2.0", "method": "notifications/x", "params": {"n": n, "fill": "x" * 90_000}} for n in range(80)
+    ]
+    async with remote() as scene:
+        scene.server.answers["tools/call"] = always(lambda: events(*map(event, notes), event(result(1))))
+        scene.send(request(1, _meta=ENVELOPE), request(2, "ping", _meta=ENVELOPE))
+        await scene.server.came("ping")
+        received = [await scene.next() for _ in range(82)]
+        assert [one["params"]["n"] for one in received if "params" in one] == list(range(80))
+        assert {one.get("id") for one in received} == {None, 1, 2}
+
+
 # Cancelling
 
 
