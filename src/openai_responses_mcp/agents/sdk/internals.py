@@ -14,6 +14,7 @@ from typing import Any
 import agents as sdk
 from agents import (
     Agent,
+    CustomTool,
     FunctionTool,
     Handoff,
     ModelResponse,
@@ -113,8 +114,13 @@ def watched(
     return copied
 
 
-async def asks_a_human(tool: FunctionTool, context: RunContextWrapper[Any], arguments: str, call_id: str) -> bool:
+async def asks_a_human(
+    tool: FunctionTool | CustomTool, context: RunContextWrapper[Any], arguments: str, call_id: str
+) -> bool:
     """As the SDK finds out: arguments that cannot be parsed, or that validation would change, are for a human."""
+    if isinstance(tool, CustomTool):
+        setting = tool.runtime_needs_approval()
+        return await sdk_util._approvals.evaluate_needs_approval_setting(setting, context, arguments, call_id)
     approval = await sdk_util._approvals.evaluate_function_tool_approval(tool, context, arguments, call_id)
     return approval.outcome == "require_approval"
 

@@ -8,6 +8,7 @@ starts by itself is found at the SDK's own runner (`nested_runs`) and taken over
 
 import asyncio
 import copy
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 from agents import (
     Agent,
+    CustomTool,
     FunctionTool,
     Handoff,
     HostedMCPTool,
@@ -46,6 +48,7 @@ from openai_responses_mcp.agents.sdk.notes import with_note
 from openai_responses_mcp.agents.sdk.own_agents import OwnAgentHooks, own_guardrail, own_tool, with_own_agent
 from openai_responses_mcp.agents.sdk.tool_traits import (
     check_is_tool,
+    describe_custom,
     describe_function,
     describe_handoff,
     describe_hosted,
@@ -108,11 +111,13 @@ class Catalogue:
     tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
     handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
     hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+    custom: dict[str, CustomTool] = field(default_factory=dict)
     _described: dict[int, ToolDescription] = field(default_factory=dict)
 
     @property
     def descriptions(self) -> list[ToolDescription]:
         tools = [self.description_of(tool) for tool in self.tools.values()]
+        tools += [describe_custom(tool) for tool in self.custom.values()]
         return tools + [describe_handoff(one) for one in self.handoffs.values()]
 
     def description_of(self, tool: FunctionTool) -> ToolDescription:
@@ -191,6 +196,9 @@ class Takeover:
             if isinstance(tool, FunctionTool):
                 catalogue.tools[namespace_of(tool), tool.name] = tool
                 continue
+            if isinstance(tool, CustomTool):
+                catalogue.custom[tool.name] = tool
+                continue
             await self.guard.offer_hosted(double, describe_hosted(tool))
             if isinstance(tool, HostedMCPTool):
                 catalogue.hosted[str(tool.tool_config.get("server_label"))] = tool
@@ -252,9 +260,14 @@ class Takeover:
         calls: list[PlannedCall] = []
         for item in items:
             kind = field_of(item, "type")
-            if kind not in ("function_call", "mcp_approval_request"):
+            if kind not in ("function_call", "mcp_approval_request", "custom_tool_call"):
                 continue
-            name, args = field_of(item, "name"), parsed(field_of(item, "arguments"))
+            name = field_of(item, "name")
+            args = (
+                parsed(field_of(item, "arguments"))
+                if kind != "custom_tool_call"
+                else {"input": field_of(item, "input")}
+            )
             if kind == "mcp_approval_request":
                 if hosted := catalogue.hosted.get(field_of(item, "server_label")):
                     calls.append(
@@ -264,6 +277,10 @@ class Takeover:
             given = field_of(item, "call_id")
             call_id = self._ids[id(item)][1] if id(item) in self._ids else self.call_id(given)
             self.put_id(item, call_id)
+            if kind == "custom_tool_call":
+                if custom := catalogue.custom.get(name):
+                    calls.append(PlannedCall(call_id, await self._described_custom(custom, item, context), args))
+                continue
             namespace = field_of(item, "namespace")
             # A tool without a namespace that is loaded late is called as the only one of a namespace of its name.
             if tool := catalogue.tools.get((namespace, name)) or catalogue.tools.get(
@@ -282,6 +299,15 @@ class Takeover:
             elif transfer := catalogue.handoffs.get(name):
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
         return calls
+
+    async def _described_custom(
+        self, tool: CustomTool, item: object, context: RunContextWrapper[Any] | None
+    ) -> ToolDescription:
+        described, original = describe_custom(tool), cast(CustomTool, own_tool(tool))
+        if context is None:
+            return described
+        text, call_id = field_of(item, "input"), field_of(item, "call_id")
+        return await with_sdk_approval(described, original, context, text, call_id)
 
     def expect_handoffs(self, calls: Sequence[PlannedCall]) -> None:
         """The handoffs of a turn. The SDK makes one of them, and leaves the others aside."""
@@ -311,8 +337,14 @@ class Takeover:
             hosted = copy.copy(tool)
             hosted.on_approval_request = None
             return hosted
-        if not isinstance(tool, FunctionTool) or own_tool(tool) is not tool:
+        if not isinstance(tool, FunctionTool | CustomTool) or own_tool(tool) is not tool:
             return tool
+        if isinstance(tool, CustomTool):
+            custom = copy.copy(tool)
+            custom.__dict__["guarded_original"] = tool
+            custom.on_invoke_tool, custom.on_approval = _GuardedCustomCall(self, tool), None
+            custom.needs_approval = lambda context, text, call_id: self.guard.is_waiting(self.call_id(call_id))
+            return custom
         # A copy like `copy` makes, without checking and copying the schema again for every run.
         guarded: FunctionTool = object.__new__(_class_from(_GuardedTool, type(tool)))
         guarded.__dict__.update(tool.__dict__, guarded_original=tool, takeover=self)
@@ -407,6 +439,34 @@ class _GuardedCall:
             await guard.finished(call_id, None, error="refused inside")
             raise guard.refusal
         await guard.finished(call_id, output, error=failures[-1] if failures else None)
+        return output if changed is None else with_note(output, changed.note, context.agent)
+
+
+class _GuardedCustomCall:
+    """The same for a tool that is called with a text."""
+
+    def __init__(self, takeover: Takeover, tool: CustomTool) -> None:
+        self._takeover = takeover
+        self._tool = tool
+
+    async def __call__(self, context: ToolContext[Any], text: str) -> object:
+        guard, call_id = self._takeover.guard, self._takeover.call_id(context.tool_call_id)
+        with_own_agent(context)
+        changed = guard.changed(call_id)
+        text = text if changed is None else str(changed.args["input"])
+        await guard.starting(call_id, describe_custom(self._tool), {"input": text})
+        inside = running_calls.set((*running_calls.get(), RunningCall(call_id, is_agent_tool=False)))
+        try:
+            output = self._tool.on_invoke_tool(context, text)
+            output = await output if inspect.isawaitable(output) else output
+        except (Exception, asyncio.CancelledError) as exc:
+            await guard.finished(call_id, None, error=_told(exc))
+            raise
+        finally:
+            running_calls.reset(inside)
+        await guard.finished(call_id, output)
+        if guard.refusal is not None:
+            raise guard.refusal
         return output if changed is None else with_note(output, changed.note, context.agent)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, get_args, get_origin
 
 from agents import (
     CodeInterpreterTool,
+    CustomTool,
     FileSearchTool,
     FunctionTool,
     Handoff,
@@ -14,6 +15,7 @@ from agents import (
     ImageGenerationTool,
     ProgrammaticToolCallingTool,
     RunContextWrapper,
+    ShellTool,
     Tool,
     ToolSearchTool,
     WebSearchTool,
@@ -132,11 +134,21 @@ def describe_hosted(tool: Tool) -> ToolDescription:
     if isinstance(tool, HostedMCPTool):
         label = str(tool.tool_config.get("server_label", ""))
         return ToolDescription(f"{label}/*", "mcp", definition_hash=digest("hosted", label))
-    if isinstance(tool, HOSTED):
+    is_hosted_shell = isinstance(tool, ShellTool) and field_of(tool.environment, "type") != "local"
+    if isinstance(tool, HOSTED) or is_hosted_shell:
         return ToolDescription(tool.name, "function", definition_hash=digest("hosted", tool.name))
     raise AgentsError(
         "AGENTS-E-AGENT-CAPABILITY-RESOLVE",
         f"A {type(tool).__name__} runs code here and cannot be guarded call by call; offer it as a function tool",
+    )
+
+
+def describe_custom(tool: CustomTool) -> ToolDescription:
+    """A tool that is called with a text instead of JSON; the gate sees the text as `input`."""
+    facts = ("custom", tool.name, tool.description, str(tool.format))
+    parameters: JsonObject = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    return ToolDescription(
+        tool.name, "function", description=tool.description, parameters=parameters, definition_hash=digest(*facts)
     )
 
 
@@ -149,7 +161,7 @@ def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
 
 async def with_sdk_approval(
     description: ToolDescription,
-    tool: FunctionTool,
+    tool: FunctionTool | CustomTool,
     context: RunContextWrapper[Any],
     arguments: str,
     call_id: str,
