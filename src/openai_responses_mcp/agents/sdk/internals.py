@@ -167,7 +167,7 @@ def call_id_of(item: ToolApprovalItem) -> str:
     return getattr(item, "guarded_call_id", None) or item.call_id or ""
 
 
-def put_call_id(item: ToolApprovalItem, call_id: str) -> None:
+def put_call_id(item: ToolApprovalItem, call_id: str | None) -> None:
     item.guarded_call_id = call_id  # type: ignore[attr-defined]
 
 

@@ -11,6 +11,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, cast
 
 import agents as sdk
@@ -65,11 +66,15 @@ class SwappedResult(RunResult):
 
     def to_state(self) -> "RunState":
         if self.state is not None:
-            return _as_ours(self.state, self.run_id, dict(self.state.decisions), self.standing)
+            waiting = _as_ours(self.state, self.run_id, dict(self.state.decisions), self.standing)
+            waiting.call_ids = self.state.call_ids
+            return waiting
         if self.sdk_result is None:
             raise AgentsError("AGENTS-E-RUNNER", "The run has no state that could go on")
         state: sdk.RunState[Any, Any] = self.sdk_result.to_state()  # type: ignore[attr-defined]
-        return _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing)
+        made = _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing)
+        made.call_ids = [call_id_of(item) for item in getattr(self.sdk_result, "interruptions", ())]
+        return made
 
 
 class RunState(sdk.RunState[TContext, TAgent]):
@@ -84,11 +89,13 @@ class RunState(sdk.RunState[TContext, TAgent]):
         self.decisions: Decisions = {}
         self.standing: Decisions = {}
         self.written: str | None = None
+        self.call_ids: list[str] = []
 
     def get_interruptions(self) -> list[ToolApprovalItem]:
         items = super().get_interruptions()
-        for item in items:
+        for item, call_id in zip_longest(items, self.call_ids[: len(items)]):
             item.agent = public_agent(item.agent)
+            put_call_id(item, call_id)
         return items
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
@@ -132,8 +139,8 @@ class RunState(sdk.RunState[TContext, TAgent]):
         _written[ticket] = (dict(self.decisions), kept)
         while len(_written) > _MOST_WRITTEN:
             _written.popitem(last=False)
-        ids = [call_id_of(item) for item in self.get_interruptions()]
-        return {**super().to_json(**options), _OURS: {"run_id": self.run_id, "decisions": ticket, "call_ids": ids}}
+        ours = {"run_id": self.run_id, "decisions": ticket, "call_ids": self.call_ids}
+        return {**super().to_json(**options), _OURS: ours}
 
     @classmethod
     async def from_json(cls, initial_agent: Any, state_json: Any, **options: Any) -> "RunState[Any, Any]":
@@ -144,13 +151,15 @@ class RunState(sdk.RunState[TContext, TAgent]):
         state = await sdk.RunState.from_json(initial_agent, plain, **options)
         decisions, kept = _written.get(ours.get("decisions", ""), ({}, {}))
         decisions, unclear = dict(decisions), ambiguous_agents(initial_agent)
-        for item, call_id in zip(state.get_interruptions(), ours.get("call_ids", ()), strict=False):
-            put_call_id(item, call_id)
+        call_ids = list(ours.get("call_ids", ()))
+        for item, call_id in zip(state.get_interruptions(), call_ids, strict=False):
             if id(item.agent) in unclear:  # it may be another agent than the one whose call was decided
                 decisions.pop(call_id, None)
         agents = {place: found for found, place in places_of_agents(initial_agent).items()}
         standing = {f"{agents[place]}/{tool}": one for (place, tool), one in kept.items() if place in agents}
-        return _as_ours(state, ours.get("run_id", ""), decisions, standing)
+        made = _as_ours(state, ours.get("run_id", ""), decisions, standing)
+        made.call_ids = call_ids
+        return made
 
     @classmethod
     async def from_string(cls, initial_agent: Any, state_string: str, **options: Any) -> "RunState[Any, Any]":
@@ -166,6 +175,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
 def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, standing: Decisions) -> RunState:
     made: RunState = object.__new__(RunState)
     made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing, written=None)
+    made.call_ids = []
     return made
 
 
