@@ -234,15 +234,10 @@ async def test_the_provider_is_told_what_a_human_refused_and_its_calls_are_not_c
     assert [(item["approve"], item["reason"]) for item in told] == [(False, "A human refused this call: 別のページを")]
 
 
-def a_shell() -> Any:
-    async def execute(request: Any) -> str:
-        raise AssertionError
-
-    return sdk.ShellTool(executor=execute)
-
-
 async def test_a_tool_that_runs_here_and_cannot_be_gated_is_refused() -> None:
-    agent = Agent(name="A", model=ScriptedModel("never said"), tools=[a_shell()])
+    agent = Agent(
+        name="A", model=ScriptedModel("never said"), tools=[sdk.LocalShellTool(executor=lambda request: "ran")]
+    )
     code = await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
     assert code == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 

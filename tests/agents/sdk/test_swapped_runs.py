@@ -7,7 +7,8 @@ from typing import Any
 import agents as sdk
 import pytest
 from agents import CustomTool, RunContextWrapper, ShellTool, ToolApprovalItem
-from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolCall
+from openai.types.responses import ResponseCustomToolCall, ResponseFunctionShellToolCall, ResponseFunctionToolCall
+from openai.types.responses.response_function_shell_tool_call import Action
 
 from openai_responses_mcp.agents import Agent, Runner, RunResult, configure, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
@@ -76,8 +77,58 @@ async def test_a_shell_that_the_provider_runs_goes_by_scope() -> None:
     scene = Scene("done")
     scene.agent.tools = [ShellTool(environment={"type": "container_auto"})]
     assert (await scene.go()).output_text == "done"
-    scene.agent.tools = [ShellTool(executor=lambda request: "ran")]
-    assert await code_of(scene.go()) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert [request.tool_name for request in scene.judge.requests] == []
+
+
+class ShellModel(ScriptedModel):
+    async def get_response(self, *args: Any, **options: Any) -> Any:
+        response = await super().get_response(*args, **options)
+        for place, item in enumerate(response.output):
+            if item.type == "function_call":
+                response.output[place] = ResponseFunctionShellToolCall(
+                    type="shell_call",
+                    id="s",
+                    call_id=item.call_id,
+                    status="completed",
+                    action=Action(commands=["rm -r build"]),
+                )
+        return response
+
+
+@pytest.mark.parametrize("decision", ["approve", "changed", "deny"])
+async def test_a_shell_that_runs_here_asks_a_human_about_its_commands(decision: str) -> None:
+    scene, ran = Scene(), list[list[str]]()
+
+    def execute(request: Any) -> str:
+        ran.append(request.data.action.commands)
+        return "removed"
+
+    model = ShellModel(ScriptedCall("shell", {}, "s-1"), "done")
+    agent = Agent(name="Sheller", model=model, tools=[ShellTool(executor=execute)])
+    paused = await within(scene.runner.run(agent, "go"))
+    request = paused.interruptions[0]
+    assert (ran, request.arguments["commands"]) == ([], ["rm -r build"])
+    changed = {**request.arguments, "commands": ["ls"]} if decision == "changed" else None
+    verdict: Any = "deny" if decision == "deny" else "approve"
+    tells = decision == "deny"
+    await scene.runner.submit_approval(request.approval_id, verdict, tell_model=tells, arguments=changed)
+    result = await within(scene.runner.resume_run(paused.run_id))
+    assert result.output_text == "done"
+    assert ran == {"approve": [["rm -r build"]], "changed": [["ls"]], "deny": []}[decision]
+    assert ("outcome", "completed") in await scene.events() or decision == "deny"
+
+
+async def test_a_shell_that_fails_is_recorded_as_failed() -> None:
+    scene = Scene()
+
+    def execute(request: Any) -> str:
+        raise OSError("no shell")
+
+    model = ShellModel(ScriptedCall("shell", {}, "s-1"), "done")
+    agent = Agent(name="Sheller", model=model, tools=[ShellTool(executor=execute)])
+    paused = await within(scene.runner.run(agent, "go"))
+    await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
+    assert (await scene.events())[-1] == ("outcome", "failed")
 
 
 async def test_calls_inside_a_call_may_have_the_same_ids() -> None:
@@ -120,7 +171,7 @@ async def test_what_the_sdk_refuses_at_once_is_refused_at_once() -> None:
         Runner.run_streamed(scene.agent, "go", hooks=sdk.AgentHooks())
     with pytest.raises(sdk.UserError, match="Session persistence"):
         Runner.run_streamed(scene.agent, "go", session=sdk.SQLiteSession("s"), conversation_id="c")
-    scene.agent.output_guardrails = [sdk.OutputGuardrail(lambda *given: None)]  # type: ignore[arg-type,return-value]
+    scene.agent.output_guardrails = [sdk.OutputGuardrail(lambda *given: None)]  # type: ignore[arg-type]
     with pytest.raises(sdk.UserError, match="Output guardrails"):
         Runner.run_streamed(scene.agent, "go", conversation_id="c", run_config={})
 

@@ -18,6 +18,7 @@ from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision
 from openai_responses_mcp.agents.sdk.internals import (
     check_options,
+    note_calls,
     original_input,
     public_agent,
     unstarted_result,
@@ -230,6 +231,8 @@ class StreamedRun:
         finally:
             if self._state is not None and went_on:
                 self._state.went_on_as(went_on[-1])
+            if isinstance(self._context, sdk.RunContextWrapper):
+                note_calls(self._context, self.result)
 
     async def _steps(self, went_on: list[sdk.RunState[Any, Any]]) -> AsyncGenerator[sdk.StreamEvent, None]:
         """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run.

@@ -23,6 +23,8 @@ from agents import (
     RunResult,
     RunResultStreaming,
     RunState,
+    ShellCallData,
+    ShellTool,
     ToolApprovalItem,
     TResponseInputItem,
 )
@@ -30,7 +32,7 @@ from agents import util as sdk_util
 from agents.mcp import MCPServer, MCPUtil
 from agents.run_internal import agent_runner_helpers as runner_helpers
 from agents.run_internal import agent_tool_configuration as tool_configuration
-from agents.run_internal import turn_preparation
+from agents.run_internal import tool_execution, turn_preparation
 from agents.tool import _FailureHandlingFunctionToolInvoker as FailureHandling
 from agents.tool_context import ToolContext
 from mcp_types import Tool as McpTool
@@ -115,14 +117,19 @@ def watched(
 
 
 async def asks_a_human(
-    tool: FunctionTool | CustomTool, context: RunContextWrapper[Any], arguments: str, call_id: str
+    tool: FunctionTool | CustomTool | ShellTool, context: RunContextWrapper[Any], arguments: Any, call_id: str
 ) -> bool:
     """As the SDK finds out: arguments that cannot be parsed, or that validation would change, are for a human."""
-    if isinstance(tool, CustomTool):
-        setting = tool.runtime_needs_approval()
+    if not isinstance(tool, FunctionTool):
+        setting: Any = tool.needs_approval
         return await sdk_util._approvals.evaluate_needs_approval_setting(setting, context, arguments, call_id)
     approval = await sdk_util._approvals.evaluate_function_tool_approval(tool, context, arguments, call_id)
     return approval.outcome == "require_approval"
+
+
+def shell_call_in(item: object) -> ShellCallData:
+    """Raises `ModelBehaviorError` for a call without commands."""
+    return tool_execution.coerce_shell_call(item)
 
 
 def put_mcp_binding(tool: FunctionTool, server: str, name: str, number: int) -> None:
@@ -209,6 +216,13 @@ def has_run(state: RunState[Any, Any], item: ToolApprovalItem) -> bool:
     context = context_in(state)
     record = None if context is None else context._tool_invocations.get(item.call_id or "")
     return record is not None and record.executed
+
+
+def note_calls(context: RunContextWrapper[Any], result: object) -> None:
+    """What has run is known to the caller's context too, so that it does not run again in a run that is given it."""
+    used = getattr(result, "context_wrapper", None)
+    if isinstance(used, RunContextWrapper):
+        context._tool_invocations.update(used._tool_invocations)
 
 
 def starting_agent(state: RunState[Any, Any]) -> Agent[Any] | None:

@@ -12,7 +12,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from agents import (
@@ -23,6 +23,8 @@ from agents import (
     HostedMCPTool,
     ModelResponse,
     RunContextWrapper,
+    ShellCommandRequest,
+    ShellTool,
     Tool,
     ToolApprovalItem,
     TResponseInputItem,
@@ -42,6 +44,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     put_agent_inside,
     put_handoff_target,
     put_public_agent,
+    shell_call_in,
     watched,
 )
 from openai_responses_mcp.agents.sdk.notes import with_note
@@ -53,7 +56,9 @@ from openai_responses_mcp.agents.sdk.tool_traits import (
     describe_handoff,
     describe_hosted,
     describe_hosted_call,
+    describe_shell,
     field_of,
+    is_local,
     parsed,
     why_not_for_a_tool,
     with_sdk_approval,
@@ -112,12 +117,14 @@ class Catalogue:
     handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
     hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
     custom: dict[str, CustomTool] = field(default_factory=dict)
+    shell: ShellTool | None = None
     _described: dict[int, ToolDescription] = field(default_factory=dict)
 
     @property
     def descriptions(self) -> list[ToolDescription]:
         tools = [self.description_of(tool) for tool in self.tools.values()]
         tools += [describe_custom(tool) for tool in self.custom.values()]
+        tools += [] if self.shell is None else [describe_shell(self.shell)]
         return tools + [describe_handoff(one) for one in self.handoffs.values()]
 
     def description_of(self, tool: FunctionTool) -> ToolDescription:
@@ -199,6 +206,9 @@ class Takeover:
             if isinstance(tool, CustomTool):
                 catalogue.custom[tool.name] = tool
                 continue
+            if isinstance(tool, ShellTool) and is_local(tool):
+                catalogue.shell = tool
+                continue
             await self.guard.offer_hosted(double, describe_hosted(tool))
             if isinstance(tool, HostedMCPTool):
                 catalogue.hosted[str(tool.tool_config.get("server_label"))] = tool
@@ -260,6 +270,8 @@ class Takeover:
         calls: list[PlannedCall] = []
         for item in items:
             kind = field_of(item, "type")
+            if kind == "shell_call" and catalogue.shell is not None:
+                calls.append(await self._planned_shell(catalogue.shell, item, context))
             if kind not in ("function_call", "mcp_approval_request", "custom_tool_call"):
                 continue
             name = field_of(item, "name")
@@ -300,6 +312,18 @@ class Takeover:
                 calls.append(PlannedCall(call_id, describe_handoff(transfer), args))
         return calls
 
+    async def _planned_shell(
+        self, tool: ShellTool, item: object, context: RunContextWrapper[Any] | None
+    ) -> PlannedCall:
+        given, described = shell_call_in(item), describe_shell(tool)
+        known = self._ids.get(id(item))
+        call_id = known[1] if known is not None else self.call_id(given.call_id)
+        self.put_id(item, call_id)
+        if context is not None:
+            original = cast(ShellTool, own_tool(tool))
+            described = await with_sdk_approval(described, original, context, given.action, given.call_id)
+        return PlannedCall(call_id, described, asdict(given.action))
+
     async def _described_custom(
         self, tool: CustomTool, item: object, context: RunContextWrapper[Any] | None
     ) -> ToolDescription:
@@ -337,8 +361,16 @@ class Takeover:
             hosted = copy.copy(tool)
             hosted.on_approval_request = None
             return hosted
-        if not isinstance(tool, FunctionTool | CustomTool) or own_tool(tool) is not tool:
+        if not isinstance(tool, FunctionTool | CustomTool | ShellTool) or own_tool(tool) is not tool:
             return tool
+        if isinstance(tool, ShellTool):
+            if not is_local(tool):
+                return tool
+            shell = copy.copy(tool)
+            shell.__dict__["guarded_original"] = tool
+            shell.executor, shell.on_approval = _GuardedShell(self, tool), None
+            shell.needs_approval = lambda context, action, call_id: self.guard.is_waiting(self.call_id(call_id))
+            return shell
         if isinstance(tool, CustomTool):
             custom = copy.copy(tool)
             custom.__dict__["guarded_original"] = tool
@@ -468,6 +500,32 @@ class _GuardedCustomCall:
         if guard.refusal is not None:
             raise guard.refusal
         return output if changed is None else with_note(output, changed.note, context.agent)
+
+
+class _GuardedShell:
+    """The same for commands."""
+
+    def __init__(self, takeover: Takeover, tool: ShellTool) -> None:
+        self._takeover = takeover
+        self._tool = tool
+
+    async def __call__(self, request: ShellCommandRequest) -> Any:
+        guard, call_id = self._takeover.guard, self._takeover.call_id(request.data.call_id)
+        action = request.data.action
+        if (changed := guard.changed(call_id)) is not None:
+            action = replace(action, commands=[str(one) for one in cast("list[object]", changed.args["commands"])])
+            request = replace(request, data=replace(request.data, action=action))
+        args = asdict(action) if changed is None else dict(changed.args)
+        await guard.starting(call_id, describe_shell(self._tool), args)
+        assert self._tool.executor is not None  # noqa: S101 - a local shell has one
+        try:
+            output = self._tool.executor(request)
+            output = await output if inspect.isawaitable(output) else output
+        except (Exception, asyncio.CancelledError) as exc:
+            await guard.finished(call_id, None, error=_told(exc))
+            raise
+        await guard.finished(call_id, str(output))
+        return output
 
 
 def _told(failure: BaseException) -> str:

@@ -134,8 +134,7 @@ def describe_hosted(tool: Tool) -> ToolDescription:
     if isinstance(tool, HostedMCPTool):
         label = str(tool.tool_config.get("server_label", ""))
         return ToolDescription(f"{label}/*", "mcp", definition_hash=digest("hosted", label))
-    is_hosted_shell = isinstance(tool, ShellTool) and field_of(tool.environment, "type") != "local"
-    if isinstance(tool, HOSTED) or is_hosted_shell:
+    if isinstance(tool, (*HOSTED, ShellTool)):  # a shell that runs here is guarded call by call
         return ToolDescription(tool.name, "function", definition_hash=digest("hosted", tool.name))
     raise AgentsError(
         "AGENTS-E-AGENT-CAPABILITY-RESOLVE",
@@ -152,6 +151,27 @@ def describe_custom(tool: CustomTool) -> ToolDescription:
     )
 
 
+def is_local(tool: ShellTool) -> bool:
+    return bool(field_of(tool.environment, "type") == "local")
+
+
+SHELL_RISK = 3  # the model writes the commands, so a human is asked unless a rule or a profile says otherwise
+
+
+def describe_shell(tool: ShellTool) -> ToolDescription:
+    """A shell that runs here, by its commands."""
+    parameters: JsonObject = {"type": "object", "properties": {"commands": {"type": "array"}}, "required": ["commands"]}
+    hashed = digest("shell", tool.name)
+    return ToolDescription(
+        tool.name,
+        "function",
+        description="Run commands in a shell.",
+        parameters=parameters,
+        definition_hash=hashed,
+        risk_level=SHELL_RISK,
+    )
+
+
 def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
     """A call on a hosted MCP server that the provider asks permission for."""
     name = f"{field_of(item, 'server_label')}/{field_of(item, 'name')}"
@@ -161,9 +181,9 @@ def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
 
 async def with_sdk_approval(
     description: ToolDescription,
-    tool: FunctionTool | CustomTool,
+    tool: FunctionTool | CustomTool | ShellTool,
     context: RunContextWrapper[Any],
-    arguments: str,
+    arguments: Any,
     call_id: str,
 ) -> ToolDescription:
     """The SDK's own `needs_approval`, as one more demand for a human."""
