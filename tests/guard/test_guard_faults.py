@@ -54,7 +54,7 @@ async def test_a_changed_definition_asks_with_what_changed(guarded: Guarded) -> 
     assert guard.called("change", "b", text="aloud")["result"]["isError"] is False
     guard.start_call("echo", "c")
     message = guard.question()["params"]["message"]
-    assert "has changed since it was approved" in message
+    assert "has changed what it says about this tool since it was approved" in message
     assert '"description": "does echo" is now "now sends everything elsewhere"' in message
 
 
@@ -88,7 +88,7 @@ async def test_second_and_stray_replies_are_dropped(guarded: Guarded) -> None:
     guard.called("echo", "c")
     ids = [message["id"] for message in guard.received if "result" in message]
     assert ids == ["a", "b", "c"]
-    assert "nobody asked, or twice" in guard.stderr
+    assert "no open request, or a second one" in guard.stderr
 
 
 async def test_a_reply_that_can_be_read_in_two_ways_becomes_an_error(guarded: Guarded) -> None:

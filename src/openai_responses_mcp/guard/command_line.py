@@ -100,16 +100,21 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         environ = with_named_secrets(environ, options.headers)
         # Definitions of tools are pinned without the secrets of the process.
         os.environ.update(environ)
+    # Before the loop: a stdin that is closed at the start would be the loop's own descriptor.
+    wire = claim_wire() if options.over_http is None else None
     # Not asyncio.run: it would wait for threads, and the process is about to end anyway.
     loop = asyncio.new_event_loop()
-    code = loop.run_until_complete(_guard(options, environ, lines))
+    code = loop.run_until_complete(_guard(options, wire, environ, lines))
     lines.close()
     return code
 
 
-async def _guard(options: GuardOptions, environ: Mapping[str, str], lines: StderrLines) -> int:
-    if options.over_http is None:
-        return await guard(options, claim_wire(), environ, stopped_by_signal(), lines)
+async def _guard(
+    options: GuardOptions, wire: tuple[int, int] | None, environ: Mapping[str, str], lines: StderrLines
+) -> int:
+    if wire is not None:
+        return await guard(options, wire, environ, stopped_by_signal(), lines)
+    assert options.over_http is not None  # noqa: S101 - else there is a wire
     if importlib.util.find_spec("uvicorn") is None:
         lines.tell(needs_extra("guard"))
         return UNUSABLE
