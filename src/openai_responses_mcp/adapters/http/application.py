@@ -1,7 +1,7 @@
 """The application: `/mcp` as Streamable HTTP, `/healthz`, and the metadata for clients that look for an issuer.
 
 Each request is checked in one order: host and origin, token, method, headers, size, message. Only then is it handed to
-whoever serves: `serve` is called with a transport, once for each session and once for each exchange without one.
+`serve`, which is called with a transport, once for each session and once for each exchange without one.
 """
 
 import asyncio

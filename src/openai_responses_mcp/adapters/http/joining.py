@@ -98,7 +98,7 @@ class JoinedExchanges(Transport):
         return received
 
     def send(self, body: bytes) -> None:
-        """What a client listens to names its request. The rest concerns no request, and so nobody here."""
+        """What a client listens to names its request. A message that belongs to no request is dropped."""
         params = _object(json.loads(body).get("params"))
         meta = _object(params.get("_meta"))
         number = meta.get(_SUBSCRIPTION_KEY, params.get("requestId"))

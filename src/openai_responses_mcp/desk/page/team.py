@@ -43,10 +43,10 @@ _HEADERS = {
 
 
 def _form(problem: str = "") -> str:
-    told = f"<p>{escape(problem)}</p>" if problem else ""
+    said = f"<p>{escape(problem)}</p>" if problem else ""
     return (
         "<!doctype html><meta charset=utf-8><title>Desk</title><h1>Desk</h1>"
-        f"{told}<form method=post action=/><label>Token / トークン: "
+        f"{said}<form method=post action=/><label>Token / トークン: "
         "<input name=token type=password autocomplete=current-password required autofocus></label> "
         "<button>Sign in / サインイン</button></form>\n"
     )
