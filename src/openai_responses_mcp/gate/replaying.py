@@ -19,7 +19,7 @@ from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of, value_at
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
-from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, in_old_words
+from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, Reason, in_old_words
 
 _LABEL = re.compile(r"‹[^‹›]*›")
 _OFFER = "hosted:"
@@ -32,6 +32,7 @@ class Replayed:
     log: ExecutionLog
     decision: Decision | None
     reason: str
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def decided_otherwise(
     if decisions == {log.decision}:
         return None
     if len(decisions) == 1:
-        return Replayed(log, outcomes[0][0].decision, outcomes[0][0].reason)
+        outcome = outcomes[0][0]
+        return Replayed(log, outcome.decision, outcome.reason, outcome.reasons)
     return Replayed(log, None, next(doubt for _, doubt in outcomes if doubt))
 
 

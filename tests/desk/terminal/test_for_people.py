@@ -427,3 +427,67 @@ async def test_requests_are_decided_with_single_keys_as_they_come(sqlite_url: st
 async def test_watching_needs_a_terminal(shell: Shell, asker: Asker) -> None:
     await asker.ask()
     assert "needs a terminal" in await shell("approvals", "watch", code=2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For programs
+
+REQUEST = [
+    "approval_id",
+    "run_id",
+    "required_action",
+    "prompt",
+    "status",
+    "tool_call_id",
+    "tool_name",
+    "tool_kind",
+    "arguments",
+    "risk_level",
+    "reason",
+    "comment",
+    "created_at",
+    "decided_at",
+    "tool_description",
+    "definition_change",
+    "tell_model",
+    "changed_arguments",
+]
+RECORD = [
+    "run_id",
+    "tool_call_id",
+    "event",
+    "decision",
+    "timestamp",
+    "tool_name",
+    "tool_kind",
+    "risk_level",
+    "reason",
+    "arguments",
+    "comment",
+    "sequence",
+    "previous_hash",
+    "hash",
+]
+
+
+async def test_json_has_the_fields_of_earlier_versions_and_the_reasons(shell: Shell, asker: Asker) -> None:
+    """Fields may be added; none goes away or gets another name."""
+    await asker.ask()
+    (request,) = json.loads(await shell("approvals", "list", "--json"))
+    (record,) = json.loads(await shell("log", "--json"))
+    assert set(request) - set(REQUEST) == {"reasons", "caller"}
+    assert set(record) - set(RECORD) == {"reasons", "who"}
+    assert set(REQUEST) <= set(request)
+    assert set(RECORD) <= set(record)
+
+
+async def test_a_policy_is_tried_in_japanese_too(
+    shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await some_calls(asker)
+    rules = tmp_path / "guard.yaml"
+    rules.write_text('version: 1\nrules:\n  - tools: ["files/*"]\n    decide: deny\n')
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    said = await shell("policy", "test", str(rules), code=1)
+    assert "ポリシーファイルのルール 1 が拒否しています" in said
+    assert "記録された 3 件の呼び出しのうち" in said

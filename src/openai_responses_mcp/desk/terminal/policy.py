@@ -23,12 +23,14 @@ from openai_responses_mcp.desk.opening import check_policy, replay_policy, sugge
 from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.desk.terminal.tables import table
 from openai_responses_mcp.desk.terminal.text import local
+from openai_responses_mcp.desk.terminal.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.checking import PolicyFindings
 from openai_responses_mcp.gate.policy.fitting import policy_name
 from openai_responses_mcp.gate.replaying import Replay, Replayed
+from openai_responses_mcp.gate.sentences import shown
 from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
 
 
@@ -83,17 +85,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _lines(file: str, found: PolicyFindings) -> str:
-    rules = f"{found.rules} rule{'' if found.rules == 1 else 's'}"
-    return "\n".join(found.lines) or f"{file}: {rules}, no problems"
+    key = "one rule" if found.rules == 1 else "many rules"
+    return "\n".join(found.lines) or _words()(key, file=file, rules=found.rules)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # test
 
-_HEADINGS = ("NO", "TIME", "TOOL", "WAS", "WITH THE FILE", "WHY")
 _KEYS = ("number", "time", "run_id", "tool", "recorded", "with_the_file", "why")
-_WAS = {"allow": "allowed", "needs_human": "asked", "deny": "denied"}
-_WOULD = {"allow": "allow", "needs_human": "ask", "deny": "deny", None: "cannot tell"}
 _NEVER_CUT = 1_000_000
 
 
@@ -124,22 +123,23 @@ def _report(replay: Replay) -> str:
     rows = [_row(one) for one in replay.found]
     otherwise = sum(1 for one in replay.found if one.decision)
     hidden = len(replay.found) - otherwise
-    summary = f"{otherwise} of {replay.calls} recorded calls would be decided otherwise"
-    summary += f"; for {hidden} the log does not show enough" if hidden else ""
+    words = _words()
+    summary = words("otherwise", count=otherwise, calls=replay.calls)
+    summary += words("hidden", count=hidden) if hidden else ""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _NEVER_CUT
-    return (table(_HEADINGS, rows, width) if rows else "") + summary
+    return (table(words("policy columns").split("|"), rows, width) if rows else "") + summary
 
 
 def _row(one: Replayed) -> tuple[str, ...]:
     log = one.log
-    tool = policy_name(log.tool_kind, log.tool_name)
+    tool, words = policy_name(log.tool_kind, log.tool_name), _words()
     return (
         str(log.sequence),
         local(log.timestamp, datetime.now(UTC)),
         tool,
-        _WAS[log.decision],
-        _WOULD[one.decision],
-        one.reason,
+        words(f"was {log.decision}"),
+        words(f"would {one.decision or 'unknown'}"),
+        shown(one.reasons, one.decision, words.language, otherwise=one.reason) if one.decision else one.reason,
     )
 
 
@@ -160,8 +160,9 @@ def _suggest(arguments: argparse.Namespace) -> int:
     except (OSError, ValueError) as exc:
         return _complain(f"{arguments.write} cannot be written: {getattr(exc, 'strerror', None) or exc}")
     written, program = shlex.quote(arguments.write), "openai-responses-mcp"
-    _write(f"Wrote {arguments.write}. Try it: {program} policy test {written}")
-    _write(f"Use it: {program} guard setup --undo --yes && {program} guard setup --policy {written} --yes")
+    _write(_words()("wrote", file=arguments.write, command=f"{program} policy test {written}"))
+    using = f"{program} guard setup --undo --yes && {program} guard setup --policy {written} --yes"
+    _write(_words()("use it", command=using))
     return 0
 
 
@@ -174,6 +175,10 @@ def _json(facts: JsonValue) -> str:
 
 def _write(text: str) -> None:
     sys.stdout.write(writable(text, _encoding()) + "\n")
+
+
+def _words() -> Words:
+    return Words(language_of(os.environ))
 
 
 def _encoding() -> str:
