@@ -4,7 +4,7 @@
 
 A diff is shown first, with secrets as labels. What was written is noted in the guard's own folder, with a backup of each
 file, so that `--undo` finds it. Exit 0: done, or nothing to do; 1: some files could not be written; 2: wrong usage, or
-nobody can be asked.
+there is no terminal to ask on.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def main(
     ask: Callable[[str], str] | None = input,
     folder: str | None = None,
 ) -> int:
-    """`ask` puts a question to the person; None where there is nobody to ask."""
+    """`ask` puts a question to the person; None where there is no terminal."""
     arguments = _parser().parse_args(list(argv))
     here = folder or os.getcwd()
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]

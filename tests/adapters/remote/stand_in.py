@@ -195,7 +195,7 @@ async def remote(
         address = remote_address(url or served)
         told: list[str] = []
         exchange = Exchange(address, credentials or FixedHeaders({}), Advice("guard login --url X", variables), tls)
-        transport = RemoteServer(exchange, told.append, LONGEST, retry_seconds=0.02)
+        transport = RemoteServer(exchange, told.append, LONGEST, retry_seconds=0.02, json_seconds=0.5)
         try:
             yield Scene(stand_in, address, transport, told)
         finally:

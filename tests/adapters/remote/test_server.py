@@ -363,6 +363,12 @@ async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_requ
 # What can go wrong
 
 
+async def never_ending() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(0.1)
+
+
 @pytest.mark.parametrize(
     ("response", "said"),
     [
@@ -377,6 +383,7 @@ async def test_a_session_that_cannot_be_opened_again_is_tried_with_the_next_requ
         (lambda: Response("<html>", media_type="text/html"), "answered with text/html, not with JSON"),
         (lambda: Response(), "nothing that is named"),
         (lambda: Response(status_code=202), "no answer follows (202)"),
+        (lambda: StreamingResponse(never_ending(), media_type="application/json"), "did not end within"),
         (lambda: as_json(b"{"), "is not the reply to the request"),
         (lambda: as_json(result(2)), "is not the reply to the request"),
         (lambda: as_json(b" " * (LONGEST + 1)), f"larger than {LONGEST} bytes"),

@@ -25,7 +25,6 @@ MOST_ARRIVED_BYTES = 4 * 1024 * 1024
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 _SECONDS_FOR_PING = 10.0
-_SECONDS_FOR_JSON = 300.0
 _LONGEST_RETRY_SECONDS = 60.0
 _SHORTEST_RETRY_SECONDS = 0.01
 # A stream may be silent for long. One that is dead looks the same, so that it is opened again now and then.
@@ -99,12 +98,14 @@ class Replies:
         inbox: Inbox,
         longest_bytes: int,
         retry_seconds: float,
+        json_seconds: float,
         on_reply: Callable[[Flight, Reply, "httpx2.Response"], None],
     ) -> None:
         self._exchange = exchange
         self._inbox = inbox
         self._longest = longest_bytes
         self._retry_seconds = retry_seconds
+        self._json_seconds = json_seconds
         self._on_reply = on_reply
 
     async def converse(self, flight: Flight, headers: Mapping[str, str], on_sent: Callable[[], object]) -> None:
@@ -166,13 +167,13 @@ class Replies:
     async def whole(self, response: "httpx2.Response") -> bytes:
         body, host = bytearray(), self._exchange.address.host
         try:
-            async with asyncio.timeout(_SECONDS_FOR_JSON), aclosing(response.aiter_bytes()) as chunks:
+            async with asyncio.timeout(self._json_seconds), aclosing(response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > self._longest:
                         raise RemoteFault(f"The reply of {host} is larger than {self._longest} bytes", 200)
         except TimeoutError:
-            raise RemoteFault(f"The reply of {host} did not end within {_SECONDS_FOR_JSON:.0f} seconds", 200) from None
+            raise RemoteFault(f"The reply of {host} did not end within {self._json_seconds:.0f} seconds", 200) from None
         return bytes(body)
 
     async def read_events(

@@ -46,10 +46,18 @@ _LONGEST_SESSION_ID = 1024
 
 
 class RemoteServer(Transport, Channel):
-    """Made inside the running event loop. `tell` takes a line for people; `retry_seconds` is the first wait."""
+    """Made inside the running event loop. `tell` takes a line for people; `retry_seconds` is the first wait.
+
+    A JSON reply has to end within `json_seconds` of its beginning.
+    """
 
     def __init__(
-        self, exchange: Exchange, tell: Callable[[str], object], longest_bytes: int, retry_seconds: float = 1.0
+        self,
+        exchange: Exchange,
+        tell: Callable[[str], object],
+        longest_bytes: int,
+        retry_seconds: float = 1.0,
+        json_seconds: float = 300.0,
     ) -> None:
         self._exchange = exchange
         self._tell = tell
@@ -59,7 +67,7 @@ class RemoteServer(Transport, Channel):
         self._is_closed = False
         self._something_changed = asyncio.Event()
         self._inbox = Inbox(self._something_changed)
-        self._replies = Replies(exchange, self._inbox, longest_bytes, retry_seconds, self._note_reply)
+        self._replies = Replies(exchange, self._inbox, longest_bytes, retry_seconds, json_seconds, self._note_reply)
         self._flights: dict[RequestId, Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._envelope = EnvelopeHeaders()
