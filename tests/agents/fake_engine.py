@@ -26,7 +26,7 @@ from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import AgentGuardrails
 from openai_responses_mcp.gate.models import Turn
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.secrets.hashing import digest
 
 MOST_TURNS = 10
@@ -111,11 +111,11 @@ class FakeEngine(AgentEngine):
     def turns_left(self) -> list[Any]:
         return list(self._turns)
 
-    async def describe(self, agent: Any, guard: TurnGuard, context: Any = None) -> list[ToolDescription]:
+    async def describe(self, agent: Any, guard: TurnLedger, context: Any = None) -> list[ToolDescription]:
         return _an_agent(agent).catalogue
 
     async def stream(
-        self, agent: Any, input: Any, guard: TurnGuard, options: EngineOptions
+        self, agent: Any, input: Any, guard: TurnLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         self.calls.append(EngineCall(agent, input, options))
         async with aclosing(self.steps_of(_started(agent, input, guard, options), options)) as steps:
@@ -123,7 +123,7 @@ class FakeEngine(AgentEngine):
                 yield step
 
     async def restore(
-        self, agent: Any, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions
+        self, agent: Any, saved: Mapping[str, Any], guard: TurnLedger, options: EngineOptions
     ) -> PausedRun:
         self.calls.append(EngineCall(agent, None, options))
         try:
@@ -278,7 +278,7 @@ class _Talk:
     """A run on its way: who speaks, what was said, and the turn that is being made."""
 
     agent: FakeAgent
-    guard: TurnGuard
+    guard: TurnLedger
     messages: list[Any]
     most_turns: int = MOST_TURNS
     requested: tuple[PlannedCall, ...] = ()
@@ -352,7 +352,7 @@ class _FakePause(PausedRun):
         return self._engine.steps_of(self._talk, self._options)
 
 
-def _started(agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -> _Talk:
+def _started(agent: Any, input: Any, guard: TurnLedger, options: EngineOptions) -> _Talk:
     said = [{"role": "user", "content": input}] if isinstance(input, str) else list(input or ())
     talk = _Talk(_an_agent(agent), guard, said, requested=options.requested_calls)
     talk.is_requested = bool(options.requested_calls)
@@ -360,7 +360,7 @@ def _started(agent: Any, input: Any, guard: TurnGuard, options: EngineOptions) -
     return talk
 
 
-def _read(agent: FakeAgent, saved: Mapping[str, Any], guard: TurnGuard, options: EngineOptions) -> _Talk:
+def _read(agent: FakeAgent, saved: Mapping[str, Any], guard: TurnLedger, options: EngineOptions) -> _Talk:
     speaker = _reachable(agent)[saved["agent"]]
     talk = _Talk(speaker, guard, list(saved["messages"]), is_requested=saved["is_requested"])
     talk.most_turns = options.max_turns or MOST_TURNS

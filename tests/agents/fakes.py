@@ -17,7 +17,7 @@ from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.models import ChangedCall, GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import Judge, StandingVoice, TurnGuard
+from openai_responses_mcp.gate.ports import Judge, StandingVoice, TurnLedger
 from openai_responses_mcp.gate.reasons import Reason
 
 WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
@@ -108,7 +108,7 @@ class FakeStanding(StandingVoice):
             self._definitions.pop(tool.scope_name, None)
 
 
-class FakeGuard(TurnGuard):
+class FakeLedger(TurnLedger):
     """Lets calls through, but those of the tools that it `asks` a human for or `denies`. `events` tells what it was told."""
 
     def __init__(self, *, asks: Collection[str] = (), denies: Collection[str] = ()) -> None:
@@ -129,9 +129,9 @@ class FakeGuard(TurnGuard):
 
     def resumed(
         self, *, told: Mapping[str, str] | None = None, changed: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> "FakeGuard":
+    ) -> "FakeLedger":
         """The guard of the same run after every call that waited was approved, but those that are told or changed."""
-        guard = FakeGuard(asks=self._asks, denies=self._denies)
+        guard = FakeLedger(asks=self._asks, denies=self._denies)
         suspended = {call_id: call for call_id, call in self._running.items() if call_id in self._suspended}
         guard._told = told or {}
         guard._changed = {call_id: ChangedCall(args, f"changed {call_id}") for call_id, args in (changed or {}).items()}

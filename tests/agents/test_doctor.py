@@ -13,7 +13,7 @@ from agents import WebSearchTool
 from openai_responses_mcp import cli
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, hosted_mcp_tool, load_skills, to_tools
 from openai_responses_mcp.agents import command_line as doctor_command
-from openai_responses_mcp.agents.doctor import Diagnosis, DoctorReport, Finding, ReadOnlyGuard
+from openai_responses_mcp.agents.doctor import Diagnosis, DoctorReport, Finding, ReadOnlyLedger
 from openai_responses_mcp.agents.providers.table import ModelList
 from openai_responses_mcp.gate.audit.records import LogVerification
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
@@ -181,7 +181,7 @@ async def test_a_runner_looks_at_its_store_and_the_servers_of_an_agent(
 
 
 async def test_nothing_runs_while_an_agent_is_only_looked_at() -> None:
-    onlooker = ReadOnlyGuard()
+    onlooker = ReadOnlyLedger()
     tool = ToolDescription("a", "function")
     assert onlooker.is_waiting("1")
     assert (onlooker.refusal, onlooker.result_of("1")) == (None, None)

@@ -18,7 +18,7 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.models import ChangedCall
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 
@@ -70,7 +70,7 @@ class AgentsStatus:
     problem: str = ""
 
 
-class ReadOnlyGuard(TurnGuard):
+class ReadOnlyLedger(TurnLedger):
     """Records nothing and lets nothing through."""
 
     @property

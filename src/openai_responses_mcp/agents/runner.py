@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openai_responses_mcp.agents.asking import TerminalApprover
-from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport, ReadOnlyGuard
+from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport, ReadOnlyLedger
 from openai_responses_mcp.agents.runs.book import RunBook, WatchRuns
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult, RunSummary
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, AgentEngine, Resumption, Said
@@ -213,7 +213,7 @@ class AgentRunner:
     async def status(self, agent: object = None) -> AgentsStatus:
         """How this runner is set up, with the tools of the given agent, else of all agents with unfinished runs."""
         agents = [agent] if agent is not None else self._parts.book.agents
-        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyGuard())]
+        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyLedger())]
         return await self._parts.diagnosis.status(tools)
 
     async def doctor(self, agent: object = None, *, skills: Sequence[str] = ()) -> DoctorReport:

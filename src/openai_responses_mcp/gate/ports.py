@@ -48,7 +48,7 @@ class BudgetStore(Protocol):
         ...
 
 
-class TurnGuard(Protocol):
+class TurnLedger(Protocol):
     """What the engine must ask before and tell after every execution."""
 
     @property

@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.runs.ports import (
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeCall, outcome_of
-from tests.agents.fakes import FakeGuard, code_of, collected, within
+from tests.agents.fakes import FakeLedger, code_of, collected, within
 from tests.contracts.guarded.engine_stages import FakeStage, SdkStage, Stage
 
 LOOK = FakeCall("look", {"what": "here"}, "l-1")
@@ -48,14 +48,14 @@ class Play:
     def engine(self) -> AgentEngine:
         return self.stage.engine
 
-    async def run(self, guard: FakeGuard, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
+    async def run(self, guard: FakeLedger, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
         return await within(outcome_of(self.engine.stream(agent or self.clerk, "go", guard, options)))
 
-    async def stream(self, guard: FakeGuard) -> list[EngineEvent]:
+    async def stream(self, guard: FakeLedger) -> list[EngineEvent]:
         return await within(collected(self.engine.stream(self.clerk, "go", guard, STREAMED)))
 
     async def elsewhere(
-        self, paused: EngineOutcome, guard: FakeGuard, agent: Any = None, options: EngineOptions = PLAIN
+        self, paused: EngineOutcome, guard: FakeLedger, agent: Any = None, options: EngineOptions = PLAIN
     ) -> PausedRun:
         """The paused run read back from its text by another engine."""
         assert paused.saved is not None
@@ -76,7 +76,7 @@ def play(request: pytest.FixtureRequest) -> Play:
 async def test_tools_and_handoffs_are_described(play: Play) -> None:
     other = play.stage.agent("Other")
     agent = play.stage.agent("Clerk", [play.look], [other])
-    look, handoff = await within(play.engine.describe(agent, FakeGuard()))
+    look, handoff = await within(play.engine.describe(agent, FakeLedger()))
     assert (look.name, look.kind, look.description) == ("look", "function", "Look at something.")
     assert (handoff.name, handoff.kind) == ("Other", "function")
     assert look.definition_hash
@@ -85,13 +85,13 @@ async def test_tools_and_handoffs_are_described(play: Play) -> None:
 
 async def test_another_description_is_another_definition(play: Play) -> None:
     changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody.")])
-    (before, _), (after,) = [await within(play.engine.describe(agent, FakeGuard())) for agent in (play.clerk, changed)]
+    (before, _), (after,) = [await within(play.engine.describe(agent, FakeLedger())) for agent in (play.clerk, changed)]
     assert before.definition_hash != after.definition_hash
 
 
 async def test_what_is_no_agent_is_refused(play: Play) -> None:
-    assert await code_of(play.engine.describe(object(), FakeGuard())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
-    assert await code_of(play.run(FakeGuard(), agent=object())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert await code_of(play.engine.describe(object(), FakeLedger())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert await code_of(play.run(FakeLedger(), agent=object())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ async def test_what_is_no_agent_is_refused(play: Play) -> None:
 
 async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
     play.stage.enqueue("all good")
-    outcome = await play.run(FakeGuard())
+    outcome = await play.run(FakeLedger())
     assert (outcome.output_text, outcome.last_agent, outcome.saved) == ("all good", play.clerk, None)
     assert outcome.messages[0] == {"role": "user", "content": "go"}
     assert outcome.usage.requests == 1
@@ -108,7 +108,7 @@ async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
 
 async def test_a_turn_is_judged_as_a_whole_before_any_of_it_starts(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeGuard()
+    guard = FakeLedger()
     outcome = await play.run(guard)
     assert guard.events[0] == "judged look, pay"
     assert sorted(guard.events[1:]) == ["finished l-1", "finished p-1", "started l-1", "started p-1"]
@@ -123,7 +123,7 @@ async def test_a_turn_is_judged_as_a_whole_before_any_of_it_starts(play: Play) -
 
 async def test_the_guard_is_told_what_came_of_a_call(play: Play) -> None:
     play.stage.enqueue(LOOK, "all good")
-    guard = FakeGuard()
+    guard = FakeLedger()
     await play.run(guard)
     result = guard.result_of("l-1")
     assert result is not None
@@ -132,7 +132,7 @@ async def test_the_guard_is_told_what_came_of_a_call(play: Play) -> None:
 
 async def test_nothing_of_a_refused_turn_runs(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "never said")
-    guard = FakeGuard(denies=["pay"])
+    guard = FakeLedger(denies=["pay"])
     assert await code_of(play.run(guard)) == "AGENTS-E-GATE-DENIED"
     assert guard.events == ["judged look, pay"]
     assert (play.ran, len(play.stage.heard)) == ([], 1)
@@ -140,12 +140,12 @@ async def test_nothing_of_a_refused_turn_runs(play: Play) -> None:
 
 async def test_a_call_of_an_unknown_tool_is_a_runner_error(play: Play) -> None:
     play.stage.enqueue(FakeCall("fly"))
-    assert await code_of(play.run(FakeGuard())) == "AGENTS-E-RUNNER"
+    assert await code_of(play.run(FakeLedger())) == "AGENTS-E-RUNNER"
 
 
 async def test_turns_are_limited(play: Play) -> None:
     play.stage.enqueue(*(FakeCall("look", {}, f"l-{number}") for number in range(3)))
-    assert await code_of(play.run(FakeGuard(), EngineOptions(max_turns=2))) == "AGENTS-E-RUNNER"
+    assert await code_of(play.run(FakeLedger(), EngineOptions(max_turns=2))) == "AGENTS-E-RUNNER"
     assert len(play.ran) == 2
 
 
@@ -156,7 +156,7 @@ async def test_turns_are_limited(play: Play) -> None:
 async def test_a_model_that_fails_is_a_runner_error_with_its_cause(play: Play) -> None:
     play.stage.enqueue(ConnectionError("no line"))
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await play.run(FakeGuard())
+        await play.run(FakeLedger())
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
@@ -165,7 +165,7 @@ async def test_a_tool_that_fails_is_told_to_the_guard(play: Play) -> None:
         raise RuntimeError("no luck")
 
     play.stage.enqueue(FakeCall("fail", {}, "f-1"))
-    guard = FakeGuard()
+    guard = FakeLedger()
     agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
     assert await code_of(play.run(guard, agent=agent)) == "AGENTS-E-RUNNER"
     assert guard.events == ["judged fail", "started f-1", "failed f-1"]
@@ -180,7 +180,7 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
 
     play.stage.enqueue(FakeCall("fail"))
     agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
-    assert await code_of(play.run(FakeGuard(), agent=agent)) == "AGENTS-E-MCP-EXEC"
+    assert await code_of(play.run(FakeLedger(), agent=agent)) == "AGENTS-E-MCP-EXEC"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,20 +188,20 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
 
 
 async def requested(play: Play, *calls: tuple[str, dict[str, Any]]) -> EngineOptions:
-    tools = {tool.name: tool for tool in await within(play.engine.describe(play.clerk, FakeGuard()))}
+    tools = {tool.name: tool for tool in await within(play.engine.describe(play.clerk, FakeLedger()))}
     planned = [PlannedCall(f"c-{number}", tools[name], args) for number, (name, args) in enumerate(calls)]
     return EngineOptions(requested_calls=tuple(planned))
 
 
 async def test_calls_of_the_caller_are_judged_and_need_no_model(play: Play) -> None:
-    guard = FakeGuard()
+    guard = FakeLedger()
     outcome = await play.run(guard, await requested(play, ("look", {"what": "a"}), ("look", {"what": "b"})))
     assert guard.events[0] == "judged look, look"
     assert (outcome.output_text, play.ran, play.stage.heard) == ("saw a\nsaw b", ["look a", "look b"], [])
 
 
 async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = await play.run(guard, await requested(play, ("pay", {"amount": 7})))
     restored = await play.elsewhere(paused, guard.resumed())
     outcome = await within(outcome_of(restored.stream()))
@@ -214,7 +214,7 @@ async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
 
 async def test_nothing_of_a_turn_that_waits_runs(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY])
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     outcome = await play.run(guard)
     assert outcome.saved is not None
     assert json.loads(json.dumps(outcome.saved)) == outcome.saved
@@ -224,7 +224,7 @@ async def test_nothing_of_a_turn_that_waits_runs(play: Play) -> None:
 
 async def test_a_saved_run_is_read_back_by_another_engine_without_running(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY])
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = await play.run(guard)
     again = guard.resumed()
     restored = await play.elsewhere(paused, again)
@@ -239,7 +239,7 @@ async def test_a_saved_run_is_read_back_by_another_engine_without_running(play: 
 
 async def test_a_saved_run_is_read_back_with_the_tools_as_they_are_now(play: Play) -> None:
     play.stage.enqueue(LOOK)
-    guard = FakeGuard(asks=["look"])
+    guard = FakeLedger(asks=["look"])
     paused = await play.run(guard)
     changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody."), play.pay])
     restored = await play.elsewhere(paused, guard.resumed(), changed)
@@ -249,7 +249,7 @@ async def test_a_saved_run_is_read_back_with_the_tools_as_they_are_now(play: Pla
 
 async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = await play.run(guard)
     again = guard.resumed()
     outcome = await within(outcome_of((await play.elsewhere(paused, again)).stream()))
@@ -261,15 +261,15 @@ async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> No
 
 async def test_a_call_that_was_not_let_through_does_not_run_on_resume(play: Play) -> None:
     play.stage.enqueue(PAY, "never said")
-    paused = await play.run(FakeGuard(asks=["pay"]))
-    restored = await play.elsewhere(paused, FakeGuard())
+    paused = await play.run(FakeLedger(asks=["pay"]))
+    restored = await play.elsewhere(paused, FakeLedger())
     assert await code_of(outcome_of(restored.stream())) == "AGENTS-E-GATE-DENIED"
     assert play.ran == []
 
 
 async def test_what_the_human_said_is_told_to_the_model(play: Play) -> None:
     play.stage.enqueue(PAY, "all good")
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = await play.run(guard)
     await within(outcome_of((await play.elsewhere(paused, guard.resumed())).stream(Said("but not again"))))
     assert "but not again" in play.stage.heard[-1]
@@ -277,7 +277,7 @@ async def test_what_the_human_said_is_told_to_the_model(play: Play) -> None:
 
 async def test_a_resumed_run_can_pause_again(play: Play) -> None:
     play.stage.enqueue(PAY, FakeCall("pay", {"amount": 6}, "p-2"), "all good")
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     first = await play.run(guard)
     again = guard.resumed()
     second = await within(outcome_of((await play.elsewhere(first, again)).stream()))
@@ -292,7 +292,7 @@ async def test_a_resumed_run_can_pause_again(play: Play) -> None:
 @pytest.mark.parametrize("saved", [{}, {"kind": "tools", "state": {}}, {"kind": "other"}])
 async def test_a_saved_run_that_cannot_be_read_is_named(play: Play, saved: dict[str, Any]) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await within(play.engine.restore(play.clerk, saved, FakeGuard(), PLAIN))
+        await within(play.engine.restore(play.clerk, saved, FakeLedger(), PLAIN))
     assert caught.value.details["reason"] == "state_unreadable"
 
 
@@ -304,7 +304,7 @@ async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_
     other = play.stage.agent("Other", [play.pay])
     first = play.stage.agent("First", handoffs=[other])
     play.stage.enqueue(FakeCall("Other", {}, "h-1"), PAY, "other here")
-    guard = FakeGuard()
+    guard = FakeLedger()
     outcome = await play.run(guard, agent=first)
     assert guard.events == [
         "judged Other", "started h-1", "finished h-1", "judged pay", "started p-1", "finished p-1",
@@ -318,7 +318,7 @@ async def test_a_handoff_can_wait_and_be_resumed_elsewhere(play: Play) -> None:
     other = play.stage.agent("Other")
     first = play.stage.agent("First", handoffs=[other])
     play.stage.enqueue(FakeCall("Other", {}, "h-1"), "other here")
-    guard = FakeGuard(asks=["Other"])
+    guard = FakeLedger(asks=["Other"])
     paused = await play.run(guard, agent=first)
     again = guard.resumed()
     restored = await play.elsewhere(paused, again, first)
@@ -333,7 +333,7 @@ async def test_a_handoff_next_to_a_tool_waits_with_it(play: Play) -> None:
     other = play.stage.agent("Other")
     first = play.stage.agent("First", [play.pay], [other])
     play.stage.enqueue([PAY, FakeCall("Other", {}, "h-1")], "other here")
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = await play.run(guard, agent=first)
     restored = await play.elsewhere(paused, guard.resumed(), first)
     assert set(restored.calls) == {"p-1", "h-1"}
@@ -354,7 +354,7 @@ ASK = FakeCall("ask", {"input": "do it"}, "o-1")
 
 async def test_calls_of_an_agent_inside_pass_the_same_guard(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "inner done", "all done")
-    guard, agent = FakeGuard(), outer(play)
+    guard, agent = FakeLedger(), outer(play)
     outcome = await play.run(guard, agent=agent)
     assert guard.events == [
         "judged ask", "started o-1", "judged look", "started l-1", "finished l-1", "finished o-1",
@@ -365,14 +365,14 @@ async def test_calls_of_an_agent_inside_pass_the_same_guard(play: Play) -> None:
 
 async def test_a_refusal_inside_ends_the_whole_run(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "never said")
-    guard = FakeGuard(denies=["look"])
+    guard = FakeLedger(denies=["look"])
     assert await code_of(play.run(guard, agent=outer(play))) == "AGENTS-E-GATE-DENIED"
     assert (play.ran, len(play.stage.heard)) == ([], 2)
 
 
 async def test_an_agent_inside_can_wait_and_is_resumed_elsewhere(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "inner done", "all done")
-    guard = FakeGuard(asks=["look"])
+    guard = FakeLedger(asks=["look"])
     paused = await play.run(guard, agent=outer(play))
     assert guard.events == ["judged ask", "started o-1", "judged look"]
     again = guard.resumed()
@@ -393,7 +393,7 @@ def kinds(events: list[EngineEvent]) -> list[str]:
 
 async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Play) -> None:
     play.stage.enqueue(LOOK, "all good")
-    events = await play.stream(FakeGuard())
+    events = await play.stream(FakeLedger())
     assert kinds(events) == ["tool_call", "tool_output", "text_delta"]
     shown = [step.event for step in events if step.event is not None]
     assert shown[0].tool_call is not None
@@ -409,7 +409,7 @@ async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Pla
 
 async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     paused = (await play.stream(guard))[-1].outcome
     assert paused is not None
     assert play.ran == []
@@ -424,23 +424,23 @@ async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None
 
 async def test_a_stream_that_breaks_is_a_stream_error(play: Play) -> None:
     play.stage.enqueue(ConnectionError("cut"))
-    assert await code_of(play.stream(FakeGuard())) == "AGENTS-E-STREAM"
+    assert await code_of(play.stream(FakeLedger())) == "AGENTS-E-STREAM"
 
 
 async def test_nothing_of_a_refused_turn_runs_in_a_stream(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY])
-    assert await code_of(play.stream(FakeGuard(denies=["pay"]))) == "AGENTS-E-GATE-DENIED"
+    assert await code_of(play.stream(FakeLedger(denies=["pay"]))) == "AGENTS-E-GATE-DENIED"
     assert play.ran == []
 
 
 async def test_a_stream_can_be_left(play: Play) -> None:
     play.stage.enqueue("all good", "again")
-    steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", FakeGuard(), STREAMED)
+    steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", FakeLedger(), STREAMED)
     async for step in steps:
         if step.event is not None:
             break
     await within(steps.aclose())
-    assert (await play.run(FakeGuard())).output_text == "again"
+    assert (await play.run(FakeLedger())).output_text == "again"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ async def test_a_stream_can_be_left(play: Play) -> None:
 
 
 async def test_the_model_is_told_what_a_human_refused_and_the_rest_runs(play: Play) -> None:
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY], "then not")
     paused = await play.run(guard)
     resumed = guard.resumed(told={"p-1": "refused: 別の口座に"})
@@ -461,7 +461,7 @@ async def test_the_model_is_told_what_a_human_refused_and_the_rest_runs(play: Pl
 
 
 async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_is_told(play: Play) -> None:
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY], "less, then")
     paused = await play.run(guard)
     resumed = guard.resumed(changed={"p-1": {"amount": 3}})
@@ -477,7 +477,7 @@ async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_is_told(
 
 
 async def test_what_a_human_said_holds_in_a_stream(play: Play) -> None:
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     play.stage.enqueue([PAY, FakeCall("pay", {"amount": 7}, "p-2")], "well")
     paused = await play.run(guard)
     resumed = guard.resumed(told={"p-1": "refused"}, changed={"p-2": {"amount": 6}})
@@ -491,7 +491,7 @@ async def test_what_a_human_said_holds_in_a_stream(play: Play) -> None:
 async def test_an_agent_inside_is_told_what_a_human_refused(play: Play) -> None:
     inside = play.stage.agent("Inside", [play.pay])
     outside = play.stage.agent("Outside", [play.stage.agent_tool("ask", inside)])
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     play.stage.enqueue(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
     paused = await play.run(guard, agent=outside)
     resumed = guard.resumed(told={"p-1": "refused"})
@@ -505,7 +505,7 @@ async def test_an_agent_inside_is_told_what_a_human_refused(play: Play) -> None:
 async def test_a_refused_handoff_stays_where_it_is_and_the_model_is_told(play: Play) -> None:
     other = play.stage.agent("Other")
     clerk = play.stage.agent("Clerk", [play.look], [other])
-    guard = FakeGuard(asks=["Other"])
+    guard = FakeLedger(asks=["Other"])
     play.stage.enqueue(FakeCall("Other", {}, "h-1"), LOOK, "by myself")
     paused = await play.run(guard, agent=clerk)
     resumed = guard.resumed(told={"h-1": "refused"})
@@ -519,7 +519,7 @@ async def test_a_refused_handoff_stays_where_it_is_and_the_model_is_told(play: P
 async def test_a_refused_handoff_next_to_a_tool_stays_where_it_is(play: Play) -> None:
     other = play.stage.agent("Other")
     clerk = play.stage.agent("Clerk", [play.pay], [other])
-    guard = FakeGuard(asks=["pay", "Other"])
+    guard = FakeLedger(asks=["pay", "Other"])
     play.stage.enqueue([PAY, FakeCall("Other", {}, "h-1")], "by myself")
     paused = await play.run(guard, agent=clerk)
     resumed = guard.resumed(told={"h-1": "refused"})
@@ -530,7 +530,7 @@ async def test_a_refused_handoff_next_to_a_tool_stays_where_it_is(play: Play) ->
 
 
 async def test_the_calls_of_a_pause_are_told_with_who_made_them(play: Play) -> None:
-    guard = FakeGuard(asks=["pay"])
+    guard = FakeLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY])
     paused = await play.elsewhere(await play.run(guard), guard.resumed())
     assert all(turn.agent is play.clerk for turn in paused.turns if turn.calls)
@@ -539,7 +539,7 @@ async def test_the_calls_of_a_pause_are_told_with_who_made_them(play: Play) -> N
 
 
 async def test_the_guard_is_told_what_the_models_used_before_their_turn_is_judged(play: Play) -> None:
-    guard = FakeGuard()
+    guard = FakeLedger()
     play.stage.enqueue(LOOK, "done")
     outcome = await play.run(guard)
     assert guard.tokens[0] == 2

@@ -45,7 +45,7 @@ from openai_responses_mcp.gate.models import (
     ToolCallRequest,
     Turn,
 )
-from openai_responses_mcp.gate.ports import BudgetStore, TurnGuard
+from openai_responses_mcp.gate.ports import BudgetStore, TurnLedger
 from openai_responses_mcp.gate.reasons import is_new
 from openai_responses_mcp.gate.run_records import RunRecords
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
@@ -55,7 +55,7 @@ from openai_responses_mcp.gate.secrets.masking import Masking
 _T = TypeVar("_T")
 
 
-class RunLedger(TurnGuard):
+class RunLedger(TurnLedger):
     def __init__(
         self,
         run_id: str,

@@ -8,7 +8,7 @@ from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 from openai_responses_mcp.gate.models import Turn
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Resumption:
 class AgentEngine(Protocol):
     """Runs agents so that nothing executes without its guard. Raises `AgentsError`."""
 
-    async def describe(self, agent: object, guard: TurnGuard, context: object = None) -> list[ToolDescription]:
+    async def describe(self, agent: object, guard: TurnLedger, context: object = None) -> list[ToolDescription]:
         """The agent's own tools and handoffs; some tools are there only for some of the callers' contexts.
 
         `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told.
@@ -85,12 +85,12 @@ class AgentEngine(Protocol):
         ...
 
     def stream(
-        self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
+        self, agent: object, input: object, guard: TurnLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         """Step by step; the last step has the outcome. There may be no other where the model is asked for no stream."""
         ...
 
-    async def restore(self, agent: object, saved: OwnJson, guard: TurnGuard, options: EngineOptions) -> "PausedRun":
+    async def restore(self, agent: object, saved: OwnJson, guard: TurnLedger, options: EngineOptions) -> "PausedRun":
         """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
         ...
 

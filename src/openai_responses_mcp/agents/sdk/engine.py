@@ -22,7 +22,7 @@ from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 
 # The SDK wants an input also where a caller asks for calls and gives none.
 _NO_INPUT = "Make the calls."
@@ -38,7 +38,7 @@ class OpenAIAgentsEngine(AgentEngine):
         if watches_threads:
             watch_threads()
 
-    async def describe(self, agent: object, guard: TurnGuard, context: object = None) -> list[ToolDescription]:
+    async def describe(self, agent: object, guard: TurnLedger, context: object = None) -> list[ToolDescription]:
         takeover = Takeover(guard, self._mcp_tools)
         double = takeover.double_of(agent)
         with translated(guard, "AGENTS-E-RUNNER"):
@@ -46,7 +46,7 @@ class OpenAIAgentsEngine(AgentEngine):
         return takeover.catalogue_of(double).descriptions
 
     async def stream(
-        self, agent: object, input: object, guard: TurnGuard, options: EngineOptions
+        self, agent: object, input: object, guard: TurnLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         session = await self._session(agent, guard, options)
         given = _given(input) if options.state is None else await decided_state(session, options.state)
@@ -54,7 +54,7 @@ class OpenAIAgentsEngine(AgentEngine):
             async for step in steps:
                 yield step
 
-    async def restore(self, agent: object, saved: OwnJson, guard: TurnGuard, options: EngineOptions) -> PausedRun:
+    async def restore(self, agent: object, saved: OwnJson, guard: TurnLedger, options: EngineOptions) -> PausedRun:
         session = await self._session(agent, guard, options)
         if saved.get("requested"):
             session.start.model = RequestedCallsModel(())
@@ -71,7 +71,7 @@ class OpenAIAgentsEngine(AgentEngine):
                 details={"reason": "state_unreadable", "saved_by": str(saved.get("sdk"))},
             ) from exc
 
-    async def _session(self, agent: object, guard: TurnGuard, options: EngineOptions) -> Session:
+    async def _session(self, agent: object, guard: TurnLedger, options: EngineOptions) -> Session:
         takeover = Takeover(guard, self._mcp_tools, watches_threads=self._watches_threads)
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)

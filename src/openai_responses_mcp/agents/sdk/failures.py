@@ -16,7 +16,7 @@ from agents import (
 
 from openai_responses_mcp.agents.sdk.takeover import HandoffPause
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 
 _GUARDRAILS = (
     InputGuardrailTripwireTriggered,
@@ -32,7 +32,7 @@ _FAILURES: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
 
 
 @contextmanager
-def translated(guard: TurnGuard, otherwise: str) -> Iterator[None]:
+def translated(guard: TurnLedger, otherwise: str) -> Iterator[None]:
     try:
         yield
         failure: Exception | None = None

@@ -14,7 +14,7 @@ from agents import Agent, AgentBase, Handoff, HandoffInputData, HandoffInputFilt
 from openai_responses_mcp.agents.sdk.internals import handoff_target, public_agent, use_tools
 from openai_responses_mcp.agents.sdk.tool_traits import describe_handoff, parsed
 from openai_responses_mcp.gate.calls import PlannedCall
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Speaker:
     """The agent that hands over, and what a handoff has to know of its takeover."""
 
     double: Agent[Any]
-    guard: TurnGuard
+    guard: TurnLedger
     next_call: Callable[[Handoff[Any, Any], str], PlannedCall]
     double_of: Callable[[object], Agent[Any]]
     stays: Callable[[bool], None]

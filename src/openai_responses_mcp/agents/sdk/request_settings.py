@@ -16,7 +16,7 @@ from agents import Agent, RunConfig
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.secrets.hashing import digest
 
 _PASSED_ON = ("extra_body", "extra_args", "extra_query")
@@ -39,7 +39,7 @@ _STEER_THE_MODEL = frozenset(
 )  # fmt: skip
 
 
-async def check_request(agent: Agent[Any], run_config: object, guard: TurnGuard) -> None:
+async def check_request(agent: Agent[Any], run_config: object, guard: TurnLedger) -> None:
     if field_of(run_config, "sandbox") is not None:
         raise guard.refuse(_cannot_tell("run_config has a sandbox, whose shell and files cannot be guarded"))
     if agent.prompt is not None:

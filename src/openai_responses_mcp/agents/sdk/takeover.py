@@ -65,7 +65,7 @@ from openai_responses_mcp.agents.sdk.tool_traits import (
 )
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 
 McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
 
@@ -135,7 +135,7 @@ class Catalogue:
 
 
 class Takeover:
-    def __init__(self, guard: TurnGuard, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
+    def __init__(self, guard: TurnLedger, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
         self.guard = guard
         self.watches_threads = watches_threads
         self.mcp_tools = mcp_tools

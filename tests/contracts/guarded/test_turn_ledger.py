@@ -9,24 +9,24 @@ from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import TurnGuard
+from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from tests.agents.fake_stores import FakeExecutionLogStore, FakePolicyStore
-from tests.agents.fakes import ASK, DENY, FakeClock, FakeGuard, FakeJudge, code_of, within
+from tests.agents.fakes import ASK, DENY, FakeClock, FakeJudge, FakeLedger, code_of, within
 
 LOOK = PlannedCall("l-1", ToolDescription("look", "function", definition_hash="look"), {"what": "here"})
 PAY = PlannedCall("p-1", ToolDescription("pay", "function", definition_hash="pay"), {"amount": 5})
 CATALOGUE = [LOOK.tool, PAY.tool]
 
-Make = Callable[[Collection[str], Collection[str]], TurnGuard]
+Make = Callable[[Collection[str], Collection[str]], TurnLedger]
 
 
-def fake(asks: Collection[str], denies: Collection[str]) -> TurnGuard:
-    return FakeGuard(asks=asks, denies=denies)
+def fake(asks: Collection[str], denies: Collection[str]) -> TurnLedger:
+    return FakeLedger(asks=asks, denies=denies)
 
 
-def of_a_run(asks: Collection[str], denies: Collection[str]) -> TurnGuard:
+def of_a_run(asks: Collection[str], denies: Collection[str]) -> TurnLedger:
     judge, policies, masking = FakeJudge(), FakePolicyStore(), Masking({})
     policies.profiles["balanced"] = PolicyProfile("balanced", 2, 5, ("function:look", "function:pay"))
     for name in asks:
@@ -43,11 +43,11 @@ def make(request: pytest.FixtureRequest) -> Make:
     return made
 
 
-async def judged(guard: TurnGuard, *calls: PlannedCall) -> None:
+async def judged(guard: TurnLedger, *calls: PlannedCall) -> None:
     await within(guard.judge(None, calls, CATALOGUE))
 
 
-async def start(guard: TurnGuard, call: PlannedCall) -> None:
+async def start(guard: TurnLedger, call: PlannedCall) -> None:
     await within(guard.starting(call.call_id, call.tool, call.args))
 
 
