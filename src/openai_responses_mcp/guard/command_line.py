@@ -44,7 +44,7 @@ Usage: {PROGRAM} [options] -- COMMAND [ARG...]
 Stands in front of an MCP server, on stdin and stdout or over HTTP: no tool of that server runs unchecked.
 
 Options:
-{table(GUARDING, 20)}
+{table(GUARDING, 23)}
 """
 
 _VALUES = [option.flag for option in GUARDING if option.value]
