@@ -482,6 +482,25 @@ def test_only_a_header_that_says_how_it_is_signed_makes_a_jwt() -> None:
     assert shapes_in(A_JWT.replace("eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ")) == []
 
 
+@given(st.text(string.ascii_letters + string.digits, min_size=12, max_size=12))
+def test_any_letter_may_stand_in_a_token_of_a_url(letters: str) -> None:
+    token = f"sk-1{letters}"
+    for text in (f"https://h/v1/{token}/x", f"https://h?a=1&key={token}&b=2", f"https://h#key={token};b=2"):
+        assert replaced(text, shapes_in(text)) == text.replace(token, "‹sk-…, 16 characters›")
+
+
+def test_the_header_of_a_jwt_is_read_whatever_its_length_is() -> None:
+    for header in ({"alg": "none"}, {"alg": "HS256"}, {"alg": "ES256K"}):
+        encoded = base64.urlsafe_b64encode(json.dumps(header, separators=(",", ":")).encode()).decode().rstrip("=")
+        for payload in ("eyJzdWIiOiIxMjM0In0", "eyJzdWIiOiIxMjM0In01", "eyJzdWIiOiIxMjM0In012"):
+            token = f"{encoded}.{payload}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+            assert replaced(token, shapes_in(token)) == f"‹JWT, {len(token)} characters›"
+
+
+def test_a_finder_knows_the_labels_that_it_may_give() -> None:
+    assert SecretFinder([KnownSecret("A", "hunter22"), KnownSecret("B", "hunter33")]).labels == {"‹A›", "‹B›"}
+
+
 def test_very_many_urls_and_tokens_take_no_longer_than_others() -> None:
     text = f"https://h/x {TOKEN} " * 20_000
     assert len(shapes_in(text)) == 20_000

@@ -113,6 +113,11 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
     ("masking", "return False", "returns None"): "None is as false",
     (
         "masking",
+        "user = _token_at(text, start, at if colon < 0 else colon)",
+        "0 to 1",
+    ): "a scheme stands before every colon that is looked for",
+    (
+        "masking",
         'return _Look(tuple(longest_first), re.compile("|".join(map(re.escape, longest_first))), "")',
         "another text",
     ): "a name that nobody asks for",
