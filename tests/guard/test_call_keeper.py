@@ -503,6 +503,20 @@ async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call() -
         assert list(contradictions(await scene.stores.logs.query())) == []
 
 
+async def test_a_yes_that_another_guard_uses_first_is_not_used_again() -> None:
+    async with GuardScene() as scene:
+        approval_id = await given_up(scene)
+        await scene.approvals.submit_decision(approval_id, "approve")
+
+        async def used_already(pause_id: str, token_hash: str | None, now: str) -> bool:
+            return False
+
+        scene.stores.approvals.consume = used_already  # type: ignore[method-assign]
+        scene.start(2)
+        assert await scene.asked() != approval_id
+        assert scene.calls_at_server() == []
+
+
 @pytest.mark.parametrize("change", ["arguments", "definition", "time", "reason"])
 async def test_a_yes_that_is_kept_is_for_no_other_call(change: str) -> None:
     async with GuardScene() as scene:
