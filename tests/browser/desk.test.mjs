@@ -331,19 +331,39 @@ test("200 waiting requests stay quick", async (trial) => {
   await page.goto(link);
   await page.waitForFunction(() => document.querySelectorAll("article").length === 100);
   await says(page, "#count", "200");
-  const slowest = await page.evaluate(async () => {
-    let worst = 0;
+  const steps = await page.evaluate(async () => {
+    const times = [];
     for (let at = 0; at < 20; at += 1) {
       const before = performance.now();
-      dispatchEvent(new KeyboardEvent("keydown", { key: "j" }));
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
       await new Promise(requestAnimationFrame);
-      worst = Math.max(worst, performance.now() - before);
+      times.push(performance.now() - before);
     }
-    return worst;
+    return times.sort((one, other) => one - other);
   });
-  trial.diagnostic(`slowest step ${slowest.toFixed(0)} ms`);
+  assert.equal(await page.$eval("article.current h3", (heading) => heading.textContent), "tool_19");
+  trial.diagnostic(`a step takes ${steps[10].toFixed(0)} ms, the slowest ${steps[19].toFixed(0)} ms`);
+  // The middle one: a busy machine may hold any single one up.
+  assert.ok(steps[10] < 150, `a step takes ${steps[10]} ms`);
   await worker("ask", { name: "last" });
   await says(page, "#count", "201");
+});
+
+test("every tool that claims to read only is allowed with one request", async (trial) => {
+  const { page, worker } = await seated(trial);
+  const reading = { "files/read_file": "d1", "files/list_directory": "d2" };
+  const { approval_id } = await worker("ask", { name: "files/read_file", reading });
+  const place = card(approval_id);
+  await page.waitForSelector(place);
+  await page.click(`${place} .more summary`);
+  await page.select(`${place} .more select`, "4");
+  const [, , reads] = await page.$$(`${place} .more input[type=checkbox]`);
+  await reads.click();
+  await page.click(`${place} button.approve`);
+  await decided(page, approval_id);
+  await page.click("nav a[href='#standing']");
+  await page.waitForFunction(() => document.querySelectorAll("#standing-list li").length === 2);
+  await says(page, "#standing-list", "files/list_directory");
 });
 
 /** A desk whose requests wait before a window is open. */
