@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 # Of the guard, not what starts, wires and ends it, which whole processes reach.
-GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor hang_up login opened_gate over_http remote stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
+GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor login opened_gate over_http remote stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
 LOCKING := $(VENV)/locking

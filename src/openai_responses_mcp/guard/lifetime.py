@@ -114,7 +114,7 @@ async def _done(future: "asyncio.Future[int]") -> int:
 
 def watch_for_hang_up(descriptor: int, tell: Callable[[], object]) -> None:
     """Calls `tell` in the running loop, at most once. A file never hangs up; and some systems cannot tell."""
-    if hasattr(select, "poll"):
+    if hasattr(select, "poll"):  # pragma: no branch - Windows has none
         loop = asyncio.get_running_loop()
         threading.Thread(target=_watch, args=(descriptor, tell, loop), name="hang-up", daemon=True).start()
 
@@ -122,6 +122,7 @@ def watch_for_hang_up(descriptor: int, tell: Callable[[], object]) -> None:
 def _watch(descriptor: int, tell: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
     poll = select.poll()
     poll.register(descriptor, _HALF_CLOSED)
-    if any(flags & (select.POLLHUP | _HALF_CLOSED) for _, flags in poll.poll()):
+    # Else the descriptor was closed on our side.
+    if any(flags & (select.POLLHUP | _HALF_CLOSED) for _, flags in poll.poll()):  # pragma: no branch
         with suppress(RuntimeError):  # The loop has ended.
             loop.call_soon_threadsafe(tell)
