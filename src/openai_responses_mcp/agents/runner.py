@@ -181,7 +181,7 @@ class AgentRunner:
         self, run_id: str, agent: object, options: RunOptions, said: Said
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
         """As `stream_with_raw`, for a run whose calls are decided; the model is asked for a stream if `options` say so."""
-        wanted = replace(_wanted(run_id, None, agent, options), said=said)
+        wanted = replace(_wanted(run_id, None, agent, options), said=said, tools_may_be_gone=True)
         return self._asking(self._parts.resume.stream(wanted), wanted)
 
     async def wait_for_decision(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:

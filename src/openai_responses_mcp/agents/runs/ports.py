@@ -63,7 +63,10 @@ NOTHING_SAID = Said()
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up."""
+    """Which run is to go on, and what it is given again. Without a token the decisions themselves are used up.
+
+    Where `tools_may_be_gone`, the engine reports a tool that is no longer there; its call cannot run.
+    """
 
     run_id: str | None
     token: str | None = None
@@ -72,6 +75,7 @@ class Resumption:
     human_response: str | None = None
     is_streamed: bool = False
     said: Said = NOTHING_SAID
+    tools_may_be_gone: bool = False
 
 
 class AgentEngine(Protocol):

@@ -128,7 +128,8 @@ class ResumeRun:
         run, paused = await self._read_back.read(approval, wanted)
         calls = {call_id: run.guard.as_changed(call) for call_id, call in paused.calls.items()}
         for sibling in siblings:
-            _check_unchanged(calls, permit_of(sibling))
+            if sibling.request.tool_call_id in calls or not wanted.tools_may_be_gone:
+                _check_unchanged(calls, permit_of(sibling))
         for call in calls.values():
             if not run.guard.is_answered(call):
                 raise _changed(call.call_id)
