@@ -206,7 +206,13 @@ class StreamedRun:
 
     async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
         while (raw := await self._unread.get()) is not None:
-            yield raw
+            try:
+                yield raw
+            except GeneratorExit:
+                # As in the SDK, closing the events waits for the run, which goes on.
+                if self.run_loop_task is not None:
+                    await asyncio.wait([self.run_loop_task])
+                raise
         self._unread.put_nowait(None)
         if self._failure is not None:
             raise self._failure

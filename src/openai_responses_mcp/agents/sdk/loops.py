@@ -57,7 +57,7 @@ async def _streamed(runner: AgentRunner, agent: object, asked: list[JsonValue], 
 
 def _shown(event: RunEvent) -> str:
     if event.tool_call is not None and event.type == "tool_call":
-        return f"\n[tool called: {event.tool_call.tool_name}]\n"
+        return f"\n[tool called] {event.tool_call.tool_name}\n"
     if event.tool_call is not None:
         return f"\n[tool output: {event.tool_call.output}]\n"
     return event.delta or ""

@@ -41,6 +41,14 @@ class OwnAgentHooks(AgentHooks[Any]):
         await self._hooks.on_llm_end(context, self._agent, response)
 
 
+def own_hooks(agent: Agent[Any], hooks: AgentHooks[Any]) -> OwnAgentHooks:
+    """The SDK tells agents of one name apart by the class of their hooks, so it keeps its name."""
+    users = type(hooks)
+    names = {"__module__": users.__module__, "__qualname__": users.__qualname__}
+    made: OwnAgentHooks = type(users.__name__, (OwnAgentHooks,), names)(agent, hooks)
+    return made
+
+
 def own_guardrail(guardrail: TGuardrail, agent: Agent[Any]) -> TGuardrail:
     """A copy of the guardrail that is called with this agent, and is the user's own in its results."""
     inner: Callable[..., Awaitable[Any]] = guardrail.run

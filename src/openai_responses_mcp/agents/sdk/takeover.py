@@ -48,7 +48,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     watched,
 )
 from openai_responses_mcp.agents.sdk.notes import with_note
-from openai_responses_mcp.agents.sdk.own_agents import OwnAgentHooks, own_guardrail, own_tool, with_own_agent
+from openai_responses_mcp.agents.sdk.own_agents import own_guardrail, own_hooks, own_tool, with_own_agent
 from openai_responses_mcp.agents.sdk.tool_traits import (
     check_is_tool,
     describe_custom,
@@ -172,7 +172,7 @@ class Takeover:
             self._doubles[id(agent)] = double
             self._originals[id(double)] = agent
             self.renew_tools(double)
-            double.hooks = None if agent.hooks is None else OwnAgentHooks(agent, agent.hooks)
+            double.hooks = None if agent.hooks is None else own_hooks(agent, agent.hooks)
             double.input_guardrails = [own_guardrail(one, agent) for one in agent.input_guardrails]
             double.output_guardrails = [own_guardrail(one, agent) for one in agent.output_guardrails]
             double.handoffs = [self._handoff_to_double(double, one) for one in agent.handoffs]
