@@ -59,7 +59,7 @@ async def test_tokens_of_a_day_are_counted_until_the_next_one(book: UsageBook, c
     over = await book.begin("ann", limits)
     assert isinstance(over, OverLimit)
     assert over.limit == "tokens_per_day"
-    assert over.sentence.startswith("Your 100 tokens of today are used up. Come back in ")
+    assert over.sentence.startswith("You have used all 100 tokens for today. Come back in ")
     await clock.advance(over.seconds + 1)
     assert isinstance(await book.begin("ann", limits), str)
 

@@ -291,7 +291,7 @@ async def test_a_list_that_can_no_longer_be_had_refuses_what_would_be_asked() ->
         scene.answer(await scene.question(), "deny")
         await scene.to_client(lambda message: message.get("id") == 1)
         scene.pages = {None: GONE}
-        assert "nobody could be asked" in refusal_in(await scene.call(2))
+        assert "no person could be asked" in refusal_in(await scene.call(2))
 
 
 async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> None:
@@ -309,7 +309,7 @@ async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> N
 async def test_a_request_that_cannot_be_stored_refuses_the_call() -> None:
     async with GuardScene() as scene:
         scene.logs.breaks_at = lambda log: log.event == "decision"
-        assert "nobody could be asked" in refusal_in(await scene.call())
+        assert "no person could be asked" in refusal_in(await scene.call())
 
 
 async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:

@@ -46,7 +46,7 @@ async def test_calls_at_once_are_bounded() -> None:
     await wired.gateway.wait_for_calls(1)
     wired.ask(2)
     (refused,) = await wired.transport.wait_for_sent(1)
-    assert refused["result"]["content"][0]["text"].startswith("You may have 1 calls in flight, and have as many.")
+    assert refused["result"]["content"][0]["text"].startswith("You already have 1 calls in flight, which is the limit.")
     wired.gateway.release()
     await wired.drained()
     assert await wired.answer(3) == "answered"
@@ -56,7 +56,7 @@ async def test_tokens_of_a_day_are_counted_until_the_next_day() -> None:
     wired = Limited(CallerLimits(tokens_per_day=150))
     wired.gateway.enqueue(REPLY, REPLY, REPLY)
     assert [await wired.answer(number) for number in (1, 2)] == ["answered"] * 2
-    assert (await wired.answer(3)).startswith("Your 150 tokens of today are used up. Come back in ")
+    assert (await wired.answer(3)).startswith("You have used all 150 tokens for today. Come back in ")
     await wired.clock.advance(24 * 3600)
     assert await wired.answer(4) == "answered"
 

@@ -1,7 +1,6 @@
 """YAML text -> plain data, with the line of every key.
 
-The text is read event by event, and the limits are kept while it is read: nothing is composed that would have to be
-thrown away. Values follow the core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it and aliases, which
+The text is read event by event, and limits apply while reading, so a huge file is never built in memory. Values follow the core schema of YAML 1.2 (`yes` is text, `1_000` is text); tags beyond it and aliases, which
 can stand for more than a file may hold, are refused.
 """
 
@@ -66,7 +65,7 @@ def read_yaml(text: str) -> YamlDocument:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise YamlProblem(line, f"not valid YAML: {exc.problem}") from exc
     except (AssertionError, OverflowError, ValueError) as exc:
-        # How ruamel refuses a %YAML version that it does not know and a \U escape beyond the last character.
+        # ruamel raises these for an unknown %YAML version and for a \U escape out of range.
         raise YamlProblem(reading.last_line, f"not valid YAML: {exc}") from exc
 
 
@@ -146,7 +145,7 @@ _READERS: dict[type[NodeEvent], Callable[[_YamlReading, Any, KeyPath], Any]] = {
 
 _TAG = "tag:yaml.org,2002:"
 
-# The length is bounded because Python takes its time over, and in the end refuses, endless digits.
+# The length is bounded because Python is slow with very long numbers, and refuses the longest.
 _SCALARS: tuple[tuple[str, re.Pattern[str], Callable[[str], Any]], ...] = (
     ("null", re.compile(r"|~|null|Null|NULL"), lambda text: None),
     ("bool", re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),

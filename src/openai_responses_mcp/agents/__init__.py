@@ -195,7 +195,7 @@ _PLACES = {
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
-# Modules that can be loaded without the SDK and are of no use without it. That it is missing is told at the import.
+# Modules that import without the SDK but cannot work without it, so the import fails if it is missing.
 _NEED_THE_SDK = ("agents.composition", "agents.configured")
 
 # Packages of the SDK whose sessions and pipelines run agents by themselves.

@@ -39,7 +39,7 @@ class TerminalApprover:
 
 
 def question(request: HumanApprovalRequest) -> str:
-    """What the person is asked. Nothing that a model, a judge or a server wrote is invisible, or looks like something else."""
+    """The question text. Invisible and misleading characters from a model, a judge or a server are escaped."""
     call = f"{request.tool_kind} {request.tool_name} {json.dumps(dict(request.arguments), ensure_ascii=False)}"
     parts = [request.prompt, request.tool_description, request.definition_change, call]
     return revealed("\n".join(["", *filter(None, parts), ""]))

@@ -16,7 +16,7 @@ PROGRAM = "openai-responses-mcp"
 
 
 class Option(NamedTuple):
-    """`value` is what follows the flag, all in brackets where it may be left out; `choices` are all it can be."""
+    """`value` is the placeholder after the flag, in brackets if optional; `choices` are the allowed values."""
 
     flag: str
     value: str
@@ -153,7 +153,7 @@ class BadCommandLine(Exception):
 
 
 class Options(SimpleNamespace):
-    """What was given. None and False stand for what was not; an optional value that was left out is empty."""
+    """The given options. None or False: not given; an empty text: given without its optional value."""
 
     stdio: bool = False
     http: str | None = None
@@ -223,7 +223,7 @@ def _with_ids_only(arguments: Sequence[str]) -> list[str]:
 
 
 def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[str]) -> None:
-    """Words that belong to no option are the question, if they are one word in the shell's eyes."""
+    """The one argument that belongs to no option is the question."""
     for word in rest:
         if word.startswith("-") and word != "-":
             raise BadCommandLine(f"unknown option {word}{_nearest(word)} {_SEE_HELP}")
@@ -259,12 +259,12 @@ def _without(arguments: Sequence[str], taken: Sequence[str]) -> list[str]:
 
 
 def _quoted(question: str) -> str:
-    """In double quotes, which every shell knows, unless one of them would read something inside."""
+    """In double quotes, which every shell knows, unless a shell would expand something inside."""
     return shlex.quote(question) if _UNSAFE_IN_DOUBLE_QUOTES & {*question} else f'"{question}"'
 
 
 def _check(options: Options) -> None:
-    """Raises `BadCommandLine` for what does not go together."""
+    """Raises `BadCommandLine` for options that conflict."""
     if options.help or options.version:
         return
     commands, asking = options.given(COMMANDS), options.given(ASKING)

@@ -23,7 +23,7 @@ class CallerLimits(NamedTuple):
 
 
 class OverLimit(NamedTuple):
-    """A call that must not start. `seconds` from now it may be tried again; `uncounted`: the store does not answer."""
+    """A call that must not start. It can be retried after `seconds`. `uncounted`: the store does not answer."""
 
     limit: Literal["calls_per_minute", "calls_at_once", "tokens_per_day", "uncounted"]
     most: int = 0
@@ -33,9 +33,9 @@ class OverLimit(NamedTuple):
     def sentence(self) -> str:
         minutes = max(1, round(self.seconds / 60))
         return {
-            "tokens_per_day": f"Your {self.most} tokens of today are used up."
+            "tokens_per_day": f"You have used all {self.most} tokens for today."
             f" Come back in {minutes // 60} h {minutes % 60} min.",
-            "calls_at_once": f"You may have {self.most} calls in flight, and have as many. Wait for one to end.",
+            "calls_at_once": f"You already have {self.most} calls in flight, which is the limit. Wait for one to end.",
             "calls_per_minute": f"You may call {self.most} times a minute."
             f" Come back in {max(1, round(self.seconds))} s.",
             "uncounted": f"Your calls cannot be counted now. Come back in {max(1, round(self.seconds))} s.",
@@ -43,10 +43,10 @@ class OverLimit(NamedTuple):
 
 
 class UsageBook(Protocol):
-    """Never raises: what cannot be counted is over the limit."""
+    """Never raises: a call that cannot be counted is treated as over the limit."""
 
     async def begin(self, caller: str, limits: CallerLimits) -> str | OverLimit:
-        """Count a call that starts. Returns an id to end it with, or the limit that it is over; then it is not counted."""
+        """Count a call that starts. Returns the id for `end`, or the limit that stops it; then it is not counted."""
         ...
 
     async def end(self, call_id: str, tokens: int = 0) -> None:

@@ -1,7 +1,7 @@
-"""Reasons in words, in English and in Japanese. The one place where a sentence about a decision is made.
+"""Turns reasons into sentences, in English and Japanese. No other module does.
 
-`reason_in_record` is the short English form: the field `reason` of the public types and of the log has it. `shown` is for
-a person who has to decide and knows nothing of risk levels.
+`reason_in_record` makes the short English form for the field `reason` of the public types and the log. `shown` is for
+the approver, who may not know risk levels.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ _SHOWN: Mapping[Language, _Words] = {
     },
 }
 
-# With a rule of its own behind the risk, or a reason that the file gives.
+# When a rule has set the risk, or gives a reason of its own.
 _RISK_BY_RULE: Mapping[Language, str] = {
     "en": "rule {rule} of the policy file sets risk {risk}, and the profile {profile} asks you for it",
     "ja": "ポリシーファイルのルール {rule} によるリスク {risk} は、プロファイル {profile} では確認が必要です",
@@ -121,7 +121,7 @@ _NOTICE: Mapping[Language, str] = {
 
 
 def notice(tool: str, why: str, command: str, language: Language) -> str:
-    """For a chat: a question waits."""
+    """The message for a chat about a waiting request."""
     return _NOTICE[language].format(tool=tool, why=why, command=command)
 
 
@@ -131,10 +131,10 @@ def reason_in_record(reasons: Sequence[Reason], decision: Decision) -> str:
 
 
 def shown(reasons: Sequence[Reason], decision: Decision, language: Language, otherwise: str = "") -> str:
-    """The same for a person. `otherwise` stands for reasons that were never stored, as in earlier versions."""
+    """The same for a person. `otherwise` is used for records of earlier versions, which stored no reasons."""
     separator = "; " if language == "en" else "。"
-    told = (_shown_one(one, language) for one in reasons if one.says == decision)
-    return _joined(told, separator) or otherwise
+    texts = (_shown_one(one, language) for one in reasons if one.says == decision)
+    return _joined(texts, separator) or otherwise
 
 
 def _joined(texts: Iterable[str], separator: str) -> str:
@@ -183,7 +183,7 @@ def holds(standing: Reason, language: Language = "en") -> str:
 
 
 class _Facts(dict[str, JsonValue]):
-    """A record that somebody else wrote may lack any of them."""
+    """Missing facts become "?": a record from another version may lack some."""
 
     def __missing__(self, name: str) -> str:
         return "?"

@@ -1,8 +1,8 @@
-"""The moment in which a guarded call starts: its definition is pinned, its budget spent and its records written, or none.
+"""Starting a guarded call: pin its definition, spend its budget and write its records, all or nothing.
 
 Pins belong to the name and the command of a server together. A decision carries the definition that it was made with
 and the one that was pinned then. A call starts only if the pinned definition is still one of the two, or none is pinned;
-so a definition that was not let through cannot get in between, whatever other calls and other processes do.
+so other calls and processes cannot slip in a definition that was never approved.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class GuardedServer:
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """What the store knows of a tool: its pin, and the commands that ran under the server's name if this one never did."""
+    """A tool's pin, and the other commands seen under the server's name if this command is new."""
 
     pin: str | None
     other_commands: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class KnownTool:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """One call of a window that has room for `most`, or for as many as a human has allowed."""
+    """One call counted in a window with a limit of `most`, or a higher one that a human allowed."""
 
     window: str
     most: int

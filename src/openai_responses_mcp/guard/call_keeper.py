@@ -1,7 +1,7 @@
 """The keeper of calls: every `tools/call` is decided here, and passed on, refused, or asked about.
 
-A call passes with its decision and its start in the log before it leaves. What was approved by a person is sent from the
-seal: the arguments as they were shown, in canonical form. Whatever goes wrong on the way is a refusal.
+A call is sent only after its decision and its start are in the log. A call that a person approved is sent with exactly
+the arguments they were shown, in canonical form. Any failure before that refuses the call.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ from openai_responses_mcp.guard.replying import Replying
 MOST_ATTEMPTS = 10
 _MOST_TASKS = 1_000
 
-_TAKEN_BACK = "taken back before it was sent"
+_TAKEN_BACK = "cancelled before it was sent"
 
 
 class _Unusable(Exception):
-    """The call itself makes no sense."""
+    """The params of the call are invalid."""
 
 
 class CallKeeper:
@@ -143,7 +143,7 @@ class CallKeeper:
         self._reply.refusal(opened, call.tool.name, self._masking.text(judgement.decision.reason))
 
     async def _observe(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
-        """Everything passes, also what cannot be counted or recorded."""
+        """Let the call pass, even if it cannot be counted or recorded."""
         passed = self._gatekeeper.let_pass(call, judgement.decision.risk_level)
         started = self._gatekeeper.about(call, "started", "started")
         self._records.write_behind(replace(judgement.entry, event="observed"), passed, started)
@@ -162,7 +162,7 @@ class CallKeeper:
         try:
             defined = await self._definitions.look_again(intent.defined, opened.request.params)
         except (AgentsError, UnknownTool) as exc:
-            self._reply.refusal(opened, call.tool.name, f"nobody could be asked: {exc}")
+            self._reply.refusal(opened, call.tool.name, f"no person could be asked: {exc}")
             return
         if defined.tool != call.tool:
             call = replace(call, tool=defined.tool)
@@ -185,7 +185,7 @@ class CallKeeper:
             opened.waits_for_human = True
             verdict = await self._asking.ask(question)
         except AgentsError as exc:
-            self._reply.refusal(opened, call.tool.name, f"nobody could be asked: {exc}")
+            self._reply.refusal(opened, call.tool.name, f"no person could be asked: {exc}")
             return
         finally:
             opened.waits_for_human = False
@@ -206,7 +206,7 @@ class CallKeeper:
             return False
         question = replace(question, channel=opened.channel)
         verdict = await self._asking.answered(question, object_in(opened.request.params.get("inputResponses")))
-        # What the server itself had asked for goes to it; the answer to the guard does not.
+        # Answers to the server's own questions are passed on; the answer to the guard is not.
         own = {key: value for key, value in opened.request.params.items() if key not in ANSWERS}
         kept = {key: value for key, value in (question.intent.params or {}).items() if key in ANSWERS}
         await self._follow(opened, question, verdict, {**own, **kept})
@@ -324,7 +324,7 @@ class CallKeeper:
             self._finished(underway.call, "completed", "", *kept_back)
 
     def task_answered(self, task_id: JsonValue, about_result: Reason) -> None:
-        """The result of a task comes long after the call, and may be asked for again and again."""
+        """Record once what was withheld from a task's result, which clients may fetch many times."""
         call = self._of_tasks.pop(task_id, None) if isinstance(task_id, str) else None
         if call is not None:
             self._records.write_behind(self._gatekeeper.about(call, "result", "completed", "", about_result))
@@ -364,7 +364,7 @@ def _name_and_arguments(params: JsonObject) -> tuple[str, JsonObject]:
 
 
 def _sealed_wire(opened: Opened, call: PlannedCall, params: JsonObject) -> bytes:
-    """The request with the arguments that a person has approved, whatever else the client has sent."""
+    """The request with the approved arguments in place of those that the client sent."""
     arguments = json.loads(canonical(call.args))
     return messages.encode({**opened.request.content, "params": {**params, "arguments": arguments}})
 

@@ -1,7 +1,7 @@
-"""How a client can be asked something. That depends on its era and on what it declares.
+"""How a client can be asked a question: by its protocol revision and its capabilities.
 
-Up to 2025-11-25 a client says once, with `initialize`, what it can do, and is asked with a request. From 2026-07-28 on,
-every request of the client says it, and the client is asked in the reply: `input_required`.
+Up to 2025-11-25 a client declares its capabilities in `initialize`, and is asked with a request. From 2026-07-28 on,
+every request declares them, and the client is asked in the reply, with `input_required`.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ def envelope_of(params: JsonObject) -> JsonObject:
 
 
 def progress_token_of(params: JsonObject) -> int | str | None:
-    """Other types are no tokens: a client that checks what it gets would end."""
+    """None for invalid types: a strict client could crash on them."""
     token = _meta(params).get("progressToken")
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None
 
@@ -60,14 +60,14 @@ class ClientWays:
         if has_envelope(params):
             takes_forms = _takes_forms(_meta(params).get(_CAPABILITIES_KEY))
             return "input_required" if takes_forms else "desk"
-        # What counts is the client's own word: a server of an older revision knows nothing of such questions.
+        # Only the client's declaration counts: an older server may not know elicitation.
         is_asked = self._revision < FIRST_WITH_ENVELOPE and _takes_forms(self._declared)
         return "elicitation" if is_asked else "desk"
 
 
 def _takes_forms(capabilities: JsonValue) -> bool:
     declared = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
-    # Empty is the older way to say that forms are taken; a client that only opens links says so.
+    # In older revisions an empty object means forms; a client that only opens links declares "url".
     return isinstance(declared, dict) and ("form" in declared or "url" not in declared)
 
 

@@ -1,7 +1,7 @@
-"""Exchanges of one caller as one client: for a server that serves each caller with one process.
+"""Joins all HTTP exchanges of one caller into one client, for a server that runs one process per caller.
 
-Each exchange has ids of its own, and two of them may use the same. So requests are numbered here on their way in: the
-id, the progress token. On the way back each gets its own again. An exchange that its client closes is cancelled.
+Two exchanges may use the same request id or progress token. So both are replaced by a number on the way in, and put back
+on the way out. If the client closes an exchange, its request is cancelled.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from openai_responses_mcp.domain.jsonrpc import JsonObject, Request, read
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
 
 ServeClient = Callable[[Transport, str, str], Awaitable[None]]
-"""Serves one client until it is gone: its transport, a key that no other client has, and the caller."""
+"""Serves one client until it disconnects. Arguments: its transport, its unique key, and the caller."""
 
 _SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 class ClientsOfCallers:
-    """Sessions are clients as they are; all exchanges of a caller are one client."""
+    """A session is one client; all exchanges of a caller together are one client."""
 
     def __init__(self, serve_client: ServeClient) -> None:
         self._serve_client = serve_client
@@ -36,7 +36,7 @@ class ClientsOfCallers:
             await self._of_caller(transport).serve(transport)
 
     async def close(self, seconds: float) -> None:
-        """No more exchanges come."""
+        """Close all joined clients, and wait for them up to `seconds`."""
         for joined in self._joined.values():
             joined.close()
         if self._tasks:
@@ -59,7 +59,7 @@ class JoinedExchanges(Transport):
         self._is_closed = False
 
     async def serve(self, exchange: HttpExchange) -> None:
-        """Until it is answered, or its client has gone."""
+        """Returns when the exchange is answered or its client has disconnected."""
         received = await exchange.receive()
         number = self._take(exchange, received) if received is not None else 0
         try:
@@ -98,7 +98,7 @@ class JoinedExchanges(Transport):
         return received
 
     def send(self, body: bytes) -> None:
-        """What a client listens to names its request. A message that belongs to no request is dropped."""
+        """Send to the exchange that the message names. A message that belongs to no open request is dropped."""
         params = _object(json.loads(body).get("params"))
         meta = _object(params.get("_meta"))
         number = meta.get(_SUBSCRIPTION_KEY, params.get("requestId"))
@@ -106,7 +106,7 @@ class JoinedExchanges(Transport):
             self._open[number].send(body)
 
     async def flush(self) -> None:
-        """A client that does not read holds up the others of its caller only when it leaves much unread."""
+        """Wait while any exchange of the caller has too much unread output."""
         while not self._is_closed:
             slow = [one.exchange for one in self._open.values() if one.exchange.outbox.unread_bytes > MOST_UNREAD_BYTES]
             if not slow:
@@ -119,7 +119,7 @@ class JoinedExchanges(Transport):
 
 
 class _JoinedChannel(Channel):
-    """The way back of one exchange, with the ids that its client has given."""
+    """Replies to one exchange, with the ids that its client used."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _JoinedChannel(Channel):
 
 
 class _Nowhere(Channel):
-    """For a message of our own, which gets no answer."""
+    """For messages of our own: replies are dropped."""
 
     def send(self, body: bytes) -> None: ...
 

@@ -1,7 +1,7 @@
-"""Where log lines go: handed over at once, written by a thread, so that no destination can hold up a call.
+"""Where log lines go. A thread writes them, so a slow destination cannot hold up a call.
 
-A `LineSink` takes whole lines and keeps at most a few megabytes of them. Lines that find it full, or that the
-destination refuses, are lost; how many is said in their place as soon as something can be written again.
+A `LineSink` buffers at most a few megabytes of whole lines. Lines are lost if the buffer is full or the destination
+fails; the number of lost lines is written in their place once writing works again.
 """
 
 import collections
@@ -17,7 +17,7 @@ from typing import Protocol
 MOST_WAITING_BYTES = 4 * 1024 * 1024
 ROTATE_AT_BYTES = 10 * 1000 * 1000
 
-# Such a destination never comes back, and the number of a closed descriptor may soon belong to something else.
+# After these errors, writing stops: the number of a closed descriptor may soon belong to another file.
 _GONE_FOR_GOOD = {errno.EBADF, errno.EPIPE}
 
 
@@ -32,7 +32,7 @@ class Destination(Protocol):
 
 
 class LineSink:
-    """The thread starts with the first line and ends with `close` or with the destination."""
+    """The thread starts with the first line. It ends at `close`, or when the destination is closed."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class LineSink:
         self._turned_away = 0
         self._is_closed = False
         self._thread: threading.Thread | None = None
-        # What follows belongs to the thread.
+        # The fields below are used by the thread only.
         self._lost = 0
         self._has_failed = False
         self._is_mid_line = False
@@ -71,7 +71,7 @@ class LineSink:
             self._changed.notify()
 
     def close(self, timeout_seconds: float) -> None:
-        """Write what is waiting, but take no longer than that."""
+        """Write what is waiting, up to the timeout."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -83,7 +83,7 @@ class LineSink:
             thread = threading.Thread(target=self._run, name="log", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # The system has no thread to give just now; the next line tries again.
+            except RuntimeError:  # No thread is available; the next line tries again.
                 return False
             self._thread = thread
         return True
@@ -172,22 +172,22 @@ class RotatingFile(Destination):
     def _open(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
         try:
-            with contextlib.suppress(FileExistsError):  # Opening the file says better what is in the way.
+            with contextlib.suppress(FileExistsError):  # Opening the file gives the clearer error.
                 os.makedirs(os.path.dirname(self._path) or os.curdir, exist_ok=True)
             self._descriptor = os.open(self._path, flags, 0o600)
-        except ValueError as exc:  # No path at all: a NUL in it, or what has no encoding.
+        except ValueError as exc:  # Not a valid path: it contains a NUL, or cannot be encoded.
             raise OSError(errno.EINVAL, str(exc)) from exc
-        # A file from before may be open to others, and answers are about to be written into it. By its path, because
-        # Windows cannot do it by descriptor. Where it belongs to someone else, its mode is theirs to choose.
+        # An existing file may be readable by others, and answers will be written into it. Windows cannot change the
+        # mode by descriptor, so the path is used. It fails for a file of another user, which keeps its mode.
         if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             with contextlib.suppress(OSError):
                 os.chmod(self._path, 0o600)
         return self._descriptor
 
     def _rotate(self, state: os.stat_result) -> int:
-        """Start a new file. Another server with the same debug file may have done so already: then it is joined."""
+        """Start a new file. If another server with the same debug file did so already, use that one."""
         self.close()
-        with contextlib.suppress(OSError):  # It cannot be renamed: better too long than lost.
+        with contextlib.suppress(OSError):  # If it cannot be renamed, keep appending to it.
             if os.path.samestat(os.stat(self._path), state):
                 os.replace(self._path, self._path + ".1")
         return self._open()

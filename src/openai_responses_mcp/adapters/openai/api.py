@@ -1,6 +1,6 @@
-"""The requests that are made of the API, each once and through the SDK, as raw bytes.
+"""The requests to the API: through the SDK, without retries, as raw bytes.
 
-What vendors raise comes out as an error of the domain, also while a reply is read.
+Exceptions of the SDK become domain errors, also while a reply is read.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class ResponsesApi:
                     raise stream_cut() from exc
 
     async def cancel(self, response_id: str) -> None:
-        """Also done if there was nothing left to cancel. Raises `ResponseLost`."""
+        """No error if the response has already finished. Raises `ResponseLost`."""
         try:
             with self._found(response_id), self._translated():
                 async with _open(await self._post(f"{_path_of(response_id)}/cancel")) as stream:
@@ -78,7 +78,7 @@ class ResponsesApi:
                 return shutdown_date(await stream.beginning())
 
     async def count_tokens(self, body: JsonObject) -> None:
-        """Raises where the API does not take the request. The number does not matter."""
+        """Raises if the API rejects the request. The count itself is not used."""
         with self._translated():
             async with _open(await self._post(COUNTING_PATH, body)):
                 pass
@@ -111,7 +111,7 @@ class ResponsesApi:
         return await self._client.get(self._address_of(path), cast_to=httpx2.Response, stream=True, options=options)
 
     def _address_of(self, path: str) -> str:
-        """Whole, because joining it with the base takes the SDK a good part of a request."""
+        """The full URL: letting the SDK join it with the base is slow."""
         return f"{self._base_url}{path}"
 
     @cached_property
@@ -165,7 +165,7 @@ def _lost(response_id: str, refusal: GatewayError) -> ResponseLost:
 
 COUNTING_PATH = "/responses/input_tokens"
 
-# What a request whose tokens are counted may hold; the rest of a question's fields would be refused there.
+# The fields that the token count accepts; it rejects the other fields of a question.
 COUNTED_FIELDS = (
     "conversation", "input", "instructions", "model", "parallel_tool_calls", "personality", "previous_response_id",
     "reasoning", "text", "tool_choice", "tools", "truncation",
@@ -177,7 +177,7 @@ def counted_body(body: Mapping[str, object]) -> JsonObject:
 
 
 def shutdown_date(content: bytes) -> str | None:
-    """The day on which the model ends. Most have none, and gateways may say nothing at all of a model."""
+    """The day on which the model will be shut down; None for most models and gateways."""
     try:
         model = json.loads(content)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The Responses API as the model gateway: one attempt for each question, bounded in time and in number at once.
+"""The Responses API as the model gateway: one attempt per question, with a timeout and a limit on parallel questions.
 
 Every question asks for a stream. It is read to its end, also after its last event: only then can the connection be
 used again. A question in the background runs on at the API when the connection breaks; see `background`.
@@ -36,7 +36,7 @@ from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
 
 # A process that gets a signal has a second to end, and other things to do in it.
 LONGEST_SETTLE_SECONDS = 0.7
-# Longer reasons are cut, so that there is room for how to fetch the answer.
+# Longer reasons are cut, to leave room for how to fetch the answer.
 LONGEST_REASON = 150
 
 
@@ -121,7 +121,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._let_go.add(response_id)
 
     def let_all_go(self) -> None:
-        """From now on every response in the background goes on, whatever happens to the call that asked for it."""
+        """From now on background responses keep running even if their call is cancelled."""
         self._lets_all_go = True
 
     async def check_model(self, model: str) -> str | None:
@@ -141,7 +141,7 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api.prepare()
 
     async def settle(self) -> bool | None:
-        """Wait a moment until what was cancelled here is cancelled at the API too, and say whether it is.
+        """Wait briefly until cancelled responses are cancelled at the API too; True if they all are.
 
         None if there was nothing to cancel.
         """
@@ -212,7 +212,7 @@ class OpenAIResponsesGateway(LLMGateway):
         )
 
     def _late(self, run: BackgroundRun) -> GatewayError:
-        """Says what kept the answer from being read, unless that is over."""
+        """Names the last reading error, unless reading has recovered."""
         if run.response_id is None:
             return self._timeout()
         reason = f"No complete answer within {self._timeout_seconds:g} s."
@@ -221,7 +221,7 @@ class OpenAIResponsesGateway(LLMGateway):
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
-        """The reason gives no advice to ask again: that would be paid for twice."""
+        """The reason does not advise to ask again, because that would cost twice."""
         reason = self._mask(reason)
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}…"
@@ -258,7 +258,7 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if not turn.cancelled():
-                    self._pass_on()  # Its turn had come, and it is not going to use it.
+                    self._pass_on()  # Cancelled in its turn, so the next one gets it.
                 raise
         self._is_taken = True
         loop.call_soon(self._pass_on)

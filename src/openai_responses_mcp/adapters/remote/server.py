@@ -1,6 +1,6 @@
-"""A remote MCP server as a transport: Streamable HTTP in both eras, with the bodies of messages as they are.
+"""A remote MCP server as a transport: Streamable HTTP in both eras, with message bodies unchanged.
 
-Each request is a POST of its own whose response brings the reply, and with it whatever the server says meanwhile.
+Each request is a POST of its own. Its response carries the reply, and what the server sends before it.
 Notifications and replies wait until the requests before them are sent, so that the server sees the order of the client.
 
 In the older eras there is a session, between this transport and the server alone. A server that has forgotten it (404)
@@ -73,7 +73,7 @@ class RemoteServer(Transport, Channel):
         self._envelope = EnvelopeHeaders()
         self._revision = ""
         self._session: RemoteSession | None = None
-        # How the client has opened the session, to open another one where the server forgets it.
+        # The client's `initialize`, to open a new session if the server forgets this one.
         self._initialize: JsonObject | None = None
         self._initialized: bytes | None = None
         self._is_lost = False
@@ -106,13 +106,13 @@ class RemoteServer(Transport, Channel):
         pass
 
     async def flush(self) -> None:
-        """Returns before the last few are written: a connection takes a while to open, and more can follow meanwhile."""
+        """Returns before the last few messages are written: opening a connection takes time, and more may follow."""
         while self._unsent_bytes > _FEW_UNSENT_BYTES and not self._is_closed:
             await self._change()
         self._require_open()
 
     def stop_listening(self) -> None:
-        """What has arrived can still be received, and then the input ends."""
+        """What has already arrived can still be received; then the input ends."""
         self._inbox.is_closed = True
         self._something_changed.set()
 
@@ -180,7 +180,7 @@ class RemoteServer(Transport, Channel):
         flight.task = self._start(self._fly(flight))
         flight.task.add_done_callback(lambda task: self._landed(flight, task))
         if request.method == "initialize":
-            # Whatever comes after it needs the session.
+            # All later messages need the session.
             await asyncio.wait({flight.task}, timeout=_SECONDS_TO_OPEN)
 
     def _landed(self, flight: Flight, task: "asyncio.Task[None]") -> None:
@@ -200,11 +200,11 @@ class RemoteServer(Transport, Channel):
         self._something_changed.set()
 
     async def _pass_note(self, message: Notification | Reply | BadMessage, body: bytes) -> None:
-        """A message that gets no reply. Failures go to people: the client does not wait for anything."""
+        """Send a message that gets no reply. Failures are shown to the user, since the client waits for nothing."""
         if isinstance(message, Reply):
             session = self._session
             if session is None or message.id not in session.asked:
-                return  # The server that asked this has forgotten it, or nothing was asked.
+                return  # The reply belongs to no open request of the server.
             session.asked.discard(message.id)
         flight = self._cancelled_by(message)
         if flight is not None and flight.revision:
@@ -371,11 +371,11 @@ class RemoteServer(Transport, Channel):
                 raise RemoteFault(f"{host} has forgotten the new session at once; restart the client")
             self._listen(session)
         self._session, self._is_lost = session, False
-        # The tools may have changed meanwhile, without a word from the server.
+        # The tools may have changed without a notification.
         self._inbox.put_now(encoded(_LIST_CHANGED))
 
     async def _forsake(self, session: RemoteSession) -> None:
-        """Say that the session is over. Servers end it by themselves where this fails."""
+        """Delete the session at the server. If this fails, the server times it out."""
         if not session.id:
             return
         try:

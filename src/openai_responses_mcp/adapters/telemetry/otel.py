@@ -1,7 +1,7 @@
-"""Calls and questions as spans and a metric, named as the conventions for MCP and generative AI name them.
+"""Spans and a metric for calls and questions, named by the conventions for MCP and generative AI.
 
 A tool call is a span of the kind SERVER. Its parent is the caller's, which comes with the request. A question to the API
-is a child of the kind CLIENT, with its tokens. Neither holds anything of what was asked or answered.
+is a child of the kind CLIENT, with its tokens. Neither contains any text of questions or answers.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from openai_responses_mcp.domain.ports import CallObserver, LLMGateway
 SCOPE = "openai_responses_mcp"
 METHOD = "tools/call"
 DURATION = "mcp.server.operation.duration"
-# As the conventions have them: from a lookup to a long research.
+# From the conventions: they cover a quick lookup and long research.
 BOUNDS_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 # A process that ends has a second. If the collector does not answer by then, the last spans are lost.
@@ -126,7 +126,7 @@ class OtelTelemetry(CallObserver):
 
     @contextmanager
     def _span(self, name: str, kind: SpanKind, attributes: Attributes, parent: Context | None = None) -> Iterator[Span]:
-        """Not with the SDK's own record of exceptions: their texts may hold what was asked."""
+        """Without the SDK's own recording of exceptions: their texts may contain the question."""
         with self._tracer.start_as_current_span(
             name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -194,7 +194,7 @@ def meter_provider(exporters: Sequence[str]) -> MeterProvider:
 
 
 def resource(environ: Mapping[str, str]) -> Resource:
-    """Who is telling this. A name that the environment gives is kept."""
+    """The service name and version; a name set in the environment is kept."""
     is_named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     return Resource.create({"service.version": __version__} | ({} if is_named else {"service.name": SERVICE}))
 

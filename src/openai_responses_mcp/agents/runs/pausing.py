@@ -23,7 +23,7 @@ from openai_responses_mcp.gate.secrets.hashing import digest
 from openai_responses_mcp.gate.secrets.withholding import Withholding
 
 _FORMAT = 3
-# Never the context, not even one that is a text: it is the caller's own.
+# Never the context, not even a string: it belongs to the caller.
 _KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 

@@ -1,4 +1,4 @@
-"""Single keys from a terminal, without waiting for Enter. On leaving, the terminal is as it was."""
+"""Single keys from a terminal, without waiting for Enter. The terminal mode is restored at the end."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ if sys.platform != "win32":
 
         @contextmanager
         def lent(self) -> Iterator[None]:
-            """The terminal as it was, for another program."""
+            """Restores the terminal mode while another program uses it."""
             self.__exit__(None, None, None)
             try:
                 yield

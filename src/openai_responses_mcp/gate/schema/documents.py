@@ -1,6 +1,6 @@
 """A schema as a document: its draft, where its references lead, and the form of its keywords.
 
-Drafts 4 to 2020-12 are understood, and a schema that names no draft is read as all of them at once. A reference is
+Drafts 4 to 2020-12 are understood, and a schema that names no draft may use the keywords of all of them. A reference is
 followed inside the document only; inside a part that has an address of its own (a nested `$id`) it is not.
 """
 
@@ -78,7 +78,7 @@ class Document:
     def find(
         self, reference: JsonValue, source: JsonObject | None = None, spend: Callable[[int], object] = bool
     ) -> Schema | str:
-        """The schema that is meant, or why that cannot be said. `source` is the schema that the reference stands in."""
+        """The schema that the reference points to, or why it cannot be found. `source` contains the reference."""
         if not self._known:
             self._read(self.root, spend)
         address, _, fragment = str(reference).partition("#")
@@ -95,11 +95,11 @@ class Document:
                 return OWN_ADDRESS
             found = _inside(found, name)
         if isinstance(found, Mapping) and id(found) not in self._known:
-            self._read(found, spend)  # It stands below a keyword that is no keyword of JSON Schema.
+            self._read(found, spend)  # It is below a keyword that JSON Schema does not define.
         return found if isinstance(found, Mapping | bool) else OUTSIDE
 
     def _read(self, start: JsonObject, spend: Callable[[int], object]) -> None:
-        """Find the anchors, and the parts that have an address of their own with all that is inside them."""
+        """Find the anchors, and all parts inside a nested `$id`."""
         waiting: list[tuple[JsonValue, bool]] = [(start, False)]
         while waiting:
             node, is_embedded = waiting.pop()
@@ -120,7 +120,7 @@ class Document:
 
 
 def draft_of(root: JsonObject) -> int | None:
-    """`ANY_DRAFT` where the schema does not say; None for one that is not known here."""
+    """`ANY_DRAFT` if the schema names none; None if it names one that is not supported."""
     named = root.get("$schema", "")
     if not isinstance(named, str) or not named:
         return ANY_DRAFT
@@ -128,7 +128,7 @@ def draft_of(root: JsonObject) -> int | None:
 
 
 def subschemas(schema: JsonObject) -> Iterator[tuple[str, JsonValue]]:
-    """Everything inside a schema that is meant as a schema, with its place, whatever its form."""
+    """Every value where a schema is expected, with its place; it may not be a valid schema."""
     for keyword, value in schema.items():
         if keyword in LISTED_SCHEMAS and isinstance(value, list):
             yield from ((f"{keyword}.{number}", one) for number, one in enumerate(value))

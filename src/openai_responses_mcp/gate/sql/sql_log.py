@@ -1,7 +1,7 @@
 """The audit log in the database, with its head outside.
 
-An append holds a lock until the commit: on SQLite that of the database, on PostgreSQL that of one row. The head is
-told inside the transaction where the log will end, and after the commit that it does.
+An append holds a lock until the commit: the database lock on SQLite, a row lock on PostgreSQL. The head is given the new
+end of the log inside the transaction, and a confirmation after the commit.
 """
 
 import json
@@ -30,7 +30,7 @@ from openai_responses_mcp.gate.sql.sql_tables import log_turns, logs
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
-# Made once: putting a statement together takes longer than running it.
+# Built once: building a statement takes longer than running it.
 _TAKE_TURN = update(log_turns).where(log_turns.c.id == 1).values(taken=log_turns.c.taken + 1)
 _NEWEST = select(func.max(logs.c.sequence)).scalar_subquery()
 _LAST = select(logs.c.sequence, logs.c.hash).where(logs.c.sequence == _NEWEST)
@@ -72,14 +72,14 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return records[0] if records else None
 
     def take_turn(self, connection: Connection) -> None:
-        """Hold the lock until the transaction ends. SQLite has given it to every transaction that writes."""
+        """Hold the lock until the transaction ends. On SQLite every writing transaction holds it already."""
         if not self._database.is_sqlite:
             connection.execute(_TAKE_TURN)
 
     def append_in(
         self, connection: Connection, batch: Sequence[ExecutionLog], archived_to: int = 0
     ) -> list[ExecutionLog]:
-        """In a transaction of the caller's; `appended` is to be called when it is committed."""
+        """Append inside the caller's transaction; the caller calls `appended` after the commit."""
         if not batch:
             return []
         self.take_turn(connection)
@@ -96,7 +96,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
         return records
 
     def appended(self, records: Sequence[ExecutionLog]) -> None:
-        """The records are in the log for good, even if the head cannot be updated: it knows where they would end."""
+        """Confirm to the head. If that fails the records stay valid, because the head was given their end before."""
         if self._head is None or not records:
             return
         try:
@@ -138,12 +138,12 @@ def _log_from(row: Row[Any]) -> ExecutionLog:
 
 
 def arguments_text(arguments: JsonObject) -> str:
-    """Not in ASCII: two halves of a surrogate pair would come back as one character."""
+    """Not as ASCII escapes: two lone surrogates would be read back as one character."""
     return _ENCODER.encode(dict(arguments))
 
 
 def arguments_in(text: str) -> JsonObject:
-    """Text that is not JSON was not written by us. It is shown as it stands, and does not fit its hash."""
+    """Text that is not JSON was tampered with. It is shown unchanged, and its hash will not match."""
     try:
         arguments: JsonObject = json.loads(text)
     except (ValueError, RecursionError):

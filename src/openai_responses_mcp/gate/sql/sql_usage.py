@@ -1,7 +1,7 @@
 """What callers have used, counted in the store: limits hold for all processes on it together.
 
-A call that runs has a row with a lease, which its process renews. One whose process was killed stops counting once its
-lease has run out. Tokens of a day are kept like a budget.
+A running call has a row with a lease, which its process renews. If the process is killed, the call stops counting when
+the lease expires. Tokens per day are stored like a budget.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class SqlUsageBook(UsageBook):
         try:
             await self._database.work(put)
         except StoreUnavailable:
-            # Written with the next work that reaches the store.
+            # Written with the next successful transaction.
             self._database.work_later(put)
 
     def _begun(
@@ -97,7 +97,7 @@ class SqlUsageBook(UsageBook):
         return None
 
     async def _renew(self) -> None:
-        """While calls run. A store that fails is tried again with the next renewal."""
+        """Renew the leases while calls run. After a failure the next renewal tries again."""
         try:
             while self._open:
                 await self._clock.sleep(_BETWEEN_RENEWALS_SECONDS)
