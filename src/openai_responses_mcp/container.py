@@ -20,8 +20,7 @@ from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_observed
-from openai_responses_mcp.server.limits import maybe_limited
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_limited, maybe_observed
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
 from openai_responses_mcp.server.unfinished import UnfinishedAnswers

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openai_responses_mcp.container import Container
     from openai_responses_mcp.domain.ports import Transport
     from openai_responses_mcp.server.calling import Caller
-    from openai_responses_mcp.server.connection import Connection
+    from openai_responses_mcp.server.dispatch import Connection
 
 # A client that has its first reply asks for the tools next; loading at once would hold that up.
 WARM_UP_AFTER_SECONDS = 0.05
@@ -118,8 +118,7 @@ def connect(
     from openai_responses_mcp.adapters.stdio.framing import StdioFramer
     from openai_responses_mcp.adapters.stdio.transport import StdioTransport
     from openai_responses_mcp.domain.cancellation import CallsInFlight
-    from openai_responses_mcp.server.connection import Connection
-    from openai_responses_mcp.server.dispatch import Dispatcher
+    from openai_responses_mcp.server.dispatch import Connection, Dispatcher
     from openai_responses_mcp.server.warmup import WarmUp
 
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
@@ -161,8 +160,7 @@ class Serving(NamedTuple):
 def serve_many(basis: Basis) -> Serving:
     """Loads everything at once: a server for many is started before its clients."""
     from openai_responses_mcp.domain.cancellation import CallsInFlight
-    from openai_responses_mcp.server.connection import Connection
-    from openai_responses_mcp.server.dispatch import Dispatcher
+    from openai_responses_mcp.server.dispatch import Connection, Dispatcher
     from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
 
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()

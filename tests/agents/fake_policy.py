@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
-from openai_responses_mcp.gate.policy.rules import Policy, Rule
+from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, Rule
 from openai_responses_mcp.gate.schema.patterns import Patterns
 
 

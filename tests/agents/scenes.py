@@ -98,7 +98,7 @@ def fake_runner(
 
 def _real_stores(url: str) -> Stores:
     # Scenes on fakes do without the database, and a test holds them to it.
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     return open_stores(url)
 

@@ -12,7 +12,7 @@ import pytest
 from openai_responses_mcp.agents import AgentsError, create_runner
 from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.composition import runner_on
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fakes import FakeJudge, within
 

@@ -271,6 +271,6 @@ async def test_the_command_is_one_of_the_programs(
 async def test_without_the_extra_the_command_that_installs_it_is_named(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environment.setitem(sys.modules, "openai_responses_mcp.gate.sql.opening", None)
+    environment.setitem(sys.modules, "openai_responses_mcp.gate.sql.sql_stores", None)
     assert await doctor("--store", "sqlite://") == 2
     assert 'pip install "openai-responses-mcp[agents] @ git+' in capsys.readouterr().err

@@ -19,7 +19,7 @@ from openai_responses_mcp.agents import (
 from openai_responses_mcp.agents.mcp.hosted_server import directory_of
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fakes import BreakableLogStore, FakeJudge, code_of, within
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.clients.http_bridge import Bridge
 from tests.e2e.client import COMMAND, environment
 

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses_mcp.gate.definitions import change_between, is_same, pin_of
-from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.json_values import digest
 
 ENTRY = {
     "name": "echo",

@@ -22,9 +22,9 @@ from openai_responses_mcp.gate.run_records import RunRecords
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown
-from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_stores import FakePolicyStore, fake_stores
 from tests.agents.fakes import FakeClock, FakeJudge
 from tests.contracts.guarded.test_standing_store import a_standing

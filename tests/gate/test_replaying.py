@@ -14,7 +14,7 @@ from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
 from openai_responses_mcp.gate.reasons import Decision
 from openai_responses_mcp.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.gate.policy.reading import a_policy
 

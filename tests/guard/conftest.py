@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.desk.opening import DeskParts, open_desk_parts
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.asking import READING_SECONDS
 from tests.e2e.client import COMMAND, Message, Server, environment
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.e2e.client import WAIT_SECONDS, cancellation
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guard, Guarded, policy_file, text_of
 from tests.guard.test_notifying import http_server

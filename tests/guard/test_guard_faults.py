@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.e2e.client import WAIT_SECONDS, cancellation, request
 from tests.gate.sql.interrupted_writes import leave_journal
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, text_of

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.asking import QUESTION_KEY, READING_SECONDS
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 from tests.e2e.http_process import BOTH, HttpProcess, client, enveloped, events_in, opened, request, routed

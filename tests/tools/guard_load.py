@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from openai_responses_mcp.desk.opening import open_desk_parts
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.guard.conftest import ALLOW_ALL, Guard, policy_file
 from tests.tools.talking import say
 

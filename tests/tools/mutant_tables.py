@@ -14,7 +14,7 @@ class Module(NamedTuple):
 
 
 EDGES = "tests/reliability/test_edges.py"
-_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "connection", "calling")
+_DISPATCHING = ("dispatch", "dispatch_any_order", "eras", "progress", "calling")
 _GATE = "tests/gate/test_"
 _POLICY = "tests/gate/policy/test_"
 _AUDIT = "tests/gate/audit/test_"
@@ -43,7 +43,7 @@ MODULES = {
     "gate.replaying": Module(GATE / "replaying.py", (f"{_GATE}replaying.py",)),
     "gate.models": Module(GATE / "models.py", (f"{_GATE}models.py", f"{_RUNS}ledger.py")),
     "gate.guardrails": Module(GATE / "guardrails.py", (f"{_GATE}rules.py",)),
-    "gate.texts": Module(GATE / "texts.py", (f"{_GATE}texts.py", f"{_GATE}rules.py")),
+    "gate.json_values": Module(GATE / "json_values.py", (f"{_GATE}json_values.py", f"{_GATE}rules.py")),
     "gate.call_table": Module(GATE / "call_table.py", _RUN_GUARD),
     "runs.ledger": Module(PACKAGE / "agents/runs/ledger.py", _RUN_GUARD),
     "policy.argument_names": Module(GATE / "policy/argument_names.py", (f"{_POLICY}argument_names.py",)),
@@ -73,7 +73,6 @@ MODULES = {
     "guard.pending_questions": Module(PACKAGE / "guard/pending_questions.py", (f"{_GUARD}call_keeper.py",)),
     "guard.recording": Module(PACKAGE / "guard/recording.py", (f"{_GUARD}parts.py",)),
     "secrets.fields": Module(GATE / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
-    "secrets.hashing": Module(GATE / "secrets/hashing.py", (f"{_SECRETS}hashing.py",)),
     "secrets.masking": Module(GATE / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
     "secrets.withholding": Module(GATE / "secrets/withholding.py", (f"{_SECRETS}withholding.py",)),
 }

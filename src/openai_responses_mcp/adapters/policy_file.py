@@ -16,9 +16,8 @@ from openai_responses_mcp.gate.policy.checking import (
     rules_that_never_apply,
     unknown_names,
 )
-from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
 from openai_responses_mcp.gate.policy.reading import policy_from
-from openai_responses_mcp.gate.policy.rules import Policy, Rule
+from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, Rule
 from openai_responses_mcp.gate.schema.patterns import Patterns
 
 MAX_FILE_BYTES = 1024 * 1024

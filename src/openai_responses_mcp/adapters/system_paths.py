@@ -6,7 +6,7 @@ import re
 import sys
 from collections import deque
 
-from openai_responses_mcp.gate.policy.ports import Paths
+from openai_responses_mcp.gate.policy.rules import Paths
 
 # What is longer cannot be opened as it is, and would take long to resolve.
 _LONGEST_PATH = 4096

@@ -17,7 +17,7 @@ from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
 from openai_responses_mcp.gate.ports import BudgetStore
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 _T = TypeVar("_T")

@@ -93,7 +93,7 @@ class DeskParts:
 
 def open_desk_parts(store: str, audit_head: str | os.PathLike[str] | None = None) -> DeskParts:
     """On a store that exists, without agents. Raises `AGENTS-E-RUNNER-CONFIG` if it is not a database URL."""
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     return _desk_parts(open_stores(store, audit_head, must_exist=True))
 
@@ -125,7 +125,7 @@ async def serve_desk(
     """
     from openai_responses_mcp.desk.page.access import Entrance
     from openai_responses_mcp.desk.page.application import serve
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     # A missing store is reported now, not on the page.
@@ -150,7 +150,7 @@ async def serve_team_desk(
     from openai_responses_mcp.adapters.http.serving import AddressInUse
     from openai_responses_mcp.commands.serve_http import ConfigError, checked_tokens, http_options, http_settings
     from openai_responses_mcp.desk.page.team import serve_team
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     desk = desk_on(open_stores(store, audit_head, must_exist=True))
     await desk.waiting()
@@ -171,7 +171,7 @@ async def check_policy(policy_file: str, store: str | None = None) -> PolicyFind
     from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
     from openai_responses_mcp.adapters.policy_file import check_policy_file
     from openai_responses_mcp.adapters.system_paths import SystemPaths
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     known = await _known_tools(open_stores(store, must_exist=True)) if store else None
     return check_policy_file(policy_file, LinearPatterns(), SystemPaths(), known)
@@ -179,7 +179,7 @@ async def check_policy(policy_file: str, store: str | None = None) -> PolicyFind
 
 async def replay_policy(policy_file: str, store: str) -> Replay:
     """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     rules, stores = open_rules(policy_file, store), open_stores(store, must_exist=True)
     entries = await pinned_entries(stores.pins)
@@ -202,7 +202,7 @@ async def suggest_policy(store: str, server: str | None = None) -> str:
     """A policy file from what people have decided, for one server or for all."""
     from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
     from openai_responses_mcp.adapters.system_paths import SystemPaths
-    from openai_responses_mcp.gate.sql.opening import open_stores
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
     stores = open_stores(store, must_exist=True)
     entries = await pinned_entries(stores.pins)

@@ -12,11 +12,10 @@ from typing import Final
 
 from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson, differences
 from openai_responses_mcp.gate.models import BudgetQuestion, CallToApprove, ChangedCall
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
-from openai_responses_mcp.gate.schema.differences import differences
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.secrets.withholding import with_secrets
 

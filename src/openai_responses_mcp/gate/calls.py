@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeGuard
 
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, digest
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.secrets.hashing import digest
 
 ToolKind = Literal["mcp", "function", "skill"]
 

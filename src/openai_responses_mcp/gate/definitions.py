@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from openai_responses_mcp.gate.checks import LONGEST_ID
-from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, canonical, differences, digest
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
-from openai_responses_mcp.gate.schema.differences import differences
-from openai_responses_mcp.gate.secrets.hashing import canonical, digest
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 MOST_TOOLS = 1_000

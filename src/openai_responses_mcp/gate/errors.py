@@ -11,6 +11,9 @@ AgentsError
 from collections.abc import Mapping
 from typing import Final, Literal
 
+LONGEST_ID = 128
+LONGEST_TEXT = 2000
+
 Category = Literal["facade", "orchestration", "safety", "tool_integration", "model_provider", "audit_config"]
 
 CODES: Final[Mapping[str, tuple[Category, str]]] = {
@@ -80,3 +83,17 @@ class DuplicateRecord(AgentsError):
 
     def __init__(self, message: str) -> None:
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "duplicate"})
+
+
+def require(is_fine: bool, code: str, message: str) -> None:
+    """For values that come from outside; type annotations do not hold there."""
+    if not is_fine:
+        raise AgentsError(code, message)
+
+
+def is_short_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import texts_of_call, texts_of_output
 from openai_responses_mcp.gate.models import ToolCallRequest
-from openai_responses_mcp.gate.texts import texts_of_call, texts_of_output
 
 FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 

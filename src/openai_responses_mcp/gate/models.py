@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, ToolKind, is_risk_level
-from openai_responses_mcp.gate.checks import require
+from openai_responses_mcp.gate.errors import require
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.sentences import reason_in_record

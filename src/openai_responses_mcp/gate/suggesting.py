@@ -19,9 +19,8 @@ from openai_responses_mcp.gate.definitions import annotations_of
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.argument_names import names_at
 from openai_responses_mcp.gate.policy.fitting import claims_of, place_of, policy_name, same_json
-from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
 from openai_responses_mcp.gate.policy.reading import LONGEST_GLOB, policy_from
-from openai_responses_mcp.gate.policy.rules import Policy, RuleDecision
+from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, RuleDecision
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.replaying import is_masked, possible_rulings
 from openai_responses_mcp.gate.schema.patterns import Patterns

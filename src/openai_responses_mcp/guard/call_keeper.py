@@ -14,10 +14,9 @@ from openai_responses_mcp.domain.jsonrpc import Reply
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.call_table import HumanAnswer, changed_call
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.checks import LONGEST_ID
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
+from openai_responses_mcp.gate.json_values import canonical
 from openai_responses_mcp.gate.reasons import Reason, is_new
-from openai_responses_mcp.gate.secrets.hashing import canonical
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import StartOutcome
 from openai_responses_mcp.guard import messages

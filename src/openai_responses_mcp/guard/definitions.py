@@ -22,9 +22,9 @@ from openai_responses_mcp.gate.definitions import (
     schema_error,
 )
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import canonical
 from openai_responses_mcp.gate.policy.fitting import claims_of
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason
-from openai_responses_mcp.gate.secrets.hashing import canonical
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer, KnownTool, Spending, StartBook
 from openai_responses_mcp.guard.client_ways import envelope_of
 from openai_responses_mcp.guard.listings import Listed, Listings

@@ -208,7 +208,7 @@ async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
         return "the store is made when it first runs"
     try:
         from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
-        from openai_responses_mcp.gate.sql.opening import open_stores
+        from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
         file = sqlite_file(understood(store))
         if file is not None and not file.path.exists():

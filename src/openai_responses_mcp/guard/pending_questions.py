@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.secrets.hashing import digest, sealed
+from openai_responses_mcp.gate.json_values import digest, sealed
 from openai_responses_mcp.guard.definitions import Defined
 from openai_responses_mcp.guard.gatekeeping import Judgement
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in

@@ -12,7 +12,7 @@ from typing import Literal, cast, get_args
 from openai_responses_mcp.domain.columns import columns
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.gate.checks import LONGEST_TEXT
+from openai_responses_mcp.gate.errors import LONGEST_TEXT
 from openai_responses_mcp.gate.sentences import Language, shown
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 

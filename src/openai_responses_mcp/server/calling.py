@@ -11,11 +11,12 @@ from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments,
 from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
 from openai_responses_mcp.domain.models import Answer, CallFailure, ObservedCall, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import CallObserver, Logger, WallClock
+from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, UsageBook
 from openai_responses_mcp.server.clients import CallingClient
 from openai_responses_mcp.server.jsonrpc import result_message
 from openai_responses_mcp.server.progress import progress_token_of, reporting
 from openai_responses_mcp.server.tasks import Tasks
-from openai_responses_mcp.server.tool_results import Failures, handed_over, tool_result
+from openai_responses_mcp.server.tool_results import Failures, failed_tool_result, handed_over, tokens_in, tool_result
 from openai_responses_mcp.server.tools import RESULT_TOOL, Tool, read_question, read_response_id, unknown_arguments
 from openai_responses_mcp.server.unfinished import Promise, UnfinishedAnswers
 
@@ -192,3 +193,32 @@ def _failure_in(reply: JsonObject) -> CallFailure | None:
     if error is not None:
         return CallFailure(str(error["code"]), error["message"], error["code"])
     return CallFailure("tool_error") if reply["result"].get("isError") else None
+
+
+class LimitedCaller(Caller):
+    """A call over a limit gets a result, in every era, because a model reads results."""
+
+    def __init__(self, caller: Caller, limits: CallerLimits, usage: UsageBook) -> None:
+        self._caller = caller
+        self._limits = limits
+        self._usage = usage
+
+    @property
+    def tasks(self) -> Tasks:
+        return self._caller.tasks
+
+    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
+        begun = await self._usage.begin(client.caller, self._limits)
+        if isinstance(begun, OverLimit):
+            return result_message(request.id, client.era.result(failed_tool_result(begun.sentence)))
+        tokens = 0
+        try:
+            reply = await self._caller.call(tool, request, client, send)
+            tokens = tokens_in(reply.get("result") or {})
+            return reply
+        finally:
+            await self._usage.end(begun, tokens)
+
+
+def maybe_limited(caller: Caller, limits: CallerLimits, usage: UsageBook) -> Caller:
+    return caller if limits == CallerLimits() else LimitedCaller(caller, limits, usage)

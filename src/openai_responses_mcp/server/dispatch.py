@@ -1,16 +1,18 @@
 """What arrives is handled here: a method table for what is answered at once, an asyncio task for what takes longer.
 
 Everything runs on one event loop. Each request gets exactly one reply, a cancelled call none: its own task
-or a cancellation, whichever takes it out of the calls in flight first, decides.
+or a cancellation, whichever takes it out of the calls in flight first, decides. A connection hands over its messages
+until its input ends, then finishes what is in flight.
 """
 
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from openai_responses_mcp.domain.cancellation import Call, CallsInFlight
-from openai_responses_mcp.domain.errors import CallInFlight
+from openai_responses_mcp.domain.errors import CallInFlight, TransportClosed
 from openai_responses_mcp.domain.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -20,7 +22,7 @@ from openai_responses_mcp.domain.jsonrpc import (
     Notification,
     Request,
 )
-from openai_responses_mcp.domain.ports import Channel, FramingFault, Logger, Received
+from openai_responses_mcp.domain.ports import Channel, FramingFault, Logger, Received, Transport
 from openai_responses_mcp.server.clients import CallingClient, ClientOfConnection, HandOver
 from openai_responses_mcp.server.eras import (
     ENVELOPE_REVISION,
@@ -43,6 +45,9 @@ from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool
 if TYPE_CHECKING:
     # Loaded after the first replies, or with the first call.
     from openai_responses_mcp.server.calling import Caller
+
+# The process has a second to end; a little of it goes elsewhere.
+LONGEST_ABORT_SECONDS = 0.7
 
 INSTRUCTIONS = (
     "Answers questions with sources, searching the web when needed. Use answer for most questions, answer_detailed for"
@@ -228,3 +233,49 @@ def _reply(channel: Channel, message: JsonObject) -> None:
 def _error_code_in(message: JsonObject) -> int | None:
     error = message.get("error")
     return None if error is None else error["code"]
+
+
+class Connection:
+    """One client. `is_ending` is set with the end of its input: from then on none of its calls is tried again.
+
+    `settle` waits a moment: until dropped calls are cancelled at the API, and a collector has heard of the last calls.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        dispatcher: Dispatcher,
+        is_ending: asyncio.Event,
+        settle: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._transport = transport
+        self._dispatcher = dispatcher
+        self._is_ending = is_ending
+        self._settle = settle
+
+    async def serve(self) -> None:
+        """Comes back when everything has been answered, or at once when the client has gone."""
+        try:
+            while (received := await self._transport.receive()) is not None:
+                self._dispatcher.handle(received)
+            self._is_ending.set()
+            await self._dispatcher.drain()
+            await self._transport.flush()
+            await self._settle()
+        except TransportClosed:
+            await self.abort()
+
+    async def abort(self) -> None:
+        """Drop every call in flight, unanswered, and have it cancelled at the API as far as the time allows.
+
+        What was answered before is written meanwhile, so that the client does not get half a message.
+        """
+        self._dispatcher.abort()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_ABORT_SECONDS):
+                await self._dispatcher.drain()
+                await asyncio.gather(self._settle(), self._flush())
+
+    async def _flush(self) -> None:
+        with suppress(TransportClosed):
+            await self._transport.flush()

@@ -10,7 +10,7 @@ import pytest
 from openai_responses_mcp.agents.composition import runner_on
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore
 from tests.agents.fake_stores import FakeRunStateStore
 from tests.agents.fakes import FakeClock, code_of, collected, within

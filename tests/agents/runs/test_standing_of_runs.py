@@ -11,7 +11,7 @@ from openai_responses_mcp.gate.approvals.standing import StandingApprovals, Stan
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_engine import FakeCall
 from tests.agents.fake_stores import FakeStandingStore, fake_stores
 from tests.agents.fakes import ASK, DENY, FakeClock, code_of, within

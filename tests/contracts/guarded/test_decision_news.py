@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.gate.approvals.models import DecisionNews
-from openai_responses_mcp.gate.sql.opening import open_stores
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 from tests.fakes import WAIT_SECONDS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.adapters.system_paths import SystemPaths
-from openai_responses_mcp.gate.policy.ports import Paths
+from openai_responses_mcp.gate.policy.rules import Paths
 from tests.agents.fake_policy import FakePaths
 
 Make = Callable[[Mapping[str, str]], Paths]

@@ -14,7 +14,7 @@ import pytest
 from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers
 from openai_responses_mcp.desk.opening import desk_on
 from openai_responses_mcp.desk.page.team import TeamSessions, team_application
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock

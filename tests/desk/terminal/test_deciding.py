@@ -13,7 +13,7 @@ import pytest
 from openai_responses_mcp.agents import Agent, RunResult, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main as for_people
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fakes import FakeJudge
 from tests.desk.page.asking import Asker
 from tests.desk.terminal.pseudo_terminal import on_a_terminal

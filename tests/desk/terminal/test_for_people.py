@@ -26,7 +26,7 @@ from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.presence import Presence
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.sentences import reason_in_record
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 
 READ: dict[str, Any] = {"name": "files/read_file"}

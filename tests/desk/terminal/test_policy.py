@@ -13,7 +13,7 @@ import pytest
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.definitions import pin_of
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fakes import WAIT_SECONDS
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.tokens import bad_token, seal, token_hash
-from openai_responses_mcp.gate.secrets.hashing import sealed
+from openai_responses_mcp.gate.json_values import sealed
 
 REQUEST = HumanApprovalRequest("apr_1", "r1", "Approve", "May it?", "pending", tool_call_id="c1", tool_name="pay")
 RECORD = ApprovalRecord(REQUEST, "pause_1", "arguments", "definition", "state")

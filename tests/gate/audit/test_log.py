@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import BEGINNING, ExecutionLog, Head, LogPlace, first_break, linked
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.json_values import digest
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.head_file import HeadFile
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase

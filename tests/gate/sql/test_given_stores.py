@@ -8,7 +8,7 @@ from openai_responses_mcp.agents import create_runner
 from openai_responses_mcp.agents.given_stores import given
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import FakeJudge, code_of, within
 from tests.agents.sdk.scenes import LOOK, PAY, Scene

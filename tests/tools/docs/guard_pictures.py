@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from openai_responses_mcp.gate.sql.opening import open_stores
+from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.questions import form_for
 from tests.desk.page.asking import Asker
 from tests.tools.docs.recording import on_terminal

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS, is_loopback
 from openai_responses_mcp.gate.calls import is_risk_level
-from openai_responses_mcp.gate.checks import LONGEST_ID
 from openai_responses_mcp.gate.definitions import McpCapability, schema_error
+from openai_responses_mcp.gate.errors import LONGEST_ID
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 

@@ -16,9 +16,8 @@ from openai_responses_mcp.agents.runs.models import Extensions, RunSummary
 from openai_responses_mcp.agents.runs.ports import EngineOptions
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.gate.checks import require
 from openai_responses_mcp.gate.clock import Clock, timestamp
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, require
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus
 

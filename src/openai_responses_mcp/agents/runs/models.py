@@ -6,7 +6,7 @@ from typing import Any, ClassVar, get_args
 
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import ToolCallResult
-from openai_responses_mcp.gate.checks import LONGEST_TEXT, is_short_text, is_text, require
+from openai_responses_mcp.gate.errors import LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.profiles import ProfileName, profile_name, stricter
 from openai_responses_mcp.gate.stores import RunStatus

@@ -18,8 +18,7 @@ from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanAppr
 from openai_responses_mcp.gate.approvals.tokens import Pause
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, OwnJson
-from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.json_values import JsonObject, OwnJson, digest
 from openai_responses_mcp.gate.secrets.withholding import Withholding
 
 _FORMAT = 3

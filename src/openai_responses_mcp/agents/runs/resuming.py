@@ -21,7 +21,7 @@ from openai_responses_mcp.gate.audit.verifying import unfinished
 from openai_responses_mcp.gate.call_table import Permit
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.secrets.hashing import digest
+from openai_responses_mcp.gate.json_values import digest
 
 _UNSAID = "unsaid"  # what the model is yet to be told, kept beside what the engine saved
 

@@ -13,7 +13,7 @@ from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, Eng
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import guardrails_of
-from openai_responses_mcp.gate.texts import words_of
+from openai_responses_mcp.gate.json_values import words_of
 
 
 class StartRun:

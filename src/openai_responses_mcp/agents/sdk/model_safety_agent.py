@@ -12,8 +12,7 @@ from openai_responses_mcp.agents.sdk.nested_runs import run_unguarded
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.gate.calls import ToolDescription
-from openai_responses_mcp.gate.checks import is_text
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import AgentsError, is_text
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile

@@ -26,9 +26,8 @@ from openai_responses_mcp.domain.strict_json import KeyTwice, UnreadableJson, re
 from openai_responses_mcp.gate.calls import AMBIGUOUS, ToolDescription, ToolKind
 from openai_responses_mcp.gate.definitions import annotations_of
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, digest
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.secrets.hashing import digest
 
 _TOOL_CLASSES: tuple[type, ...] = tuple(get_origin(one) or one for one in get_args(Tool))
 HOSTED = (

@@ -17,7 +17,7 @@ from openai_responses_mcp.agents.sdk.request_settings import check_request
 from openai_responses_mcp.agents.sdk.takeover import Takeover, running_calls
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import guardrails_of
-from openai_responses_mcp.gate.texts import words_of
+from openai_responses_mcp.gate.json_values import words_of
 
 
 class TurnHooks(RunHooks[Any]):

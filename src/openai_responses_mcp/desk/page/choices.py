@@ -6,8 +6,7 @@ from typing import cast, get_args
 from openai_responses_mcp.domain import strict_json
 from openai_responses_mcp.gate.approvals.models import HumanDecision
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
-from openai_responses_mcp.gate.checks import LONGEST_ID, require
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError, require
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 MOST_CHOICES = 500

@@ -12,9 +12,8 @@ from dataclasses import replace
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
-from openai_responses_mcp.gate.schema.differences import differences
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 LONGEST_ARGUMENTS = 1_000_000

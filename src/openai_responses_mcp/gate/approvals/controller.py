@@ -33,9 +33,16 @@ from openai_responses_mcp.gate.approvals.tokens import Pause, bad_token, seal, t
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, arguments_hash
-from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.clock import Clock, later, timestamp
-from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord
+from openai_responses_mcp.gate.errors import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    AgentsError,
+    DuplicateRecord,
+    is_short_text,
+    is_text,
+    require,
+)
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.reasons import is_new

@@ -29,9 +29,8 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
-from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_short_text, is_text, require
 from openai_responses_mcp.gate.clock import Clock, timestamp
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import LONGEST_ID, LONGEST_TEXT, AgentsError, is_short_text, is_text, require
 from openai_responses_mcp.gate.ports import StandingVoice
 from openai_responses_mcp.gate.reasons import Reason, Voice
 from openai_responses_mcp.gate.secrets.masking import Masking

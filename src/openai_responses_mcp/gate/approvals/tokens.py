@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.secrets.hashing import digest, sealed
+from openai_responses_mcp.gate.json_values import digest, sealed
 
 DEFAULT_LIFETIME_SECONDS = 900
 LONGEST_LIFETIME_SECONDS = 10 * 365 * 24 * 3600

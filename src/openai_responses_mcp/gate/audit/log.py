@@ -39,12 +39,18 @@ from openai_responses_mcp.gate.audit.verifying import (
     statements,
     verification,
 )
-from openai_responses_mcp.gate.checks import LONGEST_ID, LONGEST_TEXT, is_text
 from openai_responses_mcp.gate.clock import Clock, timestamp
-from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.errors import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    AgentsError,
+    DuplicateRecord,
+    RecordRefused,
+    StoreUnavailable,
+    is_text,
+)
+from openai_responses_mcp.gate.json_values import JsonObject, digest
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.secrets.hashing import digest
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 AuditMode = Literal["best_effort", "required"]

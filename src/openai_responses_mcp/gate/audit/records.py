@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.json_values import JsonObject, digest
 from openai_responses_mcp.gate.reasons import Reason, as_json
-from openai_responses_mcp.gate.secrets.hashing import digest
 
 LOSS_ACCEPTED = "loss_accepted"
 LOG_ARCHIVED = "log_archived"

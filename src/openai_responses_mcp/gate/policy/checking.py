@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import names_at
 from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_fit, place_of, same_json
-from openai_responses_mcp.gate.policy.ports import Paths
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
     Condition,
@@ -22,6 +21,7 @@ from openai_responses_mcp.gate.policy.rules import (
     OneGlobOf,
     OneOf,
     PathGlob,
+    Paths,
     Policy,
     Rule,
     RuleDecision,

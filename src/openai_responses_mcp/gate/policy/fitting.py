@@ -15,7 +15,6 @@ from typing import Final, get_args
 
 from openai_responses_mcp.gate.calls import ToolDescription, ToolKind
 from openai_responses_mcp.gate.json_values import JsonObject, is_number, pointer_steps
-from openai_responses_mcp.gate.policy.ports import Paths
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
     Claim,
@@ -27,6 +26,7 @@ from openai_responses_mcp.gate.policy.rules import (
     OneGlobOf,
     OneOf,
     PathGlob,
+    Paths,
     Rule,
     TextGlob,
     When,

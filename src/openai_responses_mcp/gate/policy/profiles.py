@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, cast, get_args
 
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.checks import is_text, require
+from openai_responses_mcp.gate.errors import is_text, require
 
 ProfileName = Literal["strict", "balanced", "fast"]
 DEFAULT_PROFILE: ProfileName = "balanced"

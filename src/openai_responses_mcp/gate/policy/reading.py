@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar, get_args
 
 from openai_responses_mcp.gate.calls import is_risk_level
-from openai_responses_mcp.gate.checks import LONGEST_TEXT
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.errors import LONGEST_TEXT, AgentsError
 from openai_responses_mcp.gate.json_values import is_number
 from openai_responses_mcp.gate.policy.fitting import glob_from, steps_of
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, ProfileName

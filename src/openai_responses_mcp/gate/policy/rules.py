@@ -1,4 +1,5 @@
 """A policy as data: its rules, of which the first that fits decides, and what the file says besides.
+Ports for the file and for the file system are beside it.
 
 `reading` makes it from a file, `fitting` says how a rule fits a call.
 """
@@ -6,7 +7,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, Protocol
 
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PolicyProfile, ProfileName
 
@@ -201,3 +202,33 @@ def _without(entry: Mapping[str, object], steps: tuple[str, ...]) -> Mapping[str
     if not isinstance(part, Mapping):
         return entry
     return {**entry, step: [*inner[:place], _without(part, tuple(further[1:])), *inner[place + 1 :]]}
+
+
+class PolicySource(Protocol):
+    def current(self) -> Policy:
+        """The policy in force. It follows its file; if that cannot be used, the last good one stays. Never raises."""
+        ...
+
+
+class Paths(Protocol):
+    """Absolute paths with `/` between names, without `~`, `..` and links. An empty `directory` is the process's own."""
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names that differ in case may be one file here."""
+        ...
+
+    def resolved(self, path: str, directory: str | None) -> str | None:
+        """The file that a server reads under this path. None where servers may differ, or it leads nowhere.
+
+        Relative paths begin in `directory`; without one they are in doubt. So are `~` together with `..`, an address
+        such as `file:…`, and what leads through `/proc`, `/dev/fd`, `/dev/std*` or `link/..`.
+        """
+        ...
+
+    def anchor(self, folder: str, directory: str) -> str | None:
+        """Where a glob begins. Looked up once: a link that is put in its place later changes nothing.
+
+        None where that cannot be found out.
+        """
+        ...

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from openai_responses_mcp.gate.calls import ToolDescription
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.gate.json_values import JsonObject, texts_in
 from openai_responses_mcp.gate.policy.argument_names import unclear_name
 from openai_responses_mcp.gate.policy.fitting import (
     Fit,
@@ -24,10 +24,8 @@ from openai_responses_mcp.gate.policy.fitting import (
     policy_name,
     server_of,
 )
-from openai_responses_mcp.gate.policy.ports import Paths, PolicySource
-from openai_responses_mcp.gate.policy.rules import Policy, Rule, RuleDecision
+from openai_responses_mcp.gate.policy.rules import Paths, Policy, PolicySource, Rule, RuleDecision
 from openai_responses_mcp.gate.reasons import OWN_FILE
-from openai_responses_mcp.gate.texts import texts_in
 
 # Where clients are configured: the ends of the paths, in a user's folder and in a project's alike.
 CLIENT_FILES = (

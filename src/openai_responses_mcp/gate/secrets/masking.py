@@ -20,9 +20,8 @@ from openai_responses_mcp.domain.masking import (
     replaced,
 )
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, texts_in
 from openai_responses_mcp.gate.secrets.fields import Path, is_secret_name, secret_fields
-from openai_responses_mcp.gate.texts import texts_in
 
 _LABEL = re.compile(r"‹[^‹›]{1,300}›")
 _SURE_LABEL = re.compile(r"‹(?:.*, [1-9][0-9]* characters?|[A-Z][A-Z0-9_]+|password in .*)›", re.DOTALL)

@@ -1,23 +1,31 @@
 """Policies, runs, pinned definitions, standing approvals, budgets and leases in the database."""
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
+from pathlib import Path
 
 from sqlalchemy import Connection, Insert, Table, bindparam, case, delete, insert, select, update
 
 from openai_responses_mcp.gate.approvals.models import StandingApproval, StandingStore
+from openai_responses_mcp.gate.audit.records import AuditHead
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.clock import SystemClock, timestamp
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, ProfileName, profile_name
 from openai_responses_mcp.gate.ports import BudgetStore
 from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
-from openai_responses_mcp.gate.sql.sql_database import INSERTS, SqlDatabase
+from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
+from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
+from openai_responses_mcp.gate.sql.sql_starts import SqlStartBook
 from openai_responses_mcp.gate.sql.sql_tables import budgets, definitions, pins, policies, runs, standing
 from openai_responses_mcp.gate.sql.sql_tables import presence as leases
-from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus
+from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
 
 # Made once: putting a statement together takes longer than running it.
 _PROFILE = select(policies.c.allow_up_to, policies.c.refuse_from, policies.c.scopes).where(
@@ -214,3 +222,34 @@ class SqlPresenceStore(PresenceStore):
             query = query.where(leases.c.kind == kind)
         rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
         return [Presence(**row._mapping) for row in rows]
+
+
+def open_stores(
+    url: str | None = None, audit_head: str | os.PathLike[str] | None = None, *, must_exist: bool = False
+) -> Stores:
+    """Connects to nothing yet. Without a URL the database is in memory."""
+    database = SqlDatabase(IN_MEMORY if url is None else url, must_exist=must_exist)
+    head = _head_for(database, audit_head)
+    logs = SqlExecutionLogStore(database, head)
+    return Stores(
+        policies=SqlPolicyStore(database),
+        approvals=SqlApprovalStore(database),
+        runs=SqlRunStateStore(database),
+        logs=logs,
+        head=head,
+        clock=SystemClock(),
+        standing=SqlStandingStore(database),
+        budgets=SqlBudgetStore(database),
+        presence=SqlPresenceStore(database),
+        decisions=SqlDecisionBook(database, logs),
+        starts=SqlStartBook(database, logs),
+        pins=None if database.is_in_memory else SqlPins(database),
+        news=SqlDecisionNews(database),
+    )
+
+
+def _head_for(database: SqlDatabase, path: str | os.PathLike[str] | None) -> AuditHead | None:
+    file = database.file
+    if path is not None:
+        return HeadFile(path, is_sole_writer=file is not None or database.is_in_memory)
+    return None if file is None else HeadFile(Path(f"{file}.head"))
