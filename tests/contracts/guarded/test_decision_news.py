@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from openai_responses_mcp.gate.approvals.models import DecisionNews
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
+from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews, payload_of
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 from tests.fakes import WAIT_SECONDS
@@ -27,7 +27,7 @@ async def test_without_a_database_that_tells_the_time_passes(tmp_path: Path) -> 
 async def test_a_bell_is_rung_from_any_thread_and_remembers_it(tmp_path: Path) -> None:
     news = SqlDecisionNews(SqlDatabase(f"sqlite:///{tmp_path}/agents.db"))
     with news.about("a1") as bell, news.about("a2") as other:
-        await asyncio.to_thread(news._ring, "a1")
+        await asyncio.to_thread(news._ring, payload_of("a1"))
         await asyncio.wait_for(bell(30), WAIT_SECONDS)
         await asyncio.to_thread(news._ring, None)
         await asyncio.wait_for(asyncio.gather(bell(30), other(30)), WAIT_SECONDS)

@@ -5,6 +5,7 @@ unnoticed, so waiting code also polls from time to time.
 """
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,13 +20,18 @@ from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 CHANNEL = "agents_decisions"
 _SECONDS_BETWEEN_TRIES = 5.0
 _LISTENING_SECONDS = 60.0
-_TELL = text("SELECT pg_notify(:channel, :approval_id)")
+_TELL = text("SELECT pg_notify(:channel, :payload)")
 
 
 def tell_of_decision(connection: Connection, approval_id: str) -> None:
     """In the transaction of the decision: the others hear of it once it is committed."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_TELL, {"channel": CHANNEL, "approval_id": approval_id})
+        connection.execute(_TELL, {"channel": CHANNEL, "payload": payload_of(approval_id)})
+
+
+def payload_of(approval_id: str) -> str:
+    """A hash, because PostgreSQL takes neither every character nor any length there."""
+    return hashlib.sha256(approval_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class SqlDecisionNews(DecisionNews):
@@ -42,9 +48,9 @@ class SqlDecisionNews(DecisionNews):
 
     @contextmanager
     def about(self, approval_id: str) -> Iterator[Rung]:
-        bell = _EventBell(asyncio.get_running_loop())
+        key, bell = payload_of(approval_id), _EventBell(asyncio.get_running_loop())
         with self._changing:
-            self._bells.setdefault(approval_id, set()).add(bell)
+            self._bells.setdefault(key, set()).add(bell)
             if not self._database.is_sqlite and self._listener is None:
                 self._listener = threading.Thread(target=self._listen, name="agents-news", daemon=True)
                 self._listener.start()
@@ -52,9 +58,9 @@ class SqlDecisionNews(DecisionNews):
             yield bell.rung
         finally:
             with self._changing:
-                self._bells[approval_id].discard(bell)
-                if not self._bells[approval_id]:
-                    del self._bells[approval_id]
+                self._bells[key].discard(bell)
+                if not self._bells[key]:
+                    del self._bells[key]
 
     def _listen(self) -> None:
         """Until nothing is awaited."""
@@ -81,10 +87,10 @@ class SqlDecisionNews(DecisionNews):
                 for heard in driver.notifies(timeout=_LISTENING_SECONDS):
                     self._ring(heard.payload)
 
-    def _ring(self, approval_id: str | None) -> None:
+    def _ring(self, payload: str | None) -> None:
         """One of them, or all."""
         with self._changing:
-            ids = list(self._bells) if approval_id is None else [approval_id]
+            ids = list(self._bells) if payload is None else [payload]
             bells = [bell for one in ids for bell in self._bells.get(one, ())]
         for bell in bells:
             bell.ring()
