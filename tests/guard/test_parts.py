@@ -19,11 +19,11 @@ from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer
 from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
-from openai_responses_mcp.guard.given_replies import Replying
 from openai_responses_mcp.guard.listings import Listed, Listings
 from openai_responses_mcp.guard.peers import Peer
 from openai_responses_mcp.guard.questions import answer_in, form_for
 from openai_responses_mcp.guard.recording import Records
+from openai_responses_mcp.guard.replying import Replying
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore, FakeStartBook
 from tests.agents.fakes import BreakableLogStore, FakeClock, within
 from tests.fakes import FakeTransport

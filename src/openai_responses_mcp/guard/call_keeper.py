@@ -23,7 +23,6 @@ from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.asking import Asking, Verdict
 from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
-from openai_responses_mcp.guard.given_replies import Replying
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
 from openai_responses_mcp.guard.peers import Opened, Peer
 from openai_responses_mcp.guard.pending_questions import (
@@ -35,6 +34,7 @@ from openai_responses_mcp.guard.pending_questions import (
     Underway,
 )
 from openai_responses_mcp.guard.recording import Records
+from openai_responses_mcp.guard.replying import Replying
 
 MOST_ATTEMPTS = 10
 _MOST_TASKS = 1_000

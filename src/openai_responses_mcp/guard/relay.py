@@ -22,10 +22,10 @@ from openai_responses_mcp.domain.jsonrpc import (
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Transport
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays
-from openai_responses_mcp.guard.given_replies import Given, with_note
 from openai_responses_mcp.guard.listings import Listings
 from openai_responses_mcp.guard.peers import Opened, Peer
 from openai_responses_mcp.guard.ports import Notices
+from openai_responses_mcp.guard.replying import Given, with_note
 
 if TYPE_CHECKING:
     from openai_responses_mcp.guard.call_keeper import CallKeeper
