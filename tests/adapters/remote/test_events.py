@@ -9,6 +9,7 @@ from openai_responses_mcp.adapters.remote.events import EventReader
 CASES = [
     (b"data: a\n\n", [b"a"]),
     (b"data: a\r\n\r\ndata:b\r\rdata: c\n\n", [b"a", b"b", b"c"]),
+    (b"data: a\r\n\n", [b"a"]),
     (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
     (b"data: a\ndata: b\n\n", [b"a\nb"]),
     (b": ping\n\ndata: a\n\n", [b"a"]),

@@ -40,9 +40,10 @@ class EventReader:
         return [event for line in self._lines(chunk) if (event := self._after(line)) is not None]
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        if self._ended_with_cr and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        self._ended_with_cr = chunk.endswith(b"\r") or (self._ended_with_cr and not chunk)
+        if chunk:
+            if self._ended_with_cr and chunk.startswith(b"\n"):
+                chunk = chunk[1:]
+            self._ended_with_cr = chunk.endswith(b"\r")
         self._rest += chunk
         start = 0
         while end := _LINE_END.search(self._rest, max(start, self._searched)):
