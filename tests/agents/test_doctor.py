@@ -96,7 +96,10 @@ async def test_what_is_wrong_with_a_provider_says_what_to_do(
     ("outcome", "expected"),
     [
         (AgentsError("AGENTS-E-MCP-UNREACHABLE", "gone"), "AGENTS-E-MCP-UNREACHABLE: gone; check that its command"),
-        (AgentsError("AGENTS-E-MCP-SCHEMA", "twice"), "AGENTS-E-MCP-SCHEMA: twice; tell whoever makes the server"),
+        (
+            AgentsError("AGENTS-E-MCP-SCHEMA", "twice"),
+            "AGENTS-E-MCP-SCHEMA: twice; report it to the makers of the server",
+        ),
         (RuntimeError("key=secret"), "does not list its tools; connect it"),
     ],
 )

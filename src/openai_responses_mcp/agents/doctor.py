@@ -232,7 +232,7 @@ async def _server(server: McpProbe) -> list[Finding]:
     except AgentsError as exc:
         step = "check that its command or address works by itself"
         if exc.code == "AGENTS-E-MCP-SCHEMA":
-            step = "tell whoever makes the server"
+            step = "report it to the makers of the server"
         return [Finding("FAIL", what, f"{exc.code}: {exc.message}", step)]
     except Exception:  # a server object of the user's own may raise what it likes
         step = "connect it before it is used, or give it to hosted_mcp_tool"

@@ -136,7 +136,7 @@ class AgentRunner:
         tell_model: bool = False,
         arguments: JsonObject | None = None,
     ) -> ResumeToken:
-        """A denial ends the run; with `tell_model` the model is told why, and the run goes on.
+        """A denial ends the run; with `tell_model` the model gets the comment, and the run goes on.
 
         With `arguments`, the call is approved with these instead of its own. They are judged again by every voice, and
         a human may be asked again.
@@ -150,7 +150,7 @@ class AgentRunner:
     ) -> RunResult:
         """`agent` and `options` are needed only in another process than the one that started the run.
 
-        Without a token the runner uses the decisions up itself: whoever can write to the store can decide anyway.
+        Without a token the decisions are enough: any process that can write to the store can decide.
         """
         return await _result_of(self._parts.resume.stream(_wanted(run_id, token, agent, options)))
 

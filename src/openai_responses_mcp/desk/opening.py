@@ -119,7 +119,7 @@ async def serve_desk(
     port: int = 0,
     on_listening: Callable[[str], object],
 ) -> None:
-    """The desk as a page on 127.0.0.1, until the process is told to end. `on_listening` is told the link to it.
+    """Serve the desk as a page on 127.0.0.1 until the process gets a signal. `on_listening` gets its link.
 
     Raises `StoreUnavailable` for a store that is missing, and `AGENTS-E-RUNNER-CONFIG` for a port that cannot be used.
     """

@@ -1,7 +1,7 @@
 """Asking a person whether a call may run: in the client if the client can ask, else at the desk.
 
-Every question is a request in the store, so the desk shows all of them and the log tells of each. The first decision
-counts. If nobody decides in time, the answer is unclear or the store fails, the call does not run.
+Every question is a request in the store, so the desk shows all of them and the log records each. The first decision
+counts. Without a decision in time, with an unclear answer or a failing store, the call does not run.
 """
 
 import asyncio
@@ -181,7 +181,7 @@ class Asking:
         return refusal or await self._used_up(question.approval_id)
 
     async def end_session(self) -> None:
-        """Nobody has to answer any more, and what was allowed for the session ends."""
+        """Withdraw the open questions, and end what was allowed for the session."""
         for timer in self._timers.values():
             timer.cancel()
         left, self._waiting = list(self._waiting), set()
@@ -287,7 +287,7 @@ class Asking:
     async def _submitted(self, approval_id: str, answer: PersonAnswer, *, is_quick: bool = False) -> Verdict | None:
         """A refusal if the person in the client said no. A yes counts only once the store has it.
 
-        A quick answer is a program's: its yes counts for this one call, and its no is nobody's denial.
+        A quick answer is a program's: its yes counts for this one call, and its no is not recorded as a denial by a person.
         """
         if is_quick and not answer.is_yes:
             await self._abandon(approval_id, "unasked", _UNASKED)

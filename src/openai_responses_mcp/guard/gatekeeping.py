@@ -31,7 +31,7 @@ class GuardSession:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`entry` is the record of the decision. Whoever approves the call also answers the questions about budgets."""
+    """`entry` is the record of the decision. Approving the call also answers its questions about budgets."""
 
     decision: GateDecision
     entry: AuditEntry

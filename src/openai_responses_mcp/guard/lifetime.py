@@ -27,7 +27,7 @@ _HALF_CLOSED = getattr(select, "POLLRDHUP", 0)
 
 
 class Ends:
-    """What is told from outside: the client takes nothing more, or sends nothing more, or a signal came."""
+    """Reasons to end from outside: the client stopped reading or sending, or a signal came."""
 
     def __init__(self, stopped: "asyncio.Future[int]") -> None:
         self.hung_up = asyncio.Event()

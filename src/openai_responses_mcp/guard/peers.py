@@ -37,7 +37,7 @@ class Opened:
         self.channel = channel
         self.is_held = is_held
         self.waits_for_human = False
-        # What the model is told in front of the reply.
+        # A text for the model, put before the reply.
         self.note = ""
 
 

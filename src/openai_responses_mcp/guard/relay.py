@@ -241,9 +241,9 @@ class Relay:
     # The end
 
     async def passed_on(self, reading: "asyncio.Task[None]", patience_seconds: Callable[[], float]) -> bool:
-        """Until all that the client has sent is passed on, and calls that wait for nobody are decided.
+        """Wait until all messages of the client are passed on and all calls that need no person are decided.
 
-        False when nothing moves any more: the server takes nothing, or does not say what its tools are.
+        False if there is no progress: the server does not read, or does not answer `tools/list`.
         """
         clock = asyncio.get_running_loop().time
         moves, moved_at, began = -1, clock(), clock()

@@ -29,7 +29,7 @@ class StderrLines(Notices):
         return FollowedStderr(descriptor, self._put)
 
     def take_over_logging(self) -> None:
-        """Warnings of this library become lines here; the standard handler would wait for whoever reads stderr."""
+        """Warnings of this library become lines here; the standard handler would block while stderr is not read."""
         logging.basicConfig(handlers=[_Forwarding(self)], level=logging.WARNING, force=True)
 
     def close(self, timeout_seconds: float = 0.5) -> None:

@@ -104,4 +104,4 @@ async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqli
     assert (await scene.go()).output_text == "done"
     found = await scene.runner.verify_execution_logs()
     assert not found.is_intact
-    assert "nobody is recorded to have made it" in found.problem
+    assert "a standing approval that is not in the log" in found.problem

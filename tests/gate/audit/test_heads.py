@@ -41,7 +41,7 @@ def found(head: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bo
 def test_a_log_that_does_not_fit_its_head_is_told_in_words() -> None:
     assert found(None, LOGS) == LogFinding(1, "the head of the log is missing")
     assert found(HEAD, LOGS[:1]) == LogFinding(2, "the tail from record 2 was cut, or an old copy was put back")
-    anew = LogFinding(2, "record 2 is not the one that was written: the chain was made anew")
+    anew = LogFinding(2, "record 2 is not the one that was written: the chain was rebuilt")
     assert found(HEAD, chain(2, "r2")) == anew
     assert found(HEAD, chain(4, "r2"), is_sole_writer=False) == anew
     assert found(HEAD, LOGS) == LogFinding(3, "record 3 was inserted after the end of the log")

@@ -197,4 +197,4 @@ def test_a_standing_approval_that_somebody_made_may_be_used() -> None:
 )
 def test_a_standing_approval_that_nobody_made_is_named(logs: list[ExecutionLog]) -> None:
     (finding,) = contradictions(logs)
-    assert "call c1 of r1 (function pay) used a standing approval, and nobody is recorded to have made it" in finding
+    assert "call c1 of r1 (function pay) used a standing approval that is not in the log" in finding

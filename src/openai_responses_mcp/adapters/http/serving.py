@@ -84,7 +84,7 @@ class HttpServer(Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Whoever started the server listens to signals."""
+        """Signals are handled by the caller of the server."""
         yield
 
 

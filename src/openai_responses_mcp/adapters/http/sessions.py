@@ -78,9 +78,9 @@ class HttpSession(Transport):
         self._something_changed = asyncio.Event()
 
     def take(self, body: bytes, request_id: RequestId | None, caller: str, *, is_answered: bool) -> Outbox:
-        """A message has arrived. What is said to it goes into the outbox, which event ids lead to.
+        """Take a message. Its replies go into the returned outbox, which event ids name.
 
-        Whoever serves the session answers it, also after `close`.
+        It is answered even after `close`.
         """
         self._last_name += 1
         outbox = Outbox(str(self._last_name), keeps_sent=True)

@@ -221,7 +221,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: Now) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    # Not all that float() takes is a number in a header: 1_0, infinity and digits of other scripts are none.
+    # float() accepts more than a header may contain: 1_0, infinity, digits of other scripts.
     return float(value) if value and _NUMBER.fullmatch(value.strip()) else None
 
 

@@ -34,11 +34,11 @@ class RemoteFault(Exception):
 
 class Credentials(Protocol):
     async def headers(self) -> Mapping[str, str]:
-        """For the next request; empty where there are none. Raises `RemoteFault`."""
+        """Headers for the next request; may be empty. Raises `RemoteFault`."""
         ...
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
-        """Others, after the server refused these; empty where there are none. Raises `RemoteFault`."""
+        """New headers after the server refused these; may be empty. Raises `RemoteFault`."""
         ...
 
 

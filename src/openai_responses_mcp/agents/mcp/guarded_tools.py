@@ -171,7 +171,7 @@ def _pinned(
 
 
 def _checking(tool: FunctionTool, server_name: str, capability: McpCapability, schemas: SchemaChecker) -> FunctionTool:
-    """The tool with its arguments checked: if they do not fit, the model is told, and nothing is sent to the server."""
+    """The tool with its arguments checked: if they do not fit, the model gets an error and the server gets nothing."""
     invoke = tool.on_invoke_tool
 
     async def invoke_if_it_fits(context: ToolContext[Any], arguments: str) -> object:

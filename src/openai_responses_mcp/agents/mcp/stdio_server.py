@@ -21,7 +21,7 @@ from mcp_types import jsonrpc_message_adapter
 from openai_responses_mcp.agents.mcp.answers import marked_as_answered
 
 LONGEST_MESSAGE_BYTES = 32 * 1024 * 1024
-# How long a server has to exit after its input has ended, and again after it was told to.
+# How long a server has to exit after its input is closed, and again after the signal to end.
 GRACE_SECONDS = 2.0
 # How long what a server said before it exited is still read.
 LAST_WORDS_SECONDS = 0.2
@@ -71,7 +71,7 @@ async def streams_of(params: StdioServerParameters) -> AsyncIterator[tuple["_Inc
 
 
 async def _close_after_exit(process: asyncio.subprocess.Process, incoming: "_Incoming") -> None:
-    """A child may hold the server's output open, and nobody would notice that the server is gone."""
+    """Needed because a child may keep the server's output open after the server has exited."""
     await process.wait()
     await asyncio.sleep(LAST_WORDS_SECONDS)
     await incoming.aclose()

@@ -129,7 +129,7 @@ class WatchRuns:
         except TimeoutError:
             raise AgentsError(
                 "AGENTS-E-APPROVAL-INVALID",
-                "Nobody has decided in time",
+                "No decision in time",
                 details={"reason": "timeout", "approval_ids": [request.approval_id for request in waiting]},
             ) from None
         return [record.request for record in await self._approvals.of_newest_pause(run_id)]

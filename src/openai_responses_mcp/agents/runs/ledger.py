@@ -331,7 +331,7 @@ class RunLedger(TurnLedger):
         self.secret_texts.extend(saved["secret_texts"])
 
     def is_answered(self, call: PlannedCall) -> bool:
-        """Whether the call may start exactly so, or its refusal is told, or it is about to be decided again."""
+        """True if the call may start as it is, was denied with a text for the model, or will be decided again."""
         return self._is_to_be_decided_again or self.told(call.call_id) is not None or self.may_start(call)
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
@@ -356,7 +356,7 @@ class RunLedger(TurnLedger):
         return self._calls[call.call_id].state is CallState.PLANNED
 
     async def _replanned(self, call: PlannedCall) -> PlannedCall:
-        """The call as it is to be decided again. A call whose refusal is told to the model is not decided again."""
+        """The call as it will be decided again; unchanged if it was denied with a text for the model."""
         known = self._calls[call.call_id]
         if known.state is CallState.TOLD:
             return call

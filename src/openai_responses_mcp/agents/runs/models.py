@@ -14,7 +14,7 @@ from openai_responses_mcp.gate.stores import RunStatus
 
 @dataclass(frozen=True, slots=True)
 class ResumeOptions:
-    """`human_response` is kept with the approval and told to the model."""
+    """`human_response` is stored with the approval and passed to the model."""
 
     token: str = field(repr=False)
     human_response: str | None = None

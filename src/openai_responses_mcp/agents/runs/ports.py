@@ -84,7 +84,7 @@ class AgentEngine(Protocol):
     async def describe(self, agent: object, guard: TurnLedger, context: object = None) -> list[ToolDescription]:
         """The agent's own tools and handoffs; some tools are there only for some of the callers' contexts.
 
-        `AGENTS-E-AGENT-CAPABILITY-RESOLVE` where they cannot be told.
+        `AGENTS-E-AGENT-CAPABILITY-RESOLVE` if they cannot be determined.
         """
         ...
 
@@ -111,5 +111,5 @@ class PausedRun(Protocol):
         return {call.call_id: call for turn in self.turns for call in turn.calls}
 
     def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
-        """Run on, step by step. Each call of the pause is let through, or the model is told why it is not."""
+        """Run on, step by step. Each call of the pause runs, or the model gets the reason why not."""
         ...

@@ -23,7 +23,7 @@ from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
 
-_UNSAID = "unsaid"  # what the model is yet to be told, kept beside what the engine saved
+_UNSAID = "unsaid"  # input that the model has not seen yet, kept beside the engine's state
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The answering server's use case as a tool of an agent, in this process and without MCP in between.
 
-The one place of this half that knows the other half's container. Configuration and key are the server's own. A question
-that cannot be answered is told to the model; a set-up that cannot answer any is an error.
+The one place of this half that knows the other half's container. Configuration and key are the server's own. The model
+gets an error text for a question that cannot be answered; a broken set-up raises.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class _Answering:
 
 
 def _parsed(arguments: str) -> dict[str, JsonValue]:
-    """Without an object there is no question, and the model is told so."""
+    """Empty if the arguments are not an object; then the model gets an error about the missing question."""
     try:
         args = json.loads(arguments or "{}")
     except ValueError:

@@ -1,7 +1,7 @@
-"""A handoff behind the guard. One that a human refused stays where it is, and the model is told.
+"""A handoff behind the gate. If a human denies it, the agent stays, and the model gets the reason.
 
-The SDK knows no refused handoff. So the agent that speaks hands over to itself, with the refusal in the place of the
-message about the new agent, and with its history as it is.
+The SDK has no denied handoff. So the current agent hands over to itself, with the denial in place of the message about
+the new agent, and its history unchanged.
 """
 
 import json

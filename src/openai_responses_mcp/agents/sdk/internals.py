@@ -53,7 +53,7 @@ PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
     (RunContextWrapper, "_tool_invocations"): "a call that has run would be asked about again",
     (RunState, "_starting_agent"): "a decision for always could not be kept in a state that is written as text",
     (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
-    (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces could not be told apart",
+    (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces would be mixed up",
     (FunctionTool, "_is_agent_tool"): "an agent used as a tool could not be paused while it runs",
     (FunctionTool, "_agent_instance"): "a run inside an agent used as a tool could not be read back after a pause",
     (FunctionTool, "_mcp_tool_binding"): "a tool of an MCP server would be judged as a plain function",
@@ -203,7 +203,7 @@ def without_decisions(context: RunContextWrapper[Any], agent: Agent[Any] | None 
 
 
 def places_of_agents(root: Agent[Any]) -> dict[int, str]:
-    """Names by which agents are found again when they are made anew; not those that cannot be told apart."""
+    """Names by which agents are found again in another process, without ambiguous ones."""
     named, unclear = agent_identity._build_agent_identity_keys_by_id(root), ambiguous_agents(root)
     return {agent: name for agent, name in named.items() if agent not in unclear}
 

@@ -143,7 +143,7 @@ def _written(rubric: object) -> str:
 
 
 def _verdict_in(reply: str) -> GateDecision:
-    """Keys that nobody asked for are left aside. `policy_ref` is told with the reason."""
+    """Unknown keys are ignored. `policy_ref` becomes part of the reason."""
     fenced = _FENCED.fullmatch(reply.strip())
     try:
         said = read_json(fenced[1] if fenced else reply)

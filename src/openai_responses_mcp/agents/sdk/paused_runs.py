@@ -119,7 +119,7 @@ async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
     takeover, guard = session.takeover, session.takeover.guard
     with translated(guard, "AGENTS-E-RUNNER"):
         saved = state.to_json(context_serializer=lambda context: {})
-        saved["context"]["approvals"] = {}  # whoever wrote the text may have written these too
+        saved["context"]["approvals"] = {}  # the text may come from elsewhere, and these with it
         given = session.options.get("context")
         context = context_for(given) if given is not None else context_in(state) or context_for(None)
         context = without_decisions(context)
@@ -161,5 +161,5 @@ def _tell(state: RunState[Any, Any], input: str | list[TResponseInputItem]) -> N
     try:
         state.add_input(input)
     except UserError:
-        # The run ends with this tool's result, so the model is not asked again and cannot be told.
+        # The run ends with this tool's result, so the model is not asked again and gets no input.
         return

@@ -1,7 +1,7 @@
 """What else of a request could bring in tools: settings that the SDK passes on as they are, and stored prompts.
 
 The agent's own tools are in its catalogue. A request can also name tools in `extra_body` and its kin, and a prompt that
-is stored at the provider can hold some; nobody here would know of those, so they are refused before the model is asked.
+is stored at the provider can hold some. Those cannot be judged here, so they are refused before the model is asked.
 Settings that only steer the model pass. Whatever else is in there goes by scope as `function:request/<name>`, and is
 recorded.
 """

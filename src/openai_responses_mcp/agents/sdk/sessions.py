@@ -101,7 +101,7 @@ class Session:
 async def approve_all(
     state: RunState[Any, Any], takeover: Takeover, rejections: Mapping[str, str | None] | None = None
 ) -> None:
-    """All but those that a human refused so that the model is told."""
+    """All but those that a human denied with a text for the model."""
     guard = takeover.guard
     for item in state.get_interruptions():
         call_id = takeover.id_of(item)

@@ -1,8 +1,8 @@
 """Skills as tools of the SDK.
 
 `function_tool`: the call returns the skill's instructions, and a file of the skill when one is asked for by name.
-`child_agent`: the call runs the instructions as an agent of its own, on the model of whoever called. Both are tools of
-kind `skill` to the gate; arguments that do not fit the skill's schema are told to the model and nothing else happens.
+`child_agent`: the call runs the instructions as an agent of its own, on the model of the calling agent. Both are tools of
+kind `skill` to the gate; if the arguments do not fit the skill's schema, the model gets an error and nothing runs.
 """
 
 import json

@@ -398,7 +398,7 @@ class Takeover:
         self.has_stayed = has_stayed
 
     def _next_handoff(self, guarded: Handoff[Any, Any], arguments: str) -> PlannedCall:
-        """The call that is about to hand over. One that nobody judged has no id."""
+        """The call that is about to hand over. A call that was not judged has no id."""
         named = [(call, turn) for turn in self._handoff_turns for call in turn if call.tool.name == guarded.agent_name]
         wanted = arguments_hash(parsed(arguments))
         fitting = [(call, turn) for call, turn in named if arguments_hash(call.args) == wanted]

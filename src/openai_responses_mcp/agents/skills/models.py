@@ -55,7 +55,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill(Skill):
-    """A skill as it was found: what the model is told (`body`) and which files lie next to it."""
+    """A skill as it was found: the instructions for the model (`body`) and the files next to it."""
 
     name: str = ""
     body: str = ""

@@ -18,7 +18,7 @@ _CODE = "AGENTS-E-APPROVAL-INVALID"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An approval may hold for later calls (`from_now_on`) or other `arguments`; the model may be told of a denial."""
+    """An approval may hold for later calls (`from_now_on`) or other `arguments`; a denial may be passed to the model."""
 
     approval_id: str
     decision: HumanDecision

@@ -391,10 +391,10 @@ class ApprovalController:
             )
 
     async def _reopen(self, record: ApprovalRecord, now: str) -> str | None:
-        """A new request for the same call; the old one stays expired. None when somebody else was quicker.
+        """A new request for the same call; the old one stays expired. None if another process did it first.
 
-        Made from the record, not with `create_approval_request`: whoever notices that an approval has expired may be a
-        process that knows only the hash of the call's arguments.
+        Made from the record, not with `create_approval_request`: the process that notices the expiry may know only
+        the hash of the call's arguments.
         """
         renewed = replace(
             record.request,

@@ -195,7 +195,7 @@ class ApprovalStore(Protocol):
         """Use up the decisions of a whole pause in one atomic statement; True for exactly one caller, ever.
 
         False when the token belongs to another pause, or any request of the pause is undecided, approved too long ago
-        or used. Without a token the decisions themselves are enough: whoever can write to the store can decide anyway.
+        or used. Without a token the decisions are enough: any process that can write to the store can decide.
         """
         ...
 

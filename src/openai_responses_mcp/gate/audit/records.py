@@ -204,7 +204,7 @@ def misfit(known: Head | None, last: LogPlace, hash_at: HashAt, *, is_sole_write
     if all(end.sequence > 0 and hash_at(end.sequence) is None for end in known.ends):
         return LogFinding(number, f"record {number} is not in the log any more: removed, or archived with another head")
     if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
-        return LogFinding(number, f"record {number} is not the one that was written: the chain was made anew")
+        return LogFinding(number, f"record {number} is not the one that was written: the chain was rebuilt")
     if is_sole_writer:
         return LogFinding(number + 1, f"record {number + 1} was inserted after the end of the log")
     return None

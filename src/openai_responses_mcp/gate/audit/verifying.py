@@ -76,7 +76,7 @@ def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, LogFind
         elif event == "standing_made":
             made.add(log.tool_call_id)
         elif event == "standing_used" and not _standing_ids(log) & made:
-            yield log, _finding(log, "used a standing approval, and nobody is recorded to have made it")
+            yield log, _finding(log, "used a standing approval that is not in the log")
         elif event == "outcome" and call not in started:
             yield log, _finding(log, "has an outcome, and never started")
 

@@ -71,7 +71,7 @@ class OwnFiles:
 
     def _is_own(self, text: str, relative_to: str | None) -> bool:
         if len(text) > _LONGEST_PATH or "\n" in text:
-            # Some servers tidy a path up before they use it. Longer texts mostly are none.
+            # Some servers normalise a path before they use it. Texts this long are rarely paths.
             return _may_be_path(text) and any(_ends_with(one, self._ends) for one in _as_servers_read(text))
         path = self._paths.resolved(text, relative_to)
         if path is None:

@@ -94,7 +94,7 @@ class Masking:
 
 
 def _likely_field(path: Path, text: str) -> str:
-    """The name of a field if it says that it holds a secret, whoever chose it. What a shell would run is not hidden."""
+    """The name of a field if it sounds like a secret. Shell commands are not hidden."""
     name = path[-1] if path else None
     is_likely = isinstance(name, str) and is_secret_name(name) and not _COMMAND.search(text)
     return str(name) if is_likely else ""

@@ -157,7 +157,7 @@ class Withholding:
 
 
 def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
-    """A secret field as a whole text, as a text inside JSON, or, where it is long enough to be told apart, anywhere."""
+    """A secret field as the whole text, as a string inside JSON, or, if long enough to be distinct, anywhere."""
     if not fields:
         return
     if text in fields:

@@ -45,7 +45,7 @@ def _check_owner(path: Path, busy_seconds: float) -> None:
     try:
         is_marked, names = _look(path, "immutable=1", busy_seconds)
         if not is_marked and not names:
-            # No table is readable: they are in a write-ahead log, or being written now, or there are none.
+            # No table is visible: the file is empty, is being written, or its tables are still in the write-ahead log.
             is_marked, names = _look(path, "mode=ro", busy_seconds)
             if names is None:
                 raise sqlite3.DatabaseError
