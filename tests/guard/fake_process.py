@@ -1,12 +1,12 @@
-"""Doubles of the guard's ports."""
+"""Doubles of what is outside of the guard: the process of the server, and the lines for people."""
 
 import asyncio
 
-from openai_responses_mcp.guard.ports import Notices, ServerProcess
+from openai_responses_mcp.guard.lifetime import ServerProcess
 
 
 class FakeProcess(ServerProcess):
-    """Runs until it is told to exit or its input is closed; one that is stubborn waits for the signal."""
+    """Runs until it exits or is ended; one that is stubborn has to be killed."""
 
     def __init__(self, *, is_stubborn: bool = False) -> None:
         self._is_stubborn = is_stubborn
@@ -19,17 +19,12 @@ class FakeProcess(ServerProcess):
     async def ended(self) -> int:
         return await asyncio.shield(self._code)
 
-    def close_input(self) -> None:
-        if not self._is_stubborn:
-            self.exit(0)
-
     async def end(self) -> int:
-        self.close_input()
-        self.exit(128 + 9)
+        self.exit(128 + 9 if self._is_stubborn else 0)
         return await self.ended()
 
 
-class FakeNotices(Notices):
+class FakeNotices:
     def __init__(self) -> None:
         self.lines: list[str] = []
 

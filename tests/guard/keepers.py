@@ -74,7 +74,7 @@ class GuardScene:
         self.source.policy = self.policy
         rules = PolicyRules(self.source, FakePaths())
         replies = GivenReplies(rules, "small", masking, is_observing=observes)
-        self.relay = Relay(self.client, self.server, self._loaded, self.notices, replies)
+        self.relay = Relay(self.client, self.server, self._loaded, self.notices.tell, replies)
         audit = AuditLog(self.logs, self.stores.clock, masking, "required")
         decisions = RecordedFirst(self.stores.approvals, self.logs)
         self.approvals = ApprovalController(self.stores.approvals, decisions, audit, self.stores.clock, masking, 900)
@@ -94,7 +94,7 @@ class GuardScene:
             standing,
             self.relay.client,
             self.relay.ways,
-            self.notices,
+            self.notices.tell,
             self._is_desk_open,
             self._sleep,
             self._monotonic,

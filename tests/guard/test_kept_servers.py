@@ -64,7 +64,7 @@ class Scene:
     def _connect(self, client: Transport, server: Transport, ways: ClientWays, caller: str, session: str) -> Relay:
         self.callers.append((caller, session))
         self.ways.append(ways)
-        return Relay(client, server, self._never, FakeNotices(), None, ways)
+        return Relay(client, server, self._never, FakeNotices().tell, None, ways)
 
     async def _never(self, relay: Relay) -> Any:
         raise AssertionError("no call is made here")

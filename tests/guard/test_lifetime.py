@@ -24,8 +24,8 @@ class Scene:
         loop = asyncio.get_running_loop()
         self.ends, self.failure = Ends(loop.create_future()), loop.create_future()
         self.said = ""
-        relay = Relay(self.client, self.server, self._never_loaded, self.notices)
-        self.lifetime = Lifetime(relay, process, self.notices, self.ends, self._failed, self._last_words)
+        relay = Relay(self.client, self.server, self._never_loaded, self.notices.tell)
+        self.lifetime = Lifetime(relay, process, self.notices.tell, self.ends, self._failed, self._last_words)
 
     async def _never_loaded(self, _: Relay) -> CallKeeper:
         raise AssertionError("no call is made here")

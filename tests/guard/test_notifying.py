@@ -54,7 +54,7 @@ async def _no_sleep(_: float) -> None:
 async def sent(chat: Chat, *, language: Any = "en", times: int = 1) -> list[str]:
     """The lines on stderr, once nothing is under way any more."""
     notices, before = FakeNotices(), chat.tries
-    webhook = Webhook(ADDRESS, "files", notices, language, chat.post, _no_sleep)
+    webhook = Webhook(ADDRESS, "files", notices.tell, language, chat.post, _no_sleep)
     for _ in range(times):
         webhook.tell(REQUEST, "2026-11-18T05:00:00.000000+00:00")
     assert chat.tries == before

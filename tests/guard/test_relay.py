@@ -61,7 +61,7 @@ class Scene:
         self.keepers: list[PassingKeeper] = []
         self.is_loaded = asyncio.Event()
         self.is_loaded.set()
-        self.relay = Relay(self.client, self.server, self._load, self.notices)
+        self.relay = Relay(self.client, self.server, self._load, self.notices.tell)
         self.readers = [asyncio.create_task(self.relay.read_client()), asyncio.create_task(self.relay.read_server())]
 
     async def _load(self, relay: Relay) -> Any:
@@ -444,7 +444,7 @@ def test_whatever_both_sides_send_only_messages_pass_and_no_reply_twice(sent: li
 
 async def test_each_request_is_answered_where_it_came_from() -> None:
     client, server = ClientWithChannels(), FakeTransport()
-    between = Relay(client, server, passing_keeper, FakeNotices())
+    between = Relay(client, server, passing_keeper, FakeNotices().tell)
     readers = [asyncio.create_task(between.read_client()), asyncio.create_task(between.read_server())]
     first, second, third = FakeTransport(), FakeTransport(), FakeTransport()
     client.take(msg(id=1, method="tools/call", params={"name": "echo", "_meta": {"progressToken": "a"}}), first)

@@ -42,6 +42,17 @@ def test_a_line_without_an_end_is_cut() -> None:
     assert found == ["x" * LONGEST_LINE, "next"]
 
 
+def test_lines_of_the_guard_come_whole_and_in_order() -> None:
+    reading, writing = os.pipe()
+    lines = StderrLines("guard", writing)
+    for number in range(100):
+        lines.tell(f"line {number}")
+    lines.close(WAIT_SECONDS)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as opened:
+        assert opened.read().splitlines() == [f"guard: line {number}" for number in range(100)]
+
+
 def test_the_last_line_that_says_something_is_known_at_the_end() -> None:
     theirs, ours = os.pipe(), os.pipe()
     lines = StderrLines("guard", ours[1])

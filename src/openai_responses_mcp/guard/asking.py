@@ -31,7 +31,6 @@ from openai_responses_mcp.guard.client_ways import ClientWays, Way, progress_tok
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.guard.pending_questions import PendingQuestion, PendingQuestions
-from openai_responses_mcp.guard.ports import Notices
 from openai_responses_mcp.guard.questions import FormChoice, PersonAnswer, answer_in, form_for, short_id
 
 DEFAULT_WAIT_SECONDS = 300.0
@@ -90,7 +89,7 @@ class Asking:
         standing: StandingApprovals,
         client: Peer,
         ways: ClientWays,
-        notices: Notices,
+        tell: Callable[[str], object],
         is_desk_open: Callable[[], Awaitable[bool]],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
@@ -103,7 +102,7 @@ class Asking:
         self._standing = standing
         self._client = client
         self._ways = ways
-        self._notices = notices
+        self._tell = tell
         self._is_desk_open = is_desk_open
         self._news = news
         self._sleep = sleep
@@ -227,7 +226,7 @@ class Asking:
             result = await self._client.ask("elicitation/create", form, question.channel, late)
             answer = answer_in(result, reads=reads)
         except AnsweredWithError as exc:
-            self._notices.tell(f"the client cannot ask ({exc}); from now on the desk is asked")
+            self._tell(f"the client cannot ask ({exc}); from now on the desk is asked")
             self._ways.note_failure()
             return await self._at_desk(request.approval_id)
         except PeerGone:
@@ -314,7 +313,7 @@ class Asking:
                 who=self._rules.caller,
             )
             if released:
-                self._notices.tell(f"waiting calls that are allowed with it and run now: {released}")
+                self._tell(f"waiting calls that are allowed with it and run now: {released}")
 
     async def _used_up(self, approval_id: str) -> Verdict:
         """What the store says. This uses an approval up."""
@@ -367,7 +366,7 @@ class Asking:
         """A client gives up on a call that is silent for too long."""
         short = short_id(request.approval_id)
         text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
-        self._notices.tell(f"{request.tool_name}: {text}")
+        self._tell(f"{request.tool_name}: {text}")
         token = progress_token_of(question.params)
         signs = None if token is None else asyncio.create_task(self._progress(question.channel, token, text))
         try:

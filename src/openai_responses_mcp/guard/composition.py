@@ -22,8 +22,14 @@ from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Request
 from openai_responses_mcp.domain.ports import Transport
 from openai_responses_mcp.domain.texts import revealed_json
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.lifetime import SECONDS_TO_BE_ASKED, UNUSABLE, Ends, Lifetime, watch_for_hang_up
-from openai_responses_mcp.guard.ports import ServerProcess
+from openai_responses_mcp.guard.lifetime import (
+    SECONDS_TO_BE_ASKED,
+    UNUSABLE,
+    Ends,
+    Lifetime,
+    ServerProcess,
+    watch_for_hang_up,
+)
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, former_names, is_header_value
 from openai_responses_mcp.guard.stderr_lines import FollowedStderr, StderrLines
@@ -95,11 +101,11 @@ async def guard(
     async def load(_: Relay) -> "CallKeeper":
         return (await loading.result()).keeper
 
-    relay = Relay(client, side.transport, load, lines, given_replies(options, rules, environ))
+    relay = Relay(client, side.transport, load, lines.tell, given_replies(options, rules, environ))
     staying = [asyncio.create_task(_stay(loading)), asyncio.create_task(tell_of_other_tools(relay, rules))]
     try:
         failure = partial(_failure_of, loading)
-        return await Lifetime(relay, side.process, lines, ends, failure, side.last_words).run()
+        return await Lifetime(relay, side.process, lines.tell, ends, failure, side.last_words).run()
     finally:
         for task in staying:
             task.cancel()

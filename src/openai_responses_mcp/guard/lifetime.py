@@ -8,10 +8,9 @@ import select
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from openai_responses_mcp.domain.errors import TransportClosed
-from openai_responses_mcp.guard.ports import Notices, ServerProcess
 from openai_responses_mcp.guard.relay import Relay
 
 UNUSABLE = 2
@@ -24,6 +23,16 @@ _PATIENCE_SECONDS, _PATIENCE_WITH_A_FILE = 1.0, 10.0
 _SECONDS_TO_WRITE = 1.0
 # Of a socket only one half may be closed, which not every system can tell.
 _HALF_CLOSED = getattr(select, "POLLRDHUP", 0)
+
+
+class ServerProcess(Protocol):
+    async def ended(self) -> int:
+        """Wait until it has ended by itself: its exit code, or 128 plus the number of the signal that ended it."""
+        ...
+
+    async def end(self) -> int:
+        """End it and everything it has started, within two seconds in all; as `ended` after that."""
+        ...
 
 
 class Ends:
@@ -42,14 +51,14 @@ class Lifetime:
         self,
         relay: Relay,
         process: ServerProcess,
-        notices: Notices,
+        tell: Callable[[str], object],
         ends: Ends,
         failure: Callable[[], Awaitable[str]],
         last_words: Callable[[], Awaitable[str]],
     ) -> None:
         self._relay = relay
         self._process = process
-        self._notices = notices
+        self._tell = tell
         self._ends = ends
         self._failure = failure
         self._last_words = last_words
@@ -105,7 +114,7 @@ class Lifetime:
         return _PATIENCE_SECONDS if self._ends.left.is_set() else _PATIENCE_WITH_A_FILE
 
     async def _tell_failure(self) -> None:
-        self._notices.tell(await self._failure())
+        self._tell(await self._failure())
 
 
 async def _done(future: "asyncio.Future[int]") -> int:

@@ -11,7 +11,6 @@ from urllib.request import getproxies, proxy_bypass
 
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.sentences import Language, notice, shown
-from openai_responses_mcp.guard.ports import Notices
 
 SECONDS_FOR_ONE_TRY = 5.0
 MOST_AT_ONCE = 20
@@ -28,14 +27,14 @@ class Webhook:
         self,
         address: str,
         server_name: str,
-        notices: Notices,
+        tell: Callable[[str], object],
         language: Language = "en",
         post: Post | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._address = address
         self._server_name = server_name
-        self._notices = notices
+        self._tell = tell
         self._language = language
         self._post = post or post_json
         self._sleep = sleep
@@ -80,7 +79,7 @@ class Webhook:
     def _warn(self, problem: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            self._notices.tell(f"a question could not be sent to the webhook ({problem}); this is said once")
+            self._tell(f"a question could not be sent to the webhook ({problem}); this is said once")
 
 
 class NotTaken(Exception):

@@ -101,7 +101,7 @@ class OpenedGate:
             standing,
             relay.client,
             relay.ways,
-            self._lines,
+            self._lines.tell,
             self._is_desk_open,
             on_asked=self._notify,
             news=stores.news,
@@ -148,4 +148,4 @@ def _notifying(
     if not is_address(address):
         lines.tell(f"no question is sent to a webhook: {variable} holds no http or https address")
         return lambda request, expires_at: None
-    return Webhook(address, server_name, lines, language_of(environ)).tell
+    return Webhook(address, server_name, lines.tell, language_of(environ)).tell

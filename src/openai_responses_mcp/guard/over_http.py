@@ -1,7 +1,7 @@
 """`guard --http`: the composition root of a guard for many clients. One store and one set of rules, a server for each."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ from openai_responses_mcp.guard.kept_servers import KeptServers
 from openai_responses_mcp.guard.lifetime import UNUSABLE
 from openai_responses_mcp.guard.limited_client import LimitedClient
 from openai_responses_mcp.guard.opened_gate import OpenedGate, new_run_id
-from openai_responses_mcp.guard.ports import Notices
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, OverHttp
 from openai_responses_mcp.guard.stderr_lines import StderrLines
@@ -71,7 +70,7 @@ async def guard_over_http(
                 keepers.append(gate.keeper(relay, new_run_id(), caller, session_id))
             return keepers[0]
 
-        return Relay(client, server, load, lines, given_replies(options, rules, known), ways)
+        return Relay(client, server, load, lines.tell, given_replies(options, rules, known), ways)
 
     servers = KeptServers(
         partial(start_server, options, environ, lines, rules),
@@ -93,7 +92,7 @@ async def guard_over_http(
             settings,
             tokens,
             clients.serve,
-            _TellingLogger(lines),
+            _TellingLogger(lines.tell),
             stopped,
             admit=servers.admit,
             program=PROGRAM,
@@ -110,11 +109,11 @@ async def guard_over_http(
 class _TellingLogger(SilentLogger):
     """What is worth a warning becomes a line for people."""
 
-    def __init__(self, notices: Notices) -> None:
-        self._notices = notices
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell = tell
 
     def warning(self, event: str, **facts: object) -> None:
-        self._notices.tell(" ".join([event, *(f"{name}={fact}" for name, fact in facts.items())]))
+        self._tell(" ".join([event, *(f"{name}={fact}" for name, fact in facts.items())]))
 
     def error(self, event: str, **facts: object) -> None:
         self.warning(event, **facts)

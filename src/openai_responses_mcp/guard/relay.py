@@ -24,7 +24,6 @@ from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.listings import Listings
 from openai_responses_mcp.guard.peers import Opened, Peer
-from openai_responses_mcp.guard.ports import Notices
 from openai_responses_mcp.guard.replying import Given, with_note
 
 if TYPE_CHECKING:
@@ -53,11 +52,11 @@ class Relay:
         client: Transport,
         server: Transport,
         load_keeper: Callable[["Relay"], Awaitable["CallKeeper"]],
-        notices: Notices,
+        tell: Callable[[str], object],
         replies: "GivenReplies | None" = None,
         ways: ClientWays | None = None,
     ) -> None:
-        """`ways` are known where the client had another server before this one."""
+        """`tell` writes a line for people. `ways` are known where the client had another server before this one."""
         self.client = Peer(client, MOST_OPEN_AT_CLIENT)
         self.server = Peer(server, MOST_OPEN_AT_SERVER)
         self.listings = Listings()
@@ -66,7 +65,7 @@ class Relay:
         self.was_asked = asyncio.Event()
         self._load_keeper = load_keeper
         self._keeper: CallKeeper | None = None
-        self._notices = notices
+        self._tell = tell
         self._replies = replies
         self._complaints = 0
         self._tasks: dict[Opened, asyncio.Task[None]] = {}
@@ -150,7 +149,7 @@ class Relay:
             keeper = self._keeper = await self._load_keeper(self)
             await keeper.keep(held)
         except Exception as exc:  # A call that cannot be decided must not pass, and must be answered.
-            self._notices.tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
+            self._tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
             if held.is_held and self.server.close(held.request.id):
                 text = "The guard could not decide on this call; its stderr says why"
                 held.channel.reply(messages.error_reply(held.request.id, INTERNAL_ERROR, text), INTERNAL_ERROR)
@@ -285,7 +284,7 @@ class Relay:
             try:
                 await asyncio.wait_for(self._keeper.settle(), _SECONDS_TO_SETTLE)
             except TimeoutError:
-                self._notices.tell("the store did not take the last records in time")
+                self._tell("the store did not take the last records in time")
 
     def _give_up(self, opened: Opened, reason: str) -> None:
         if opened.request.method == messages.CALL and self._keeper is not None:
@@ -296,7 +295,7 @@ class Relay:
         self._complaints += 1
         if self._complaints <= _MOST_COMPLAINTS:
             last = "; further ones are not reported" if self._complaints == _MOST_COMPLAINTS else ""
-            self._notices.tell(f"{problem}; it was dropped{last}")
+            self._tell(f"{problem}; it was dropped{last}")
 
 
 def _read(body: bytes | FramingFault) -> Request | Notification | Reply | BadMessage:

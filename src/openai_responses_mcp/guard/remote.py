@@ -8,8 +8,8 @@ from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, E
 from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
 from openai_responses_mcp.adapters.remote.server import RemoteServer
 from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.guard.lifetime import ServerProcess
 from openai_responses_mcp.guard.login import login_command
-from openai_responses_mcp.guard.ports import ServerProcess
 from openai_responses_mcp.guard.servers import HeaderVariable
 
 
@@ -22,9 +22,6 @@ class RemoteEnd(ServerProcess):
 
     async def ended(self) -> int:
         return await self._never
-
-    def close_input(self) -> None:
-        """Nothing is kept open for it."""
 
     async def end(self) -> int:
         await self._transport.end()

@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 from openai_responses_mcp.adapters.log.line_sink import Descriptor, LineSink
 from openai_responses_mcp.domain.texts import harmless, one_line
-from openai_responses_mcp.guard.ports import Notices
 
 LONGEST_LINE = 4096
 _CHUNK_BYTES = 64 * 1024
 
 
-class StderrLines(Notices):
+class StderrLines:
     def __init__(self, prefix: str, stderr: int = 2) -> None:
         self._prefix = prefix
         self._sink = LineSink(Descriptor(stderr), describe_lost=lambda count: b"%d lines are lost\n" % count)
 
     def tell(self, line: str) -> None:
+        """Returns at once, whatever happens to stderr."""
         self._put(f"{self._prefix}: {one_line(line)}")
 
     def follow(self, descriptor: int) -> "FollowedStderr":

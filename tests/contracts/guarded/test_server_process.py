@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from openai_responses_mcp.adapters.child_process import ChildProcess
-from openai_responses_mcp.guard.ports import ServerProcess
+from openai_responses_mcp.guard.lifetime import ServerProcess
 from tests.fakes import SLOW_SECONDS
 from tests.guard.fake_process import FakeProcess
 
@@ -74,12 +74,6 @@ async def test_its_own_exit_code_is_told(make: Maker) -> None:
 async def test_it_is_told_as_often_as_somebody_asks(make: Maker) -> None:
     process = make.exiting(4)
     assert [await within(process.ended()), await within(process.ended()), await within(process.end())] == [4, 4, 4]
-
-
-async def test_it_can_end_by_itself_when_its_input_is_closed(make: Maker) -> None:
-    process = make.reading()
-    process.close_input()
-    assert await within(process.ended()) == 0
 
 
 async def test_ending_closes_its_input_first(make: Maker) -> None:
