@@ -20,9 +20,8 @@ from openai_responses_mcp.gate.stores import Stores
 from openai_responses_mcp.guard.asking import Asking, AskingRules
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
-from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
+from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge, Records
 from openai_responses_mcp.guard.given_replies import GivenReplies
-from openai_responses_mcp.guard.recording import Records
 from openai_responses_mcp.guard.relay import Relay
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fake_stores import FakeBudgetStore, FakeStartBook, fake_stores

@@ -14,8 +14,8 @@ from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.policy.rules import AtMost, Budget, OneOf, Policy, Rule, When
-from openai_responses_mcp.guard import asking, definitions, pending_questions
-from openai_responses_mcp.guard.pending_questions import ContinuedCalls, Underway
+from openai_responses_mcp.guard import asking, definitions, questions
+from openai_responses_mcp.guard.questions import ContinuedCalls, Underway
 from tests.agents.fakes import within
 from tests.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
 
@@ -355,7 +355,7 @@ async def test_a_task_that_is_refused_is_an_error() -> None:
 
 
 async def test_of_very_many_questions_the_oldest_expire_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_questions, "_MOST_REMEMBERED", 1)
+    monkeypatch.setattr(questions, "_MOST_REMEMBERED", 1)
     async with GuardScene(wait_seconds=0.05) as scene:
         first = (await scene.call(1, _meta=ENVELOPE))["result"]
         await scene.call(2, _meta=ENVELOPE)

@@ -10,6 +10,17 @@ from openai_responses_mcp.guard.servers import GuardOptions
 from tests.agents.fakes import WAIT_SECONDS
 
 
+def test_the_start_loads_nothing_that_the_first_messages_do_not_need() -> None:
+    """Packages, and parts of our own that are as slow: they are loaded after the first reply, or with the first call."""
+    packages = "agents aiohttp argparse httpx2 mcp openai psycopg pydantic rich ruamel sqlalchemy starlette structlog"
+    ours = "desk gate.policy gate.sql gate.schema gate.secrets guard.call_keeper guard.given_replies guard.opened_gate"
+    late = [*packages.split(), *(f"openai_responses_mcp.{name}" for name in ours.split())]
+    code = f"import sys, openai_responses_mcp.guard.command_line; print([one for one in {late} if one in sys.modules])"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_SECONDS * 4, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_everything_can_be_said() -> None:
     line = (
         "--name files --policy p.yaml --profile=fast --store sqlite:///x.db --wait 7.5 --observe -- npx server ~/notes"

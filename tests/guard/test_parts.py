@@ -19,11 +19,9 @@ from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer
 from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
-from openai_responses_mcp.guard.listings import Listed, Listings
-from openai_responses_mcp.guard.peers import Peer
+from openai_responses_mcp.guard.gatekeeping import Records
+from openai_responses_mcp.guard.peers import Listed, Listings, Peer
 from openai_responses_mcp.guard.questions import answer_in, form_for
-from openai_responses_mcp.guard.recording import Records
-from openai_responses_mcp.guard.replying import Replying
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore, FakeStartBook
 from tests.agents.fakes import BreakableLogStore, FakeClock, within
 from tests.fakes import FakeTransport
@@ -290,8 +288,8 @@ def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
     held = server.hold(Request(1, "tools/call", {}, {}, b""), to_client)
     server.close(1)
     assert not server.release(held, b"late")
-    Replying(server).result(held, {})
-    Replying(server).error(held, "late")
+    server.answer(held, {})
+    server.refuse(held, -32602, "late")
     assert (to_client.sent, to_server.sent) == ([], [])
 
 

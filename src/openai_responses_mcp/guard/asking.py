@@ -30,8 +30,15 @@ from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays, Way, progress_token_of
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
-from openai_responses_mcp.guard.pending_questions import PendingQuestion, PendingQuestions
-from openai_responses_mcp.guard.questions import FormChoice, PersonAnswer, answer_in, form_for, short_id
+from openai_responses_mcp.guard.questions import (
+    FormChoice,
+    PendingQuestion,
+    PendingQuestions,
+    PersonAnswer,
+    answer_in,
+    form_for,
+    short_id,
+)
 
 DEFAULT_WAIT_SECONDS = 300.0
 SECONDS_BETWEEN_LOOKS = 0.5

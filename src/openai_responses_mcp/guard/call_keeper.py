@@ -10,7 +10,7 @@ import json
 from collections import OrderedDict
 from dataclasses import replace
 
-from openai_responses_mcp.domain.jsonrpc import Reply
+from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, Reply
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.call_table import HumanAnswer, changed_call
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
@@ -22,10 +22,10 @@ from openai_responses_mcp.gate.starts import StartOutcome
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.asking import Asking, Verdict
 from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool
-from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement
+from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, Judgement, Records
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
-from openai_responses_mcp.guard.peers import Opened, Peer
-from openai_responses_mcp.guard.pending_questions import (
+from openai_responses_mcp.guard.peers import Opened, Peer, tool_error
+from openai_responses_mcp.guard.questions import (
     ANSWERS,
     ContinuedCalls,
     Intent,
@@ -33,8 +33,6 @@ from openai_responses_mcp.guard.pending_questions import (
     PendingQuestion,
     Underway,
 )
-from openai_responses_mcp.guard.recording import Records
-from openai_responses_mcp.guard.replying import Replying
 
 MOST_ATTEMPTS = 10
 _MOST_TASKS = 1_000
@@ -59,7 +57,6 @@ class CallKeeper:
     ) -> None:
         self._session = session
         self._server = server
-        self._reply = Replying(server)
         self._definitions = definitions
         self._gatekeeper = gatekeeper
         self._records = records
@@ -97,7 +94,8 @@ class CallKeeper:
         elif self._session.is_observing:
             self._server.release(opened, opened.request.wire)
         else:
-            self._reply.error(opened, f"Unknown tool: {failure}" if isinstance(failure, UnknownTool) else str(failure))
+            text = f"Unknown tool: {failure}" if isinstance(failure, UnknownTool) else str(failure)
+            self._server.refuse(opened, INVALID_PARAMS, text)
 
     async def _decide(self, opened: Opened, defined: Defined, args: JsonObject) -> None:
         tool = defined.tool
@@ -118,14 +116,12 @@ class CallKeeper:
     async def _decide_again(self, opened: Opened, intent: Intent) -> None:
         """The tool or its budget was changed while the call was decided on, by this guard or by another one."""
         if intent.attempt >= MOST_ATTEMPTS:
-            self._reply.refusal(
-                opened, intent.call.tool.name, "its definition or its budget keeps changing; call again"
-            )
+            self._say_no(opened, intent.call.tool.name, "its definition or its budget keeps changing; call again")
             return
         try:
             defined = await self._definitions.find(intent.defined.name, opened.request.params)
         except (AgentsError, UnknownTool) as exc:
-            self._reply.refusal(opened, intent.call.tool.name, f"it cannot be run any more: {exc}")
+            self._say_no(opened, intent.call.tool.name, f"it cannot be run any more: {exc}")
             return
         call = replace(intent.call, tool=defined.tool)
         again = intent._replace(call=call, defined=defined, attempt=intent.attempt + 1)
@@ -139,7 +135,16 @@ class CallKeeper:
 
     def _refuse(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
         self._records.write_behind(judgement.entry)
-        self._reply.refusal(opened, call.tool.name, self._masking.text(judgement.decision.reason))
+        self._say_no(opened, call.tool.name, self._masking.text(judgement.decision.reason))
+
+    def _say_no(self, opened: Opened, tool_name: str, reason: str, comment: str = "") -> None:
+        said = f". The approver says: {comment}" if comment else ""
+        text = f"The guard did not run {tool_name}: {reason}{said}"
+        if "task" in opened.request.params:
+            # A client that asked for a task expects one, or an error.
+            self._server.refuse(opened, INVALID_PARAMS, text)
+        else:
+            self._server.answer(opened, tool_error(opened.request.params, text))
 
     async def _observe(self, opened: Opened, call: PlannedCall, judgement: Judgement) -> None:
         """Let the call pass, even if it cannot be counted or recorded."""
@@ -161,7 +166,7 @@ class CallKeeper:
         try:
             defined = await self._definitions.look_again(intent.defined, opened.request.params)
         except (AgentsError, UnknownTool) as exc:
-            self._reply.refusal(opened, call.tool.name, f"no person could be asked: {exc}")
+            self._say_no(opened, call.tool.name, f"no person could be asked: {exc}")
             return
         if defined.tool != call.tool:
             call = replace(call, tool=defined.tool)
@@ -184,14 +189,14 @@ class CallKeeper:
             opened.waits_for_human = True
             verdict = await self._asking.ask(question)
         except AgentsError as exc:
-            self._reply.refusal(opened, call.tool.name, f"no person could be asked: {exc}")
+            self._say_no(opened, call.tool.name, f"no person could be asked: {exc}")
             return
         finally:
             opened.waits_for_human = False
         if isinstance(verdict, Verdict):
             await self._follow(opened, question, verdict, params)
         else:
-            self._reply.result(opened, verdict)
+            self._server.answer(opened, verdict)
 
     async def _is_answer(self, opened: Opened) -> bool:
         """Whether the call answers a question of the guard. If so, the answer has been acted on."""
@@ -199,7 +204,7 @@ class CallKeeper:
             question = self._asking.questions.take(opened.request.params)
         except NotThisCall:
             reason = "the question was answered before, is too old, or was about another call"
-            self._reply.refusal(opened, self._full_name(opened), reason)
+            self._say_no(opened, self._full_name(opened), reason)
             return True
         if question is None:
             return False
@@ -215,14 +220,12 @@ class CallKeeper:
         """Do what a person has decided."""
         call = question.intent.call
         if not verdict.is_approved:
-            self._reply.refusal(opened, call.tool.name, verdict.reason, verdict.comment)
+            self._say_no(opened, call.tool.name, verdict.reason, verdict.comment)
             return
         try:
             defined = await self._definitions.find(question.intent.defined.name, params)
             if defined.tool.definition_hash != call.tool.definition_hash:
-                self._reply.refusal(
-                    opened, call.tool.name, "the server changed the tool while it was asked about; call again"
-                )
+                self._say_no(opened, call.tool.name, "the server changed the tool while it was asked about; call again")
                 return
             if verdict.changed is not None:
                 await self._follow_changed(opened, question, verdict.changed, params)
@@ -232,7 +235,7 @@ class CallKeeper:
                 await self._gatekeeper.go_on(question.judgement.questions)
                 await self._start(opened, question.intent._replace(params=params))
         except (AgentsError, UnknownTool) as exc:
-            self._reply.refusal(opened, call.tool.name, f"it cannot be run any more: {exc}")
+            self._say_no(opened, call.tool.name, f"it cannot be run any more: {exc}")
 
     async def _follow_changed(
         self, opened: Opened, question: PendingQuestion, answer: HumanAnswer, params: JsonObject
@@ -265,7 +268,7 @@ class CallKeeper:
             if self._definitions.is_current(defined):
                 outcome = await self._written_as_started(intent, *before)
         except AgentsError as exc:
-            self._reply.refusal(opened, call.tool.name, f"it cannot be recorded ({exc.message})")
+            self._say_no(opened, call.tool.name, f"it cannot be recorded ({exc.message})")
             return
         if outcome != "started":
             self._records.write_behind(*before)
@@ -273,7 +276,7 @@ class CallKeeper:
         elif not self._definitions.is_current(defined):
             reason = "the server changed the tool before it was sent; call again"
             self._finished(call, "failed", reason)
-            self._reply.refusal(opened, call.tool.name, reason)
+            self._say_no(opened, call.tool.name, reason)
         elif intent.params is None:
             self._pass(opened, Underway(call), opened.request.wire)
         else:

@@ -8,6 +8,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from openai_responses_mcp.domain.jsonrpc import INTERNAL_ERROR, Reply, Request
 from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined, label_of, replaced
@@ -19,15 +20,21 @@ from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.fields import Path, secret_fields
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.client_ways import has_envelope
 from openai_responses_mcp.guard.messages import CALL, LIST, JsonObject, JsonValue, object_in
-from openai_responses_mcp.guard.replying import Given
+from openai_responses_mcp.guard.peers import tool_error
 
 TASK_METHODS = frozenset({"tasks/result", "tasks/get"})
 
 # Passed back to the server as they are. They are not shown, and a label in their place would break the call.
 _OPAQUE = frozenset({"requestState", "taskId"})
 _ENCODED = frozenset({"blob", "data"})
+
+
+class Given(NamedTuple):
+    """A reply as the client is given it. `reason` is what the log has to know about a change."""
+
+    reply: Reply
+    reason: Reason | None = None
 
 
 class GivenReplies:
@@ -208,6 +215,5 @@ def _instead(request: Request, reply: Reply, text: str) -> Reply:
         error = {"code": INTERNAL_ERROR, "message": text}
         wire = messages.error_reply(reply.id, INTERNAL_ERROR, text)
         return Reply(reply.id, None, error, {"jsonrpc": "2.0", "id": reply.id, "error": error}, wire)
-    stamp = {"resultType": "complete"} if has_envelope(request.params) else {}
-    result = {**stamp, "content": [{"type": "text", "text": text}], "isError": True}
-    return _with_result(Reply(reply.id, None, None, {"jsonrpc": "2.0", "id": reply.id}), result)
+    bare = Reply(reply.id, None, None, {"jsonrpc": "2.0", "id": reply.id})
+    return _with_result(bare, tool_error(request.params, text))

@@ -72,6 +72,15 @@ def object_in(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+def with_note(reply: Reply, note: str) -> bytes:
+    """The reply with a note for the model in front of what the tool says."""
+    result = object_in(reply.result)
+    content = result.get("content")
+    if not note or not isinstance(content, list):
+        return reply.wire
+    return result_reply(reply.id, {**result, "content": [{"type": "text", "text": note}, *content]})
+
+
 def is_deeper_than(levels: int, value: JsonValue) -> bool:
     """Without recursion: what is nested deep enough breaks everything that follows it down."""
     layer = [value]

@@ -32,9 +32,8 @@ from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook
 from openai_responses_mcp.guard.asking import Asking, AskingRules
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
-from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
+from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge, Records
 from openai_responses_mcp.guard.notifying import Webhook, is_address
-from openai_responses_mcp.guard.recording import Records
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, guarded_server
 from openai_responses_mcp.guard.stderr_lines import StderrLines

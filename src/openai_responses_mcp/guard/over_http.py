@@ -25,9 +25,8 @@ from openai_responses_mcp.guard.composition import (
     start_server,
     tell_of_other_tools,
 )
-from openai_responses_mcp.guard.kept_servers import KeptServers
 from openai_responses_mcp.guard.lifetime import UNUSABLE
-from openai_responses_mcp.guard.limited_client import LimitedClient
+from openai_responses_mcp.guard.many_clients import KeptServers, LimitedClient
 from openai_responses_mcp.guard.opened_gate import OpenedGate, new_run_id
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, OverHttp

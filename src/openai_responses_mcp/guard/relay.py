@@ -22,11 +22,10 @@ from openai_responses_mcp.domain.jsonrpc import (
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Transport
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays
-from openai_responses_mcp.guard.listings import Listings
-from openai_responses_mcp.guard.peers import Opened, Peer
-from openai_responses_mcp.guard.replying import Given, with_note
+from openai_responses_mcp.guard.peers import Listings, Opened, Peer
 
 if TYPE_CHECKING:
+    from openai_responses_mcp.gate.reasons import Reason
     from openai_responses_mcp.guard.call_keeper import CallKeeper
     from openai_responses_mcp.guard.given_replies import GivenReplies
 
@@ -150,9 +149,9 @@ class Relay:
             await keeper.keep(held)
         except Exception as exc:  # A call that cannot be decided must not pass, and must be answered.
             self._tell(f"a call could not be decided ({type(exc).__name__}: {exc})")
-            if held.is_held and self.server.close(held.request.id):
+            if held.is_held:
                 text = "The guard could not decide on this call; its stderr says why"
-                held.channel.reply(messages.error_reply(held.request.id, INTERNAL_ERROR, text), INTERNAL_ERROR)
+                self.server.refuse(held, INTERNAL_ERROR, text)
 
     # -----------------------------------------------------------------------------------------------------------------
     # From the server
@@ -205,23 +204,24 @@ class Relay:
         if opened is None:
             self._complain("the server sent a reply to no open request, or a second one")
             return
-        given = self._given(opened.request, reply)
+        given, about_result = self._given(opened.request, reply)
         if opened.request.method == messages.LIST:
-            self.listings.note(opened.request.params, given.reply.result)
+            self.listings.note(opened.request.params, given.result)
         elif opened.request.method == "initialize":
             self.ways.note_initialize(opened.request, reply.result)
             self.handshake = opened.request.params if reply.error is None else self.handshake
-        opened.channel.reply(with_note(given.reply, opened.note), _error_code(given.reply))
+        opened.channel.reply(messages.with_note(given, opened.note), _error_code(given))
         if self._keeper is None:
             return
         if opened.request.method == messages.CALL:
-            self._keeper.answered(opened, reply, given.reason)
-        elif given.reason is not None:
-            self._keeper.task_answered(opened.request.params.get("taskId"), given.reason)
+            self._keeper.answered(opened, reply, about_result)
+        elif about_result is not None:
+            self._keeper.task_answered(opened.request.params.get("taskId"), about_result)
 
-    def _given(self, request: Request, reply: Reply) -> Given:
+    def _given(self, request: Request, reply: Reply) -> "tuple[Reply, Reason | None]":
+        """What the client is given, and what the log has to know about a change."""
         if self._replies is None:
-            return Given(reply)
+            return reply, None
         return self._replies.given(request, reply, self.listings.newest(request.params.get("name")))
 
     def tell_of_other_tools(self) -> None:

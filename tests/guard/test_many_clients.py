@@ -1,17 +1,20 @@
-"""Servers that are started for clients, ended, and started again, between ends in memory."""
+"""A guard for many clients, between ends in memory: their servers, and the limits of their callers."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from openai_responses_mcp.domain.ports import Transport
+from openai_responses_mcp.domain.ports import FramingFault, Transport
+from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
 from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
-from openai_responses_mcp.guard.kept_servers import KeptServers
+from openai_responses_mcp.guard.many_clients import KeptServers, LimitedClient
 from openai_responses_mcp.guard.relay import Relay
-from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeTransport
+from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeClock, FakeTransport
 from tests.guard.fake_process import FakeNotices, FakeProcess
+from tests.guard.keepers import ENVELOPE
 
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}
 
@@ -189,3 +192,39 @@ async def test_a_server_that_is_idle_is_ended_but_not_one_that_has_something_to_
 async def test_there_are_only_so_many_servers() -> None:
     servers = Scene(most=2).servers
     assert [servers.admit(key) for key in ("a", "b", "c", "a")] == [True, True, False, True]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Limits of callers
+
+
+def call(number: int, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "echo", **params}}
+
+
+async def test_a_call_over_the_limit_gets_a_result_and_the_next_message_is_taken() -> None:
+    client = FakeTransport()
+    limited = LimitedClient(client, "ann", CallerLimits(calls_at_once=1), ProcessUsage(FakeClock()))
+    ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+    client.enqueue(call(1), call(2), call(3, _meta=ENVELOPE), FramingFault("odd"), ping)
+    first, odd, other = [await limited.receive() for _ in range(3)]
+    assert first is not None
+    assert odd is not None
+    assert other is not None
+    assert (json.loads(first.body)["id"], odd.body, json.loads(other.body)) == (1, FramingFault("odd"), ping)  # type: ignore[arg-type]
+    old, new = client.replies()
+    assert (old["result"]["isError"], "resultType" in old["result"]) == (True, False)
+    assert new["result"]["resultType"] == "complete"
+    first.channel.send(b"{}")
+    first.channel.reply(b"{}")
+    first.channel.withdraw()
+    await asyncio.sleep(0)  # The end is counted beside the reply.
+    client.enqueue(call(4))
+    again = await limited.receive()
+    assert again is not None
+    assert json.loads(again.body)["id"] == 4  # type: ignore[arg-type]
+    again.channel.withdraw()
+    limited.send(b"{}")
+    await limited.flush()
+    client.end()
+    assert await limited.receive() is None
