@@ -192,8 +192,6 @@ def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch
     home.run(next_one("openai-responses-mcp policy suggest"))
     home.run(next_one("openai-responses-mcp policy check"))
     assert "would be decided otherwise" in home.run(next_one("openai-responses-mcp policy test"), code=1)
-    home.run(next_one("openai-responses-mcp guard setup --undo"))
-    assert home.entry()["command"] == "npx"
     home.run(next_one("openai-responses-mcp guard setup --policy"))
     assert "--policy" in home.entry()["args"]
     assert left == []

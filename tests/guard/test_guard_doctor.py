@@ -118,8 +118,8 @@ def test_every_client_and_every_folder_is_looked_at(machine: Machine) -> None:
 
 def test_a_client_that_is_not_known_is_wrong_usage(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        program(["guard", "doctor", "emacs"], machine.environ)
-    assert "'emacs' is none of claude-code" in capsys.readouterr().err
+        program(["guard", "doctor", "cursr"], machine.environ)
+    assert "unknown client cursr: did you mean cursor? (claude-code" in capsys.readouterr().err
 
 
 def test_with_start_it_is_started_and_its_tools_are_listed(machine: Machine) -> None:

@@ -88,6 +88,10 @@ class Machine:
         said = self._capsys.readouterr()
         return said.out + said.err
 
+    def policy(self, name: str) -> str:
+        (self.home / name).write_text("version: 1\n")
+        return str(self.home / name)
+
     def servers(self) -> dict[str, Any]:
         data: dict[str, Any] = with_comments(self.cursor.read_text())["mcpServers"]
         return data
@@ -184,13 +188,64 @@ def test_the_diff_shows_no_secret(machine: Machine) -> None:
 
 
 def test_clients_servers_and_a_policy_can_be_named(machine: Machine) -> None:
-    machine.setup("cursor", "--server", "git", "--policy", "rules.yaml", "--yes")
+    machine.setup("cursor", "--server", "git", "--policy", machine.policy("rules.yaml"), "--yes")
     args = machine.servers()["git"]["args"]
-    assert args[args.index("--policy") + 1] == str(Path("rules.yaml").absolute())
+    assert args[args.index("--policy") + 1] == str(machine.home / "rules.yaml")
     assert machine.servers()["files"]["command"] == "npx"
     assert machine.codex.read_text() == CODEX
     with pytest.raises(SystemExit):
         machine.setup("netscape")
+
+
+def test_a_policy_is_given_to_the_guards_that_are_there_and_all_of_it_is_undone(machine: Machine) -> None:
+    machine.setup("--yes")
+    guarded = machine.servers()["git"]["args"]
+    first, second = machine.policy("first.yaml"), machine.policy("second.yaml")
+    said = machine.setup("--policy", first, "--dry-run")
+    assert "Left alone: mine in" in said
+    assert machine.servers()["git"]["args"] == guarded
+    for policy in (first, second):
+        said = machine.setup("--policy", policy, "--yes")
+        assert f'"--policy", "{policy}"' in said
+        at = guarded.index("--name") + 2
+        assert machine.servers()["git"]["args"] == [*guarded[:at], "--policy", policy, *guarded[at:]]
+        assert machine.servers()["remote"]["args"][-4:] == ["--policy", policy, "--url", "https://mcp.example/mcp"]
+        assert "--policy" not in machine.servers()["mine"]["args"]
+        assert tomllib.loads(machine.codex.read_text())["mcp_servers"]["files"]["args"].count(policy) == 1
+        assert "Nothing to change." in machine.setup("--policy", policy, "--yes")
+    machine.setup("--undo", "--yes")
+    assert (machine.cursor.read_text(), machine.codex.read_text()) == (CURSOR, CODEX)
+
+
+def test_a_guard_with_another_policy_is_undone_also_where_the_file_has_changed_since(machine: Machine) -> None:
+    machine.setup("cursor", "--yes")
+    machine.setup("cursor", "--server", "git", "--policy", machine.policy("rules.yaml"), "--yes")
+    machine.cursor.write_text(machine.cursor.read_text().replace("every day", "every night"))
+    machine.setup("cursor", "--server", "remote", "--policy", machine.policy("rules.yaml"), "--yes")
+    machine.setup("cursor", "--undo", "--yes")
+    assert machine.servers()["git"] == {"command": "uvx", "args": ["mcp-server-git"]}
+    assert machine.servers()["remote"] == {"url": "https://mcp.example/mcp"}
+
+
+def test_a_header_in_the_file_is_not_shown_when_the_policy_changes(machine: Machine) -> None:
+    secret = "plain secret of mine"
+    machine.cursor.write_text(
+        json.dumps({"mcpServers": {"x": {"url": "https://a.example/mcp", "headers": {"A": secret}}}})
+    )
+    machine.setup("cursor", "--yes")
+    said = machine.setup("cursor", "--policy", machine.policy("rules.yaml"), "--yes")
+    assert "rules.yaml" in said
+    assert secret not in said
+
+
+def test_a_policy_that_no_guard_could_read_is_not_written_anywhere(machine: Machine) -> None:
+    before = machine.cursor.read_text()
+    (machine.home / "broken.yaml").write_text("version: 1\nrulez: []\n")
+    assert "unknown key (did you mean rules?)" in machine.setup(
+        "--policy", str(machine.home / "broken.yaml"), "--yes", code=2
+    )
+    assert "no.yaml" in machine.setup("--policy", str(machine.home / "no.yaml"), "--yes", code=2)
+    assert machine.cursor.read_text() == before
 
 
 def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -> None:

@@ -74,7 +74,7 @@ class ServerEntry:
     headers: tuple[str, ...] = ()
     """With a URL: the values of `--header-env`."""
     secrets: tuple[str, ...] = ()
-    """With a URL: the values of headers that stand in the file itself."""
+    """Values of headers that stand in the file itself."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -101,15 +101,25 @@ def _entry(client: Client, place: Place, value: JsonObject) -> ServerEntry:
     if isinstance(url, str) and command is None:
         problem = _problem_with_url(client, url, value)
         headers = () if problem else tuple(f"{name}={named}" for name, named in _variables(client, value).items())
-        given = value.get("headers") if headers else None
-        secrets = (one for one in given.values() if isinstance(one, str)) if isinstance(given, dict) else ()
-        in_file = tuple(one for one in secrets if one and "$" not in one)
+        in_file = _values_in(value.get("headers") if headers else None)
         return ServerEntry(place, None, (), url, is_disabled, problem, headers, in_file)
     if not isinstance(command, str) or not command.strip():
         return ServerEntry(place, None, (), None, is_disabled, "it has no command")
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         return ServerEntry(place, command, (), None, is_disabled, "its args are not a list of texts")
-    return ServerEntry(place, command, tuple(args), None, is_disabled)
+    given = value.get("env")
+    own = (
+        {name: one for name, one in given.items() if name.startswith(_HEADER_VARIABLE)}
+        if isinstance(given, dict)
+        else None
+    )
+    return ServerEntry(place, command, tuple(args), None, is_disabled, secrets=_values_in(own))
+
+
+def _values_in(headers: JsonValue) -> tuple[str, ...]:
+    """Those that stand in the file itself."""
+    values = headers.values() if isinstance(headers, dict) else ()
+    return tuple(one for one in values if isinstance(one, str) and one and "$" not in one)
 
 
 def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
@@ -158,11 +168,12 @@ def _variables(client: Client, value: JsonObject) -> dict[str, str]:
     return fit
 
 
+_HEADER_VARIABLE = "MCP_HEADER_"
 _HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def _variable_of(header: str) -> str:
-    return f"MCP_HEADER_{re.sub('[^A-Za-z0-9]', '_', header).upper()}"
+    return f"{_HEADER_VARIABLE}{re.sub('[^A-Za-z0-9]', '_', header).upper()}"
 
 
 def rewritten(client: Client, text: str, changes: Mapping[Place, Sequence[str]]) -> str:

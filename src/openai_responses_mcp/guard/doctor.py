@@ -7,7 +7,6 @@ started as the client would, asked for its tools, and ended. Nothing is changed.
 guarded; 1: something is wrong; 2: wrong usage.
 """
 
-import argparse
 import asyncio
 import os
 import re
@@ -27,7 +26,7 @@ from openai_responses_mcp.gate.sql.own_store import store_from
 from openai_responses_mcp.guard.client_files import ServerEntry, entries_in
 from openai_responses_mcp.guard.command_line import UsageError, parse
 from openai_responses_mcp.guard.servers import GuardOptions
-from openai_responses_mcp.guard.setup import KEYS
+from openai_responses_mcp.guard.setup import CannotUsePolicy, checked_policy, client_parser
 
 PROGRAM = "openai-responses-mcp guard doctor"
 LONGEST_START_SECONDS = 30.0
@@ -53,7 +52,9 @@ class GuardedEntry:
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: str | None = None) -> int:
-    arguments = _parser().parse_args(list(argv))
+    parser = client_parser(PROGRAM, "Check the guarded servers of your MCP clients.")
+    parser.add_argument("--start", action="store_true", help="start each entry, list its tools, and end it")
+    arguments = parser.parse_args(list(argv))
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
     report = Report(Masking(environ).text, environ)
     lines = list(guarded_lines(environ, folder or os.getcwd(), clients, arguments.server, is_started=arguments.start))
@@ -78,22 +79,6 @@ def guarded_lines(
         elif entry is not None and (not servers or entry.name in servers):
             level, detail = asyncio.run(_examined(entry, is_started))
             yield Line(level, f"{client.name}, {entry.name} in {file}", detail)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        PROGRAM, description="Check the guarded servers of your MCP clients.", allow_abbrev=False
-    )
-    parser.add_argument("clients", metavar="CLIENT", nargs="*", type=_client, help=f"one of {', '.join(KEYS)}")
-    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this server; repeatable")
-    parser.add_argument("--start", action="store_true", help="start each entry, list its tools, and end it")
-    return parser
-
-
-def _client(key: str) -> str:
-    if key not in KEYS:
-        raise argparse.ArgumentTypeError(f"{key!r} is none of {', '.join(KEYS)}")
-    return KEYS[key]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -192,13 +177,9 @@ def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
     if not os.path.isabs(options.policy):
         raise _Wrong(f"the policy {options.policy} is looked for where the client starts: write its whole path")
     try:
-        from openai_responses_mcp.desk.opening import open_rules
-
-        open_rules(options.policy)
-    except AgentsError as exc:
-        raise _Wrong(exc.message) from None
-    except ModuleNotFoundError as exc:
-        raise _Wrong(needs_extra("guard", exc.name)) from None
+        checked_policy(options.policy)
+    except CannotUsePolicy as exc:
+        raise _Wrong(str(exc)) from None
     return f"the policy {options.policy} can be read"
 
 

@@ -32,9 +32,11 @@ from openai_responses_mcp.commands.doctor.client_setups import (
     own_files_of,
     starts_this_program,
 )
-from openai_responses_mcp.domain.extras import REPOSITORY
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, nearest
+from openai_responses_mcp.domain.extras import REPOSITORY, needs_extra
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_store import own_folder
@@ -101,10 +103,15 @@ def main(
     here = folder or os.getcwd()
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
     notes = Notes(Path(own_folder(environ)))
+    try:
+        policy = None if arguments.policy is None else checked_policy(arguments.policy)
+    except CannotUsePolicy as exc:
+        sys.stderr.write(f"{PROGRAM}: {visible(str(exc))}\n")
+        return 2
     if arguments.undo:
         plans = _undoing(notes, clients, environ, here, arguments)
     else:
-        plans = _guarding(notes, clients, environ, here, arguments)
+        plans = _guarding(notes, clients, environ, here, arguments, policy)
     changing = [plan for plan in plans if plan.before != plan.after]
     _show(plans, changing)
     if not changing:
@@ -128,12 +135,10 @@ def main(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        PROGRAM, description="Put the guard in front of the servers of your MCP clients.", allow_abbrev=False
+    parser = client_parser(PROGRAM, "Put the guard in front of the servers of your MCP clients.")
+    parser.add_argument(
+        "--policy", metavar="FILE", help="a policy file for every guard, also for those that setup made before"
     )
-    parser.add_argument("clients", metavar="CLIENT", nargs="*", type=_client, help=f"one of {', '.join(KEYS)}")
-    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this server; repeatable")
-    parser.add_argument("--policy", metavar="FILE", help="a policy file for every guard")
     parser.add_argument("--project", action="store_true", help="the files of this folder instead of the user's own")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written, and write nothing")
     parser.add_argument("--yes", action="store_true", help="write without asking")
@@ -141,10 +146,36 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def client_parser(program: str, description: str) -> argparse.ArgumentParser:
+    """For a command about the servers of clients: which clients, and which servers."""
+    parser = CommandParser(program, description=description, allow_abbrev=False)
+    parser.add_argument("clients", metavar="CLIENT", nargs="*", type=_client, help=f"one of {', '.join(KEYS)}")
+    parser.add_argument("--server", metavar="NAME", action="append", default=[], help="only this server; repeatable")
+    return parser
+
+
 def _client(key: str) -> str:
     if key not in KEYS:
-        raise argparse.ArgumentTypeError(f"{key!r} is none of {', '.join(KEYS)}")
+        raise argparse.ArgumentTypeError(f"unknown client {key}{nearest(key, KEYS)} ({', '.join(KEYS)})")
     return KEYS[key]
+
+
+class CannotUsePolicy(Exception):
+    """The text says why."""
+
+
+def checked_policy(file: str) -> str:
+    """Its whole path. A guard with a policy that cannot be read would not start. Raises `CannotUsePolicy`."""
+    from openai_responses_mcp.desk.opening import open_rules
+
+    path = os.path.abspath(os.path.expanduser(file))
+    try:
+        open_rules(path)
+    except AgentsError as exc:
+        raise CannotUsePolicy(exc.message) from None
+    except ModuleNotFoundError as exc:
+        raise CannotUsePolicy(needs_extra("guard", exc.name)) from None
+    return path
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -152,10 +183,15 @@ def _client(key: str) -> str:
 
 
 def _guarding(
-    notes: "Notes", clients: Iterable[Client], environ: Mapping[str, str], folder: str, arguments: argparse.Namespace
+    notes: "Notes",
+    clients: Iterable[Client],
+    environ: Mapping[str, str],
+    folder: str,
+    arguments: argparse.Namespace,
+    policy: str | None,
 ) -> list[Plan]:
     own = own_command(environ)
-    policy = None if arguments.policy is None else os.path.abspath(os.path.expanduser(arguments.policy))
+    made = {(one.file, one.keys): one for one in notes.read()}
     plans = []
     for client, file, project in _places(clients, environ, folder, arguments.project):
         try:
@@ -170,6 +206,12 @@ def _guarding(
         for entry in entries:
             if arguments.server and entry.place.name not in arguments.server:
                 continue
+            earlier = made.get((file, entry.place.keys))
+            if policy is not None and earlier is not None and _is_unchanged(client, before, entry, earlier):
+                words = _with_policy(earlier.after, policy)
+                if words != earlier.after:
+                    guarded.append((entry, replace(earlier, after=words)))
+                    continue
             why_not = _why_not(entry)
             if why_not is not None:
                 skipped.append(f"{entry.place.name} in {file}: {why_not}")
@@ -189,11 +231,13 @@ def _guarding_plan(
 ) -> Plan:
     def change(text: str, one: Guarded) -> tuple[str, Guarded]:
         entry = by_keys[one.keys]
-        if entry.url is None:
-            return rewritten(client, text, {entry.place: one.after}), one
-        after = guarded_url(client, text, entry, one.after)
-        written = entry_text(client, text, entry.place), entry_text(client, after, entry.place)
-        return after, replace(one, text_before=written[0], text_after=written[1])
+        if entry.url is not None:
+            after = guarded_url(client, text, entry, one.after)
+            one = replace(one, text_before=entry_text(client, text, entry.place))
+        else:
+            after = rewritten(client, text, {entry.place: one.after})
+        is_whole = bool(one.text_before)
+        return after, replace(one, text_after=entry_text(client, after, entry.place) if is_whole else "")
 
     by_keys = {one.keys: entry for entry, one in guarded}
     plan = _plan(file, before, [one for _, one in guarded], skipped, change)
@@ -213,6 +257,18 @@ def _why_not(entry: ServerEntry) -> str | None:
     if entry.is_disabled:
         return "it is disabled"
     return "it is this product's own server" if starts_this_program(known) else None
+
+
+def _is_unchanged(client: Client, before: bytes, entry: ServerEntry, made: Guarded) -> bool:
+    """Whether this entry is still what `setup` wrote."""
+    return not entry.is_disabled and entry.words == made.after and _is_as_written(client, before, made)
+
+
+def _with_policy(words: tuple[str, ...], policy: str) -> tuple[str, ...]:
+    """A command that `setup` wrote, with this policy in the place of the one that it had."""
+    at = words.index("--name") + 2
+    behind = words[at + 2 :] if words[at] == "--policy" else words[at:]
+    return (*words[:at], "--policy", policy, *behind)
 
 
 def _undoing(
@@ -445,9 +501,10 @@ class Notes:
         _write_private(backups / name, plan.before)
         noted = [one for one in self.read() if (one.file, one.keys) not in {(g.file, g.keys) for g in plan.guarded}]
         originals = dict(self._content()["originals"])
-        # What was guarded in several steps is taken out entry by entry.
-        if all(one.file != plan.file for one in noted):
-            originals[_digest(plan.after)] = name
+        earlier = originals.get(_digest(plan.before))
+        # What was guarded in several steps is taken out entry by entry, unless nothing else has changed in between.
+        if earlier is not None or all(one.file != plan.file for one in noted):
+            originals[_digest(plan.after)] = earlier or name
         self._save([*noted, *plan.guarded], originals)
 
     def forget(self, undone: Iterable[Guarded]) -> None:

@@ -208,9 +208,13 @@ def test_nothing_standing_says_so(paused: Any, sqlite_url: str) -> None:
         (["approve", "A", "--arguments", '{"a": 1, "a": 2}'], "a key appears twice"),
         (["approve", "A", "--arguments", "[" * 100_000], "that is not JSON"),
         (["approve", "A", "--arguments", "@/no/such/file"], "/no/such/file cannot be read"),
-        (["approve", "A", "--tell-model"], "unrecognized arguments: --tell-model"),
-        (["deny", "A", "--arguments", "{}"], "unrecognized arguments: --arguments"),
+        (["approve", "A", "--tell-model"], "unknown option --tell-model"),
+        (["deny", "A", "--arguments", "{}"], "unknown option --arguments"),
         (["revoke"], "required: ID"),
+        (["lst"], "openai-responses-mcp approvals: unknown command lst: did you mean list? (see openai-resp"),
+        (["quit"], "unknown command quit (list, show, approve"),
+        (["list", "--runn", "x"], "openai-responses-mcp approvals list: unknown option --runn: did you mean --run?"),
+        (["list", "x"], "openai-responses-mcp approvals list: unknown argument x ("),
     ],
 )
 def test_wrong_usage_says_what_is_wrong(
@@ -258,3 +262,20 @@ def test_durations_are_understood(said: str, paused: Any, sqlite_url: str, capsy
     approval_id = paused.interruptions[0].approval_id
     assert main(["approvals", "allow", approval_id, "--for", said, "--store", sqlite_url]) == 0
     assert json.loads(capsys.readouterr().out)["holds"].startswith("until 20")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["log", "verfy"], "openai-responses-mcp log: unknown command verfy: did you mean verify?"),
+        (["policy", "tset", "x.yaml"], "openai-responses-mcp policy: unknown command tset: did you mean test?"),
+        (["stats"], "openai-responses-mcp: unknown command stats: did you mean status?"),
+        (["approvals", "serve", "--prt", "1"], "unknown option --prt: did you mean --port?"),
+    ],
+)
+def test_the_nearest_command_is_named_at_every_level(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert said in capsys.readouterr().err

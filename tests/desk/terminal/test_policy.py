@@ -189,7 +189,7 @@ def test_a_file_is_suggested_and_never_written_over_another(file: Path, log: str
     assert file.read_text() == text
     said = capsys.readouterr().out
     assert said.startswith(f"Wrote {file}. Try it: openai-responses-mcp policy test {file}\nUse it: ")
-    assert f"openai-responses-mcp guard setup --policy {file} --yes\n" in said
+    assert f"openai-responses-mcp guard setup --policy {file}\n" in said
     assert main(["policy", "check", str(file)]) == 0
     file.write_text("mine")
     assert main(["policy", "suggest", "--store", log, "--write", str(file)]) == 2

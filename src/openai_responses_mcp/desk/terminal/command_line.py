@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.typed_values import duration, json_arguments, moment
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, duration, json_arguments, moment
 from openai_responses_mcp.desk.terminal.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
@@ -100,9 +100,9 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _shared(default: str | None = None) -> argparse.ArgumentParser:
+def _shared(default: str | None = None) -> CommandParser:
     """What every command takes. A subcommand has no defaults: they would replace what was given before it."""
-    shared = argparse.ArgumentParser(add_help=False, argument_default=default)
+    shared = CommandParser(add_help=False, argument_default=default)
     shared.add_argument("--store", metavar="URL", help="the store (else AGENTS_STORE, else the guard's own)")
     shared.add_argument(
         "--audit-head", metavar="FILE", help="where the head of the log is kept, if not beside the file"
@@ -111,9 +111,9 @@ def _shared(default: str | None = None) -> argparse.ArgumentParser:
     return shared
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> CommandParser:
     shared = _shared()
-    parser = argparse.ArgumentParser(PROGRAM, description="Approvals, the log, and what runs now.", allow_abbrev=False)
+    parser = CommandParser(PROGRAM, description="Approvals, the log, and what runs now.", allow_abbrev=False)
     areas = parser.add_subparsers(dest="area", required=True, metavar="COMMAND")
     # Here for their help alone: the command line starts these by itself.
     areas.add_parser("guard", help="stand in front of an MCP server: no tool of it runs unchecked")
@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_approvals(area: argparse.ArgumentParser, shared: argparse.ArgumentParser) -> None:
+def _add_approvals(area: CommandParser, shared: CommandParser) -> None:
     verbs = area.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a person")
     listing.add_argument("--run", metavar="RUN", help="of one run, or of one session of the guard")
@@ -162,7 +162,7 @@ def _add_approvals(area: argparse.ArgumentParser, shared: argparse.ArgumentParse
     verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
 
 
-def _add_log(log: argparse.ArgumentParser) -> None:
+def _add_log(log: CommandParser) -> None:
     log.add_argument("--run", metavar="RUN", help="of one run, or of one session of the guard")
     log.add_argument("--since", metavar="TIME", help="such as 2026-11-16T09:00:00+09:00")
     log.add_argument("--records", action="store_true", help="every record instead of one line a call")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from openai_responses_mcp.desk.opening import serve_desk, serve_team_desk
 from openai_responses_mcp.desk.terminal.output import json_of
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
@@ -64,7 +65,7 @@ def _complain(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         "openai-responses-mcp approvals serve", description="Decide on a page in the browser, on this machine."
     )
     parser.add_argument(

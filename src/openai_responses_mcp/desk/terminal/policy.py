@@ -23,6 +23,7 @@ from openai_responses_mcp.desk.opening import check_policy, replay_policy, sugge
 from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.desk.terminal.tables import table
 from openai_responses_mcp.desk.terminal.text import local
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser
 from openai_responses_mcp.desk.terminal.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.gate.errors import AgentsError
@@ -50,7 +51,7 @@ def _complain(message: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         "openai-responses-mcp policy",
         description="Check a policy file, try it, or have one suggested.",
         allow_abbrev=False,
@@ -161,8 +162,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
         return _complain(f"{arguments.write} cannot be written: {getattr(exc, 'strerror', None) or exc}")
     written, program = shlex.quote(arguments.write), "openai-responses-mcp"
     _write(_words()("wrote", file=arguments.write, command=f"{program} policy test {written}"))
-    using = f"{program} guard setup --undo --yes && {program} guard setup --policy {written} --yes"
-    _write(_words()("use it", command=using))
+    _write(_words()("use it", command=f"{program} guard setup --policy {written}"))
     return 0
 
 

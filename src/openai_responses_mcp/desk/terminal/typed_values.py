@@ -1,12 +1,15 @@
-"""What a person types: durations, dates, and arguments as JSON or in a file. Anything else is wrong usage."""
+"""What a person types: commands, durations, dates, and arguments as JSON or in a file. Anything else is wrong usage."""
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, NoReturn
 
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
+from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.approvals.changes import LONGEST_ARGUMENTS
 from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
@@ -14,6 +17,33 @@ from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhdw])+", re.ASCII)
 _PART = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
 _SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`: did you mean …?`, or nothing where no known word is close."""
+    near = get_close_matches(word.partition("=")[0], list(known), n=1, cutoff=0.6)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Names the nearest command or option for one that does not exist."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            kind, near = ("option", nearest(unknown[0], flags)) if unknown[0].startswith("-") else ("argument", "")
+            self.error(f"unknown {kind} {unknown[0]}{near}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action.choices, Mapping) and value not in action.choices:
+            known = ", ".join(action.choices)
+            self.error(f"unknown command {value}{nearest(value, action.choices) or f' ({known})'}")
+        super()._check_value(action, value)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {visible(message)} (see {self.prog} --help)\n")
 
 
 def duration(text: str) -> int:
