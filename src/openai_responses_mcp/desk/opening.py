@@ -22,7 +22,7 @@ from openai_responses_mcp.gate.presence import PresenceStore
 from openai_responses_mcp.gate.replaying import Replay, replay
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.gate.stores import Stores
 from openai_responses_mcp.gate.suggesting import suggest
 

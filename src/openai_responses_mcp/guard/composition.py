@@ -162,7 +162,7 @@ def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "Po
             raise CannotStart(
                 f"the variable {header.variable} of --header-env is not set, or holds no value for a header"
             )
-    from openai_responses_mcp.gate.sql.own_store import own_store
+    from openai_responses_mcp.gate.sql.own_files import own_store
 
     try:
         store = options.store or own_store(environ)

@@ -22,7 +22,7 @@ from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.own_store import store_from
+from openai_responses_mcp.gate.sql.own_files import store_from
 from openai_responses_mcp.guard.client_files import ServerEntry, entries_in
 from openai_responses_mcp.guard.command_line import UsageError, parse
 from openai_responses_mcp.guard.servers import GuardOptions

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, WrongAddress, remote_address
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
-from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.gate.sql.own_files import own_folder
 
 PROGRAM = "openai-responses-mcp guard login"
 SECONDS_FOR_PERSON = 600.0

@@ -25,7 +25,7 @@ from openai_responses_mcp.gate.presence import Presence, present, stay
 from openai_responses_mcp.gate.safety_gate import SafetyGate
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.own_store import own_store
+from openai_responses_mcp.gate.sql.own_files import own_store
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook

@@ -7,7 +7,7 @@ from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote
 from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
 from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
 from openai_responses_mcp.adapters.remote.server import RemoteServer
-from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.guard.lifetime import ServerProcess
 from openai_responses_mcp.guard.login import login_command
 from openai_responses_mcp.guard.servers import HeaderVariable

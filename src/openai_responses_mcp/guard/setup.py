@@ -39,7 +39,7 @@ from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.own_store import own_folder
+from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.guard.client_files import (
     CannotRewrite,
     Place,

@@ -7,8 +7,7 @@ import pytest
 
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
-from openai_responses_mcp.gate.sql.sql_starts import SqlStartBook
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, SqlStartBook
 from openai_responses_mcp.gate.sql.sql_stores import (
     SqlBudgetStore,
     SqlPolicyStore,

@@ -7,7 +7,7 @@ import pytest
 from openai_responses_mcp.gate.audit.archiving import ArchiveFile
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.archive_file import ArchiveOnDisk
+from openai_responses_mcp.gate.sql.log_files import ArchiveOnDisk
 from tests.agents.fakes import ODD_TEXTS
 
 RECORDS = [ExecutionLog("r1", f"c{text}", "decision", "allow", "2026", reason=text) for text in ODD_TEXTS]

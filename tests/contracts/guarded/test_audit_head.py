@@ -13,7 +13,7 @@ from openai_responses_mcp.gate.audit.records import (
     linked,
     misfit_of_log,
 )
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import HeadFile
 from tests.agents.fake_stores import FakeHead
 
 

@@ -15,7 +15,7 @@ from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main as command
 from openai_responses_mcp.gate.audit.records import ExecutionLog, first_break
-from openai_responses_mcp.gate.sql.own_store import store_to_wait_at
+from openai_responses_mcp.gate.sql.own_files import store_to_wait_at
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fakes import FakeJudge

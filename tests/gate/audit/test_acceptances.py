@@ -9,7 +9,7 @@ from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import LOSS_ACCEPTED, UNREADABLE, ExecutionLog, linked
 from openai_responses_mcp.gate.audit.verifying import facts_to_accept, verification
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fakes import FakeClock

@@ -29,8 +29,7 @@ from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.archive_file import ArchiveOnDisk
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import ArchiveOnDisk, HeadFile
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fake_stores import FakeExecutionLogStore

@@ -17,7 +17,7 @@ from openai_responses_mcp.gate.audit.records import BEGINNING, ExecutionLog, Hea
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.json_values import digest
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.gate.sql.sql_tables import logs as table

@@ -16,8 +16,8 @@ from openai_responses_mcp.agents.command_line import main as diagnose
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.sql.database_urls import MARK
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sqlite_files import MARK
 from tests.agents.fakes import FakeJudge, within
 from tests.gate.sql.interrupted_writes import MUCH, full_at, has_hot_journal, leave_journal, leave_wal
 

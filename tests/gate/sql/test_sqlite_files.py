@@ -10,8 +10,9 @@ import pytest
 from openai_responses_mcp.agents import Agent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.database_urls import create_private, make_private
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from tests.agents.fakes import FakeJudge, code_of
+from tests.agents.fakes import FakeJudge, code_of, within
 
 
 def use(url: str) -> None:
@@ -132,3 +133,38 @@ def test_a_locked_database_is_not_taken_for_something_else(tmp_path: Path) -> No
     with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE"):
         use(f"sqlite:///{file}?timeout=0")
     holder.close()
+
+
+def test_a_new_file_is_the_owners_alone(tmp_path: Path) -> None:
+    assert create_private(tmp_path / "new") is True
+    assert mode_of(tmp_path / "new") == 0o600
+
+
+def test_a_file_that_is_there_already_is_not_created_again(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("kept")
+    (tmp_path / "there").chmod(0o644)
+    assert create_private(tmp_path / "there") is False
+    assert (mode_of(tmp_path / "there"), (tmp_path / "there").read_text()) == (0o644, "kept")
+
+
+def test_a_file_that_others_could_read_becomes_the_owners_alone(tmp_path: Path) -> None:
+    (tmp_path / "open").write_text("kept")
+    (tmp_path / "open").chmod(0o644)
+    make_private(tmp_path / "open")
+    assert (mode_of(tmp_path / "open"), (tmp_path / "open").read_text()) == (0o600, "kept")
+
+
+def test_a_file_of_somebody_else_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise PermissionError
+
+    (tmp_path / "theirs").touch(0o644)
+    monkeypatch.setattr(os, "chmod", refuse)
+    make_private(tmp_path / "theirs")
+    assert mode_of(tmp_path / "theirs") == 0o644
+
+
+async def test_a_runner_keeps_its_store_in_a_private_file(tmp_path: Path, sqlite_url: str) -> None:
+    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
+    await within(runner.run(Agent(name="A", model=ScriptedModel("done")), "go"))
+    assert mode_of(tmp_path / "agents.db") == 0o600

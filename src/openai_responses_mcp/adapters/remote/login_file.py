@@ -18,7 +18,7 @@ from typing import Any
 
 from openai_responses_mcp.adapters.remote.addresses import RemoteAddress
 from openai_responses_mcp.adapters.remote.exchange import Credentials, RemoteFault
-from openai_responses_mcp.gate.sql.private_files import replace_private
+from openai_responses_mcp.gate.sql.own_files import replace_private
 
 fcntl: ModuleType | None
 try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.private_files import replace_private
+from openai_responses_mcp.gate.sql.own_files import replace_private
 
 try:
     import fcntl

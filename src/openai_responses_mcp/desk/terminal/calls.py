@@ -14,7 +14,7 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerificatio
 from openai_responses_mcp.gate.audit.verifying import unfinished
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
-from openai_responses_mcp.gate.sql.archive_file import ArchiveOnDisk
+from openai_responses_mcp.gate.sql.log_files import ArchiveOnDisk
 
 
 def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:

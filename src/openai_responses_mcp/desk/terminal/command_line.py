@@ -32,7 +32,7 @@ from openai_responses_mcp.desk.terminal.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.own_store import store_from, store_to_wait_at, why_no_store
+from openai_responses_mcp.gate.sql.own_files import store_from, store_to_wait_at, why_no_store
 
 _USAGE_CODES = ("AGENTS-E-RUNNER-CONFIG", "AGENTS-E-LOG-STORE")
 _INTERRUPTED = 130

@@ -21,7 +21,7 @@ from openai_responses_mcp.desk.terminal.typed_values import CommandParser
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.sql.own_store import store_to_wait_at, why_no_store
+from openai_responses_mcp.gate.sql.own_files import store_to_wait_at, why_no_store
 
 _INTERRUPTED = 130
 

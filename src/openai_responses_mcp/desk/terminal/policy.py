@@ -32,7 +32,7 @@ from openai_responses_mcp.gate.policy.checking import PolicyFindings
 from openai_responses_mcp.gate.policy.fitting import policy_name
 from openai_responses_mcp.gate.replaying import Replay, Replayed
 from openai_responses_mcp.gate.sentences import shown
-from openai_responses_mcp.gate.sql.own_store import store_from, why_no_store
+from openai_responses_mcp.gate.sql.own_files import store_from, why_no_store
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,14 +1,38 @@
-"""Which database a URL means. One that cannot be used is `AGENTS-E-RUNNER-CONFIG`, with what to write instead."""
+"""Which database a URL means, and whether a SQLite file is ours.
 
+A URL that cannot be used is `AGENTS-E-RUNNER-CONFIG`, with what to write instead.
+
+Nothing in a file is touched before it is known to be ours. A process that was killed in the middle of a write leaves a
+journal, and SQLite undoes that write when the file is next opened for writing. That would change a file of somebody
+else. So the first look is `immutable`: SQLite takes no lock, makes no file and ignores journals. What it sees may be
+half written, but our mark is on the first page before our first table is made, and a write never changes the names of
+tables that are there already.
+
+The file is opened by SQLite and never directly. Closing a file that SQLite has open elsewhere in this process would
+take SQLite's locks away.
+"""
+
+import os
+import sqlite3
+import stat
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from openai_responses_mcp.domain.extras import install_line
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.sql.sql_tables import metadata
+
+MARK = 0x6F726D67
+"""The `application_id` of our files. Stores of earlier versions have none until tables are added to them."""
+
+# Windows has owners and no modes: there the mode only keeps a file writable, and its folder says who may read it.
+_OWNER_ONLY = 0o600
+_OTHERS = 0o077
 
 # What the driver takes itself; anything else in the query is SQLite's, and SQLite reads it only in a URI.
 _DRIVER_ARGUMENTS = frozenset(
@@ -94,3 +118,76 @@ def _path_in(uri: str) -> str:
 
 def _unusable(message: str) -> AgentsError:
     return AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# SQLite files
+
+
+def make_ours(file: SqliteFile, busy_seconds: float) -> None:
+    """A missing file is created; one that is there is made private if it is empty or holds our tables.
+
+    Anything else is `AGENTS-E-RUNNER-CONFIG` and stays as it is. Raises `OSError` and `sqlite3.OperationalError`.
+    """
+    if file.may_create and not file.path.exists() and create_private(file.path):
+        return
+    found = os.stat(file.path)
+    if not stat.S_ISREG(found.st_mode):
+        raise _unusable(f"store names {file.path.name}, which is not a file")
+    if found.st_size > 0:
+        _check_owner(file.path, busy_seconds)
+    if not file.is_read_only:
+        make_private(file.path)
+
+
+def create_private(file: Path) -> bool:
+    """With its mode from the start, so that others cannot read it even for a moment. False when it is there already."""
+    try:
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    except FileExistsError:
+        return False
+    return True
+
+
+def make_private(file: Path) -> None:
+    """Only for a file that is known to be ours."""
+    if os.stat(file).st_mode & _OTHERS:
+        # A file of another user that we may use stays as it is.
+        with suppress(PermissionError):
+            os.chmod(file, _OWNER_ONLY)
+
+
+def _check_owner(path: Path, busy_seconds: float) -> None:
+    try:
+        is_marked, names = _look(path, "immutable=1", busy_seconds)
+        if not is_marked and not names:
+            # No table is visible: the file is empty, is being written, or its tables are still in the write-ahead log.
+            is_marked, names = _look(path, "mode=ro", busy_seconds)
+            if names is None:
+                raise sqlite3.DatabaseError
+    except sqlite3.OperationalError as exc:
+        if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise
+        message = f"store names {path.name}, in which another program has left an unfinished write; nothing was changed"
+        raise _unusable(message) from None
+    except sqlite3.DatabaseError:
+        message = f"store names {path.name}, which is not a SQLite database; nothing was changed"
+        raise _unusable(message) from None
+    if names and not is_marked and not names & set(metadata.tables):
+        message = f"store names {path.name}, which is the database of something else; name a file of its own"
+        raise _unusable(message)
+
+
+def _look(path: Path, how: str, busy_seconds: float) -> tuple[bool, set[str] | None]:
+    """Whether the file has our mark, and the names of its tables; None where these cannot be read."""
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=busy_seconds)) as connection:
+        # A file that is shorter than its first page says is read as far as it goes. Nothing is written.
+        connection.execute("PRAGMA writable_schema=ON")
+        is_marked = connection.execute("PRAGMA application_id").fetchone()[0] == MARK
+        try:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            return is_marked, None
+    return is_marked, {name for (name,) in rows}

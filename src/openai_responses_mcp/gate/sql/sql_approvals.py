@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, exists, func, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, insert, or_, select, true, update
 
 from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.approvals.models import (
@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.approvals.models import (
 )
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, row_of
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
 from openai_responses_mcp.gate.sql.sql_news import tell_of_decision
 from openai_responses_mcp.gate.sql.sql_tables import approvals, clock
@@ -47,8 +47,7 @@ class SqlApprovalStore(ApprovalStore):
     async def ids_beginning(self, start: str) -> list[str]:
         found = approvals.c.approval_id.startswith(start, autoescape=True)
         query = select(approvals.c.approval_id).where(found).order_by(approvals.c.approval_id).limit(3)
-        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
-        return [row.approval_id for row in rows]
+        return [row.approval_id for row in await self._database.rows(query)]
 
     async def find_by_token(self, token_hash: str) -> ApprovalRecord | None:
         return await self._first(approvals.c.token_hash == token_hash)
@@ -119,7 +118,7 @@ class SqlApprovalStore(ApprovalStore):
             )
             .values(used_at=now)
         )
-        return await self._changed(statement) > 0
+        return await self._database.change(statement) > 0
 
     async def replace(self, approval_id: str, record: ApprovalRecord) -> bool:
         statement = (
@@ -135,14 +134,14 @@ class SqlApprovalStore(ApprovalStore):
         def put(connection: Connection) -> bool:
             if connection.execute(statement).rowcount == 0:
                 return False
-            connection.execute(insert(approvals).values(_approval_values(record)))
+            connection.execute(insert(approvals), _approval_values(record))
             return True
 
         return await self._database.work(put)
 
     async def respond(self, approval_id: str, human_response: str) -> None:
         statement = update(approvals).where(approvals.c.approval_id == approval_id)
-        await self._changed(statement.values(human_response=human_response))
+        await self._database.change(statement.values(human_response=human_response))
 
     async def _first(self, condition: ColumnElement[bool]) -> ApprovalRecord | None:
         found = await self._all(condition)
@@ -150,11 +149,7 @@ class SqlApprovalStore(ApprovalStore):
 
     async def _all(self, condition: ColumnElement[bool]) -> list[ApprovalRecord]:
         query = select(approvals).where(condition).order_by(approvals.c.number)
-        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
-        return [_approval_from(row) for row in rows]
-
-    async def _changed(self, statement: Update) -> int:
-        return await self._database.work(lambda connection: int(connection.execute(statement).rowcount))
+        return [_approval_from(row) for row in await self._database.rows(query)]
 
 
 class SqlDecisionBook(DecisionBook):
@@ -188,13 +183,6 @@ def _see(connection: Connection, moment: str) -> str:
 
 
 def _decide(connection: Connection, choice: ApprovalChoice) -> bool:
-    if connection.execute(_deciding(choice)).rowcount != 1:
-        return False
-    tell_of_decision(connection, choice.approval_id)
-    return True
-
-
-def _deciding(choice: ApprovalChoice) -> Update:
     before = ("withdrawn", "approved") if choice.status == "kept" else ("pending",)
     is_open = (
         approvals.c.approval_id == choice.approval_id,
@@ -202,59 +190,24 @@ def _deciding(choice: ApprovalChoice) -> Update:
         approvals.c.used_at.is_(None),
         approvals.c.replaced_by.is_(None),
     )
-    return (
-        update(approvals)
-        .where(*is_open)
-        .values(
-            status=choice.status,
-            comment=choice.comment,
-            decided_at=choice.decided_at,
-            token_hash=choice.token_hash,
-            binding=choice.binding,
-            expires_at=choice.expires_at,
-            tell_model=choice.tell_model,
-            changed_arguments=_maybe_text(choice.changed_arguments),
-        )
-    )
+    values = {**row_of(choice), "changed_arguments": _maybe_text(choice.changed_arguments)}
+    del values["approval_id"]
+    if connection.execute(update(approvals).where(*is_open).values(values)).rowcount != 1:
+        return False
+    tell_of_decision(connection, choice.approval_id)
+    return True
 
 
 def _approval_values(record: ApprovalRecord) -> dict[str, object]:
     request = record.request
+    values = {**row_of(request), **row_of(record)}
+    del values["request"]
     return {
-        "approval_id": request.approval_id,
-        "run_id": request.run_id,
-        "pause_id": record.pause_id,
-        "tool_call_id": request.tool_call_id,
-        "tool_name": request.tool_name,
-        "tool_kind": request.tool_kind,
-        "required_action": request.required_action,
-        "prompt": request.prompt,
+        **values,
         "arguments": arguments_text(request.arguments),
-        "risk_level": request.risk_level,
-        "reason": request.reason,
-        "status": request.status,
-        "comment": request.comment,
-        "human_response": record.human_response,
-        "created_at": request.created_at,
-        "decided_at": request.decided_at,
-        "tool_description": request.tool_description,
-        "definition_change": request.definition_change,
-        "arguments_hash": record.arguments_hash,
-        "definition_hash": record.definition_hash,
-        "state_hash": record.state_hash,
-        "attempt": record.attempt,
-        "token_hash": record.token_hash,
-        "binding": record.binding,
-        "expires_at": record.expires_at,
-        "used_at": record.used_at,
-        "replaced_by": record.replaced_by,
         "parameters": _maybe_text(record.parameters),
-        "origin": record.origin,
-        "waits_until": record.waits_until,
-        "tell_model": request.tell_model,
         "changed_arguments": _maybe_text(request.changed_arguments),
         "reasons": reasons.as_text(request.reasons),
-        "caller": request.caller,
         "reading": arguments_text(record.reading) if record.reading else None,
     }
 

@@ -10,22 +10,34 @@ import asyncio
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, StaticPool, Table, create_engine, event, insert, inspect, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Executable,
+    Row,
+    StaticPool,
+    Table,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
 from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.sql import sql_tables as tables
-from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
-from openai_responses_mcp.gate.sql.sqlite_files import MARK, make_ours
+from openai_responses_mcp.gate.sql.database_urls import MARK, make_ours, sqlite_file, understood
 
 SAFE_WAL_VERSION = (3, 51, 3)
 IN_MEMORY = "sqlite://"
@@ -44,6 +56,11 @@ INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
 Job = Callable[[Connection], _T]
 
 
+def row_of(value: object) -> dict[str, object]:
+    """The fields of a dataclass with slots, as a row of the table with the same columns."""
+    return {name: getattr(value, name) for name in type(value).__slots__}  # type: ignore[attr-defined]
+
+
 def journal_mode(version: tuple[int, ...]) -> str:
     return "WAL" if version >= SAFE_WAL_VERSION else "PERSIST"
 
@@ -57,7 +74,8 @@ class SqlDatabase:
         self._url = understood(url)
         self._sqlite_file = sqlite_file(self._url)
         self._must_exist = must_exist
-        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.dialect = self._url.get_backend_name()
+        self.is_sqlite = self.dialect == "sqlite"
         self.is_in_memory = self.is_sqlite and self._sqlite_file is None
         self._engine = self._make_engine()
         self._writing = self._engine.execution_options(is_writing=True)
@@ -95,6 +113,16 @@ class SqlDatabase:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
+    async def rows(
+        self, query: Executable, values: Mapping[str, object] | None = None, *, is_writing: bool = False
+    ) -> Sequence[Row[Any]]:
+        """All that the query finds. With `is_writing`, what waits is written first."""
+        return await self.work(lambda connection: connection.execute(query, values).all(), is_writing=is_writing)
+
+    async def change(self, statement: Executable, values: Mapping[str, object] | None = None) -> int:
+        """Run one statement. Returns how many rows it changed."""
+        return await self.work(lambda connection: int(connection.execute(statement, values).rowcount))
+
     def work_later(self, job: Job[object]) -> None:
         """Run the job in the transaction of the next writing work. If none comes, it is lost with the process.
 
@@ -106,14 +134,18 @@ class SqlDatabase:
     def work_now(self, job: Job[_T], *, is_writing: bool = True) -> _T:
         with _translated(), self._turn:
             self._make_ready()
-            taken_along = self._taken_along() if is_writing else []
+            taken_along: list[Job[object]] = []
+            if is_writing:
+                with self._claiming:
+                    taken_along, self._waiting = self._waiting, []
             try:
                 with self._transaction(is_writing) as connection:
                     for earlier in taken_along:
                         earlier(connection)
                     return job(connection)
             except BaseException:
-                self._waits_again(taken_along)
+                with self._claiming:
+                    self._waiting = taken_along + self._waiting
                 raise
 
     @contextmanager
@@ -134,17 +166,6 @@ class SqlDatabase:
             self.work_now(lambda connection: None)
         with self._turn:
             _close(self._engine, self._held)
-
-    def _taken_along(self) -> list[Job[object]]:
-        """What has waited until now."""
-        with self._claiming:
-            taken, self._waiting = self._waiting, []
-        return taken
-
-    def _waits_again(self, taken: list[Job[object]]) -> None:
-        """The transaction that took them along has failed."""
-        with self._claiming:
-            self._waiting = taken + self._waiting
 
     @contextmanager
     def _transaction(self, is_writing: bool) -> Iterator[Connection]:

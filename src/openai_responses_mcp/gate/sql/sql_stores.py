@@ -17,12 +17,11 @@ from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, ProfileName, profile_name
 from openai_responses_mcp.gate.ports import BudgetStore
 from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
-from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase
-from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase, row_of
+from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, SqlStartBook
 from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
-from openai_responses_mcp.gate.sql.sql_starts import SqlStartBook
 from openai_responses_mcp.gate.sql.sql_tables import budgets, definitions, pins, policies, runs, standing
 from openai_responses_mcp.gate.sql.sql_tables import presence as leases
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
@@ -72,11 +71,11 @@ class SqlPolicyStore(PolicyStore):
         return self._read[known]
 
     async def _profile(self, known: ProfileName) -> PolicyProfile:
-        row = await self._database.work(lambda c: c.execute(_PROFILE, {"name": known}).first(), is_writing=False)
-        if row is None:
+        rows = await self._database.rows(_PROFILE, {"name": known})
+        if not rows:
             return PROFILES[known]
-        allow_up_to, refuse_from, scopes = row
-        return PolicyProfile(known, allow_up_to, refuse_from, tuple(json.loads(scopes)))
+        row = rows[0]
+        return PolicyProfile(known, row.allow_up_to, row.refuse_from, tuple(json.loads(row.scopes)))
 
     async def set_profile(self, profile: PolicyProfile) -> None:
         values = {
@@ -85,7 +84,7 @@ class SqlPolicyStore(PolicyStore):
             "refuse_from": profile.refuse_from,
             "scopes": json.dumps(profile.allowed_tool_scopes),
         }
-        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, policies), values))
+        await self._database.change(_upsert(self._database.dialect, policies), values)
         self._read.clear()
 
 
@@ -96,28 +95,23 @@ class SqlRunStateStore(RunStateStore):
     async def begin(self, record: RunRecord) -> None:
         """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
-        self._database.work_later(lambda c: c.execute(_insert_new(c.dialect.name, runs), _run_values(record)))
+        statement = _insert_new(self._database.dialect, runs)
+        self._database.work_later(lambda connection: connection.execute(statement, row_of(record)))
 
     async def save(self, record: RunRecord) -> None:
-        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, runs, "created_at"), _run_values(record)))
+        await self._database.change(_upsert(self._database.dialect, runs, "created_at"), row_of(record))
 
     async def get(self, run_id: str) -> RunRecord | None:
         # A run that has just begun is written first.
-        is_writing = self._database.has_waiting
-        row = await self._database.work(lambda c: c.execute(_RUN, {"run_id": run_id}).first(), is_writing=is_writing)
-        return None if row is None else RunRecord(**row._mapping)
+        rows = await self._database.rows(_RUN, {"run_id": run_id}, is_writing=self._database.has_waiting)
+        return RunRecord(**rows[0]._mapping) if rows else None
 
     async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
         query = select(runs).order_by(runs.c.created_at, runs.c.run_id)
         if status is not None:
             query = query.where(runs.c.status == status)
-        is_writing = self._database.has_waiting
-        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=is_writing)
+        rows = await self._database.rows(query, is_writing=self._database.has_waiting)
         return [RunRecord(**row._mapping) for row in rows]
-
-
-def _run_values(record: RunRecord) -> dict[str, object]:
-    return {name: getattr(record, name) for name in RunRecord.__slots__}
 
 
 class SqlPins(DefinitionPins):
@@ -134,7 +128,7 @@ class SqlPins(DefinitionPins):
         return await self._database.work(read, is_writing=False)
 
     async def put(self, tool: str, pin: str) -> None:
-        await self._database.work(lambda c: c.execute(_upsert(c.dialect.name, pins), {"tool": tool, "pin": pin}))
+        await self._database.change(_upsert(self._database.dialect, pins), {"tool": tool, "pin": pin})
 
 
 class SqlStandingStore(StandingStore):
@@ -142,20 +136,19 @@ class SqlStandingStore(StandingStore):
         self._database = database
 
     async def create(self, made: StandingApproval) -> None:
-        values = {name: getattr(made, name) for name in StandingApproval.__slots__}
-        await self._database.work(lambda connection: connection.execute(insert(standing).values(values)))
+        await self._database.change(insert(standing), row_of(made))
 
     async def get(self, standing_id: str) -> StandingApproval | None:
         query = select(*_STANDING).where(standing.c.standing_id == standing_id)
-        row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
-        return None if row is None else StandingApproval(**row._mapping)
+        rows = await self._database.rows(query)
+        return StandingApproval(**rows[0]._mapping) if rows else None
 
     async def list_standing(
         self, tool_kind: ToolKind | None = None, tool_name: str | None = None
     ) -> list[StandingApproval]:
         query = _ALL_STANDING if tool_name is None else _STANDING_OF_TOOL
         tool = {} if tool_name is None else {"kind": tool_kind, "name": tool_name}
-        rows = await self._database.work(lambda connection: connection.execute(query, tool).all(), is_writing=False)
+        rows = await self._database.rows(query, tool)
         return [StandingApproval(**row._mapping) for row in rows]
 
     async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
@@ -164,7 +157,7 @@ class SqlStandingStore(StandingStore):
             .where(standing.c.standing_id == standing_id, standing.c.ended_at.is_(None))
             .values(ended_at=ended_at, ended_because=because)
         )
-        return await self._database.work(lambda connection: connection.execute(statement).rowcount == 1)
+        return await self._database.change(statement) == 1
 
 
 class SqlBudgetStore(BudgetStore):
@@ -175,8 +168,8 @@ class SqlBudgetStore(BudgetStore):
 
     async def read(self, window: str) -> tuple[int, int]:
         query = select(budgets.c.used, budgets.c.allowed_to).where(budgets.c.window == window)
-        row = await self._database.work(lambda connection: connection.execute(query).first(), is_writing=False)
-        return (0, 0) if row is None else (int(row.used), int(row.allowed_to))
+        rows = await self._database.rows(query)
+        return (int(rows[0].used), int(rows[0].allowed_to)) if rows else (0, 0)
 
     async def spend(self, window: str, amount: int) -> None:
         await self._database.work(lambda connection: put_budget(connection, window, used=amount))
@@ -203,24 +196,22 @@ class SqlPresenceStore(PresenceStore):
 
     async def renew(self, presence: Presence) -> None:
         long_ago = timestamp(datetime.fromisoformat(presence.renewed_at) - _LEASES_KEPT)
-        values = {name: getattr(presence, name) for name in Presence.__slots__}
 
         def put(connection: Connection) -> None:
             gone = (leases.c.presence_id == presence.presence_id) | (leases.c.renewed_at < long_ago)
             connection.execute(delete(leases).where(gone))
-            connection.execute(insert(leases).values(values))
+            connection.execute(insert(leases), row_of(presence))
 
         await self._database.work(put)
 
     async def leave(self, presence_id: str) -> None:
-        statement = delete(leases).where(leases.c.presence_id == presence_id)
-        await self._database.work(lambda connection: connection.execute(statement))
+        await self._database.change(delete(leases).where(leases.c.presence_id == presence_id))
 
     async def renewed_since(self, moment: str, kind: PresenceKind | None = None) -> list[Presence]:
         query = select(*_PRESENCE).where(leases.c.renewed_at >= moment).order_by(leases.c.since, leases.c.presence_id)
         if kind is not None:
             query = query.where(leases.c.kind == kind)
-        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
+        rows = await self._database.rows(query)
         return [Presence(**row._mapping) for row in rows]
 
 

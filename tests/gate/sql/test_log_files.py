@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses_mcp.gate.audit.records import BEGINNING, LOSS_ACCEPTED, UNREADABLE, ExecutionLog, LogPlace, linked
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.gate.sql.head_file import HeadFile
+from openai_responses_mcp.gate.sql.log_files import HeadFile
 from tests.gate.sql.interrupted_writes import full_at
 
 LOG = linked(ExecutionLog("r1", "c1", "decision", "allow", "2026"), None)

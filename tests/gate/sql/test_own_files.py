@@ -1,11 +1,16 @@
-"""Where the store of a user is who has named none."""
+"""Files of our own: the user's own store, and replacing a private file."""
 
 import stat
 from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.sql.own_store import own_store, store_from, why_no_store
+from openai_responses_mcp.gate.sql.own_files import (
+    own_store,
+    replace_private,
+    store_from,
+    why_no_store,
+)
 
 
 def test_it_is_in_the_folder_for_state_which_is_the_owners_alone(tmp_path: Path) -> None:
@@ -30,6 +35,24 @@ def test_what_is_named_goes_first_and_the_own_one_last(tmp_path: Path) -> None:
     assert store_from(None, environ) == own_store(environ)
 
 
-def test_whoever_has_no_store_is_told_what_is_missing() -> None:
+def test_why_no_store_says_what_is_missing() -> None:
     assert "the guard makes one when it first runs" in why_no_store()
     assert 'pip install "openai-responses-mcp[guard] @ git+' in why_no_store(lambda name: None)
+
+
+def mode_of(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+def test_a_replaced_file_is_the_owners_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "head").touch(0o644)
+    replace_private(tmp_path / "head", "新しい")
+    assert (mode_of(tmp_path / "head"), (tmp_path / "head").read_text(encoding="utf-8")) == (0o600, "新しい")
+    assert [file.name for file in tmp_path.iterdir()] == ["head"]
+
+
+def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "pins").mkdir()
+    with pytest.raises(OSError):  # noqa: PT011 - which one is up to the system
+        replace_private(tmp_path / "pins", "new")
+    assert [file.name for file in tmp_path.iterdir()] == ["pins"]

@@ -1,16 +1,19 @@
-"""The store of a user who has named none: a SQLite file in the folder where programs keep their state.
+"""Files of our own: the store of a user who has named none, and replacing a private file.
 
-The guard makes it, and the commands in a terminal find it without a name.
+That store is a SQLite file in the folder where programs keep their state. The guard makes it, and the commands in a
+terminal find it without a name.
 """
 
 import os
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.gate.errors import StoreUnavailable
 
 _FOLDER, _FILE = "openai-responses-mcp", "guard.db"
+_OWNER_ONLY = 0o600
 
 
 def own_store(environ: Mapping[str, str]) -> str:
@@ -68,3 +71,19 @@ def _path(environ: Mapping[str, str]) -> str:
     # One that is not absolute is to be ignored, says the specification of these variables.
     folder = state if os.path.isabs(state) else os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(folder, _FOLDER, _FILE)
+
+
+def replace_private(file: Path, text: str) -> None:
+    """Write a new file beside it that only its owner may read, then put that in its place."""
+    beside = file.with_name(f"{file.name}.{os.getpid()}.new")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            # Else a power cut may leave the new name with nothing in it.
+            os.fsync(descriptor)
+        os.replace(beside, file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
