@@ -22,11 +22,11 @@ from openai_responses_mcp.config.settings import (
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
-from openai_responses_mcp.domain.usage import CallerLimits
-from openai_responses_mcp.server.calling import CallingRules, ObservedCaller, ToolCaller
+from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
+from openai_responses_mcp.server.calling import Caller, CallingRules, LimitedCaller, ObservedCaller, ToolCaller
+from openai_responses_mcp.server.long_calls import UnfinishedAnswers
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import Failures
-from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import FakeLogger
 
 KINDS = {
@@ -43,7 +43,8 @@ KINDS = {
     "unfinished": UnfinishedAnswers,
     "tasks": Tasks,
     "tool_caller": ToolCaller,
-    "caller": ObservedCaller,
+    "usage": ProcessUsage,
+    "caller": Caller,
 }
 
 
@@ -78,9 +79,17 @@ def test_everything_but_a_client_is_shared() -> None:
     assert own == {"client"}
 
 
-def test_calls_are_not_observed_where_there_is_no_telemetry() -> None:
+def test_calls_are_observed_only_where_there_is_telemetry() -> None:
+    observed = Container(**given()).caller().call
+    assert isinstance(getattr(observed, "__self__", None), ObservedCaller)
     container = Container(**given(telemetry_choice=TelemetryChoice()))
-    assert container.caller() is container.tool_caller()
+    assert container.caller() == Caller(container.tool_caller().call, container.tasks())
+
+
+def test_calls_are_limited_only_where_there_are_limits() -> None:
+    choice = TelemetryChoice()
+    limited = Container(**given(telemetry_choice=choice, limits=CallerLimits(calls_at_once=1))).caller().call
+    assert isinstance(getattr(limited, "__self__", None), LimitedCaller)
 
 
 @pytest.mark.parametrize("missing", given())

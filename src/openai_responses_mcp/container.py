@@ -13,17 +13,17 @@ from openai_responses_mcp.adapters.clocks import clock_in
 from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
-from openai_responses_mcp.adapters.system_limits import affordable_connections
+from openai_responses_mcp.adapters.process import affordable_connections
 from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
 from openai_responses_mcp.config.settings import Settings
 from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook
-from openai_responses_mcp.server.calling import CallingRules, ToolCaller, maybe_limited, maybe_observed
+from openai_responses_mcp.server.calling import CallingRules, ToolCaller, caller_with
+from openai_responses_mcp.server.long_calls import UnfinishedAnswers
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
-from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 
 
 def answering_rules(settings: Settings, system_policy: str) -> AnsweringRules:
@@ -147,8 +147,5 @@ class Container(containers.DeclarativeContainer):
         failures=failures,
         rules=providers.Singleton(calling_rules, settings),
     )
-    caller = providers.Singleton(
-        maybe_observed,
-        providers.Singleton(maybe_limited, tool_caller, limits, providers.Singleton(usage_in, usage_store, clock)),
-        telemetry,
-    )
+    usage = providers.Singleton(usage_in, usage_store, clock)
+    caller = providers.Singleton(caller_with, tool_caller, tasks, limits, usage, telemetry)

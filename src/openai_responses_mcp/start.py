@@ -115,11 +115,11 @@ def connect(
 ) -> "Connection":
     """The client on these two descriptors. Made inside the running event loop; starts to read at once."""
     # Here, and not above: the other commands have no client to serve.
+    from openai_responses_mcp.adapters.process import WarmUp
     from openai_responses_mcp.adapters.stdio.framing import StdioFramer
     from openai_responses_mcp.adapters.stdio.transport import StdioTransport
     from openai_responses_mcp.domain.cancellation import CallsInFlight
     from openai_responses_mcp.server.dispatch import Connection, Dispatcher
-    from openai_responses_mcp.server.warmup import WarmUp
 
     server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
     logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)

@@ -14,7 +14,6 @@ from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.domain.errors import GatewayError, GatewayGarbled, GatewayOverloaded, GatewayRefused
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
-from openai_responses_mcp.server.calling import ToolCaller
 from tests.contracts.openai_gateways import forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS, FakeClock, FakeLogger
 from tests.server.wired import Wired, tool_call
@@ -117,18 +116,12 @@ async def test_strange_facts_of_an_error_in_a_stream_never_cost_the_client_its_r
     assert reply["error"]["data"]["message"]
 
 
-class Stubborn(ToolCaller):
-    """Gives a reply that no JSON can carry."""
-
-    def __init__(self) -> None: ...
-
-    async def call(self, *arguments: Any) -> dict[str, Any]:
+async def test_a_reply_that_cannot_be_written_as_json_is_an_internal_error_and_not_silence() -> None:
+    async def call(*arguments: Any) -> dict[str, Any]:
         return {"jsonrpc": "2.0", "id": 1, "result": {"_meta": float("nan")}}
 
-
-async def test_a_reply_that_cannot_be_written_as_json_is_an_internal_error_and_not_silence() -> None:
     wired = Wired()
-    wired.caller = Stubborn()
+    wired.caller = wired.caller._replace(call=call)
     reply = await wired.reply_to(tool_call(1))
     assert (reply["id"], reply["error"]["code"]) == (1, -32603)
 

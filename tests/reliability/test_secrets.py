@@ -255,17 +255,17 @@ class Failing(FakeGateway):
 
 @pytest.mark.parametrize("gateway", [Crashing(), Failing()], ids=["crashing", "failing"])
 async def test_no_secret_of_an_exception_or_its_causes_comes_out(tmp_path: Path, gateway: LLMGateway) -> None:
-    from openai_responses_mcp.server.calling import ToolCaller
-    from tests.server.wired import tool_caller
+    from openai_responses_mcp.server.calling import Caller
+    from tests.server.wired import wired_caller
 
     environ = {"OPENAI_API_KEY": KEY, "MY_PASSWORD": PASSWORD, "OTHER_TOKEN": TOKEN}
     mask = SecretMask(secrets_in(environ, key_variable="OPENAI_API_KEY", base_url=""))
     clock, transport, debug_file = FakeClock(), FakeTransport(), tmp_path / "debug.log"
     stderr = os.open(tmp_path / "stderr", os.O_WRONLY | os.O_CREAT)
     logger = StructlogLogger(now=clock.now, mask=mask, is_debugging=True, debug_file=str(debug_file), stderr=stderr)
-    caller = tool_caller(gateway, clock, logger, mask=mask)
+    caller = wired_caller(gateway, clock, logger, mask=mask)
 
-    async def load() -> ToolCaller:
+    async def load() -> Caller:
         return caller
 
     dispatcher = Dispatcher(CallsInFlight(logger), logger, ("answer",), load, None)

@@ -7,8 +7,8 @@ import pytest
 from openai_responses_mcp.domain.errors import AnswerWithheld, GatewayOverloaded, GatewayTimeout, KeyUnusable
 from openai_responses_mcp.domain.models import ModelReply, Source, Usage
 from openai_responses_mcp.domain.ports import Received
-from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
-from openai_responses_mcp.server.calling import CallingRules, LimitedCaller, maybe_limited
+from openai_responses_mcp.domain.usage import CallerLimits
+from openai_responses_mcp.server.calling import CallingRules
 from tests.rules import ANSWERING, CALLING
 from tests.server.wired import ENVELOPE, SECRET, SERVER_INFO, Wired, request, tool_call
 
@@ -215,8 +215,7 @@ REPLY = ModelReply(text="Well.", usage=Usage(60, 40, 100))
 
 class Limited(Wired):
     def __init__(self, limits: CallerLimits) -> None:
-        super().__init__()
-        self.caller = LimitedCaller(self.caller, limits, ProcessUsage(self.clock))
+        super().__init__(limits=limits)
 
     def ask(self, number: int, caller: str = "ann", meta: Any = None) -> None:
         self.dispatcher.handle(Received(json.dumps(tool_call(number, meta=meta)).encode(), self.transport, caller))
@@ -260,16 +259,3 @@ async def test_tokens_of_a_day_are_counted_until_the_next_day() -> None:
     assert (await wired.answer(3)).startswith("You have used all 150 tokens for today. Come back in ")
     await wired.clock.advance(24 * 3600)
     assert await wired.answer(4) == "answered"
-
-
-async def test_without_limits_nothing_stands_in_between() -> None:
-    wired = Wired()
-    assert maybe_limited(wired.caller, CallerLimits(), ProcessUsage(wired.clock)) is wired.caller
-
-
-async def test_tasks_are_those_of_the_limited_caller() -> None:
-    plain = Wired()
-    assert (
-        LimitedCaller(plain.caller, CallerLimits(calls_per_minute=2), ProcessUsage(plain.clock)).tasks
-        is plain.caller.tasks
-    )

@@ -7,7 +7,7 @@ import pytest
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest, ProgressListener, StartListener, Usage
 from openai_responses_mcp.domain.ports import FramingFault, Received
-from openai_responses_mcp.server.calling import ToolCaller
+from openai_responses_mcp.server.calling import Caller
 from openai_responses_mcp.server.dispatch import Connection, Dispatcher
 from tests.fakes import WAIT_SECONDS, FakeGateway
 from tests.server.wired import ENVELOPE, Wired, cancel, request, tool_call
@@ -253,7 +253,7 @@ async def test_an_answer_that_cannot_be_encoded_is_answered_with_an_error() -> N
 async def test_a_call_that_cannot_be_loaded_is_answered_too() -> None:
     wired = Wired()
 
-    async def fail() -> ToolCaller:
+    async def fail() -> Caller:
         raise RuntimeError("what a call needs could not be loaded") from ImportError("no such package")
 
     dispatcher = Dispatcher(CallsInFlight(wired.logger), wired.logger, ("answer",), fail, None)

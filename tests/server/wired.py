@@ -9,17 +9,19 @@ from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.masking import SecretMask
 from openai_responses_mcp.domain.ports import CallObserver, FramingFault, LLMGateway, Logger, Received, WallClock
-from openai_responses_mcp.server.calling import Caller, CallingRules, ObservedCaller, ToolCaller
-from openai_responses_mcp.server.clients import HandOver
+from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
+from openai_responses_mcp.server.calling import Caller, CallingRules, ToolCaller, caller_with
 from openai_responses_mcp.server.dispatch import Dispatcher
+from openai_responses_mcp.server.eras import HandOver
+from openai_responses_mcp.server.long_calls import UnfinishedAnswers
 from openai_responses_mcp.server.tasks import TaskIds, Tasks
 from openai_responses_mcp.server.tool_results import Failures
-from openai_responses_mcp.server.unfinished import UnfinishedAnswers
 from tests.fakes import WAIT_SECONDS, FakeClock, FakeGateway, FakeLogger, FakeTransport
 from tests.rules import ANSWERING, CALLING
 
 SECRET = "sk-planted-1234567890"
 MASK = SecretMask([SECRET])
+NO_LIMITS = CallerLimits()
 ALL_TOOLS = ("answer", "answer_detailed", "answer_quick", "iris")
 
 REVISION = "io.modelcontextprotocol/protocolVersion"
@@ -43,27 +45,31 @@ def cancel(request_id: Any, **more: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
 
 
-def tool_caller(
+def wired_caller(
     gateway: LLMGateway,
     clock: WallClock,
     logger: Logger,
     rules: CallingRules = CALLING,
     answering: AnsweringRules = ANSWERING,
     mask: Callable[[str], str] = MASK,
-) -> ToolCaller:
+    limits: CallerLimits = NO_LIMITS,
+    observer: CallObserver | None = None,
+) -> Caller:
     """As the container wires one; the ids of tasks are signed with the secret."""
     fetching = FetchAnswer(gateway, clock, answering)
     failures = Failures(logger, mask)
-    return ToolCaller(
+    tasks = Tasks(gateway, fetching, clock, TaskIds(SECRET), failures, shows_response_id=rules.shows_response_id)
+    tool_caller = ToolCaller(
         AnswerQuestion(gateway, clock, logger, answering),
         fetching,
         UnfinishedAnswers(gateway, clock),
-        Tasks(gateway, fetching, clock, TaskIds(SECRET), failures, shows_response_id=rules.shows_response_id),
+        tasks,
         clock,
         logger,
         failures,
         rules,
     )
+    return caller_with(tool_caller, tasks, limits, ProcessUsage(clock), observer)
 
 
 class Wired:
@@ -76,14 +82,16 @@ class Wired:
         answering: AnsweringRules = ANSWERING,
         is_debugging: bool = False,
         hand_over: HandOver = None,
+        limits: CallerLimits = NO_LIMITS,
         observer: CallObserver | None = None,
     ) -> None:
         self.gateway = FakeGateway()
         self.clock = FakeClock()
         self.logger = FakeLogger(is_debugging=is_debugging)
         self.transport = FakeTransport()
-        caller = tool_caller(gateway or self.gateway, self.clock, self.logger, rules, answering)
-        self.caller: Caller = caller if observer is None else ObservedCaller(caller, observer)
+        self.caller = wired_caller(
+            gateway or self.gateway, self.clock, self.logger, rules, answering, limits=limits, observer=observer
+        )
         calls = CallsInFlight(self.logger)
         self.dispatcher = Dispatcher(calls, self.logger, tools, load_caller=self._load, hand_over=hand_over)
 

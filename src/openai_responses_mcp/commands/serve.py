@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from openai_responses_mcp.adapters.signals import stop, stopped_by_signal
+from openai_responses_mcp.adapters.process import shortfalls, stop, stopped_by_signal
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
-from openai_responses_mcp.adapters.system_limits import shortfalls
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.start import Basis, basis_of, connect
 

@@ -20,8 +20,7 @@ from openai_responses_mcp.adapters.http.access import (
 )
 from openai_responses_mcp.adapters.http.application import McpOverHttp, Serve
 from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer, Tls, listening_socket
-from openai_responses_mcp.adapters.signals import EXIT_CODES, stopped_by_signal
-from openai_responses_mcp.adapters.system_limits import shortfalls
+from openai_responses_mcp.adapters.process import EXIT_CODES, shortfalls, stopped_by_signal
 from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.loading import ConfigError as ConfigError
 from openai_responses_mcp.config.loading import Configuration, Flags, load

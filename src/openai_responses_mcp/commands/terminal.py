@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from openai_responses_mcp.adapters.signals import EXIT_CODES, listen
+from openai_responses_mcp.adapters.process import EXIT_CODES, WarmUp, listen
 from openai_responses_mcp.commands.live import LiveView, is_lively
 from openai_responses_mcp.commands.showing import Showing
 from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.domain.errors import AnsweringError, KeyMissing
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener
 from openai_responses_mcp.domain.texts import one_line
-from openai_responses_mcp.server.warmup import WarmUp
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from openai_responses_mcp.adapters.signals import stopped_by_signal
+from openai_responses_mcp.adapters.process import stopped_by_signal
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.commands.usage import ASKED_AT, GUARDING, PROFILES, table
 from openai_responses_mcp.domain.extras import needs_extra

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openai_responses_mcp.adapters.child_process import ChildProcess
 from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.adapters.process import WarmUp
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
@@ -33,7 +34,6 @@ from openai_responses_mcp.guard.lifetime import (
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, former_names, is_header_value
 from openai_responses_mcp.guard.stderr_lines import FollowedStderr, StderrLines
-from openai_responses_mcp.server.warmup import WarmUp
 
 if TYPE_CHECKING:
     from openai_responses_mcp.gate.policy.ruling import PolicyRules

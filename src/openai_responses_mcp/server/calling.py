@@ -1,10 +1,10 @@
 """One `tools/call`: arguments to question, question to answer, answer or failure to what the client is sent."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from openai_responses_mcp.domain.answering import AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.errors import AnsweringError, InvalidArguments, StillRunning
@@ -12,13 +12,12 @@ from openai_responses_mcp.domain.jsonrpc import JsonObject, Request
 from openai_responses_mcp.domain.models import Answer, CallFailure, ObservedCall, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import CallObserver, Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, UsageBook
-from openai_responses_mcp.server.clients import CallingClient
+from openai_responses_mcp.server.eras import CallingClient
 from openai_responses_mcp.server.jsonrpc import result_message
-from openai_responses_mcp.server.progress import progress_token_of, reporting
+from openai_responses_mcp.server.long_calls import UnfinishedAnswers, progress_token_of, reporting
 from openai_responses_mcp.server.tasks import Tasks
 from openai_responses_mcp.server.tool_results import Failures, failed_tool_result, handed_over, tokens_in, tool_result
 from openai_responses_mcp.server.tools import RESULT_TOOL, Tool, read_question, read_response_id, unknown_arguments
-from openai_responses_mcp.server.unfinished import Promise, UnfinishedAnswers
 
 Send = Callable[[JsonObject], None]
 
@@ -32,18 +31,18 @@ class CallingRules:
     keeps_responses: bool
 
 
-class Caller(Protocol):
+Call = Callable[[Tool, Request, CallingClient, Send], Awaitable[JsonObject]]
+"""Gives the reply to a call, failures included; what happens meanwhile goes out through the last argument."""
+
+
+class Caller(NamedTuple):
     """`tasks` has what becomes of the calls that are answered with a task."""
 
-    @property
-    def tasks(self) -> Tasks: ...
-
-    async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
-        """The reply to the call, failures included; what happens meanwhile goes out through `send`."""
-        ...
+    call: Call
+    tasks: Tasks
 
 
-class ToolCaller(Caller):
+class ToolCaller:
     def __init__(
         self,
         answering: AnswerQuestion,
@@ -63,10 +62,6 @@ class ToolCaller(Caller):
         self._logger = logger
         self._failures = failures
         self._rules = rules
-
-    @property
-    def tasks(self) -> Tasks:
-        return self._tasks
 
     async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         try:
@@ -105,12 +100,11 @@ class ToolCaller(Caller):
         inquire = partial(self._answering.answer, question, on_progress)
         if client.takes_tasks:
             domains = self._answering.allowed_domains(question)
-            promise = Promise(0, lambda response_id: self._tasks.maybe_created(tool, response_id, domains))
-            return await self._unfinished.answer_or_promise(inquire, promise)
+            created = partial(self._tasks.maybe_created, tool, domains)
+            return await self._unfinished.answer_or_promise(inquire, 0, created)
         if client.hand_over_seconds is None:
             return await inquire()
-        promise = Promise(client.hand_over_seconds, partial(handed_over, tool))
-        return await self._unfinished.answer_or_promise(inquire, promise)
+        return await self._unfinished.answer_or_promise(inquire, client.hand_over_seconds, partial(handed_over, tool))
 
     async def _fetched(
         self, tool: Tool, arguments: JsonObject, client: CallingClient, on_progress: ProgressListener | None
@@ -124,8 +118,8 @@ class ToolCaller(Caller):
         try:
             if client.hand_over_seconds is None:
                 return await self._fetching.wait(response_id, on_progress)
-            promise = Promise(client.hand_over_seconds, partial(handed_over, tool))
-            return await self._unfinished.answer_or_promise(inquire, promise, is_asking=False)
+            promise = partial(handed_over, tool)
+            return await self._unfinished.answer_or_promise(inquire, client.hand_over_seconds, promise, is_asking=False)
         except StillRunning:
             return handed_over(tool, response_id)
 
@@ -159,23 +153,15 @@ class ToolCaller(Caller):
 _TRACE_KEYS = ("traceparent", "tracestate")
 
 
-def maybe_observed(caller: Caller, observer: CallObserver | None) -> Caller:
-    return caller if observer is None else ObservedCaller(caller, observer)
-
-
-class ObservedCaller(Caller):
-    def __init__(self, caller: Caller, observer: CallObserver) -> None:
-        self._caller = caller
+class ObservedCaller:
+    def __init__(self, call: Call, observer: CallObserver) -> None:
+        self._call = call
         self._observer = observer
 
-    @property
-    def tasks(self) -> Tasks:
-        return self._caller.tasks
-
     async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
-        call = ObservedCall(tool.name, request.id, client.era.revision, _trace_of(request), client.caller)
-        with self._observer.observed(call) as failed:
-            reply = await self._caller.call(tool, request, client, send)
+        seen = ObservedCall(tool.name, request.id, client.era.revision, _trace_of(request), client.caller)
+        with self._observer.observed(seen) as failed:
+            reply = await self._call(tool, request, client, send)
             failure = _failure_in(reply)
             if failure is not None:
                 failed(failure)
@@ -195,17 +181,13 @@ def _failure_in(reply: JsonObject) -> CallFailure | None:
     return CallFailure("tool_error") if reply["result"].get("isError") else None
 
 
-class LimitedCaller(Caller):
+class LimitedCaller:
     """A call over a limit gets a result, in every era, because a model reads results."""
 
-    def __init__(self, caller: Caller, limits: CallerLimits, usage: UsageBook) -> None:
-        self._caller = caller
+    def __init__(self, call: Call, limits: CallerLimits, usage: UsageBook) -> None:
+        self._call = call
         self._limits = limits
         self._usage = usage
-
-    @property
-    def tasks(self) -> Tasks:
-        return self._caller.tasks
 
     async def call(self, tool: Tool, request: Request, client: CallingClient, send: Send) -> JsonObject:
         begun = await self._usage.begin(client.caller, self._limits)
@@ -213,12 +195,20 @@ class LimitedCaller(Caller):
             return result_message(request.id, client.era.result(failed_tool_result(begun.sentence)))
         tokens = 0
         try:
-            reply = await self._caller.call(tool, request, client, send)
+            reply = await self._call(tool, request, client, send)
             tokens = tokens_in(reply.get("result") or {})
             return reply
         finally:
             await self._usage.end(begun, tokens)
 
 
-def maybe_limited(caller: Caller, limits: CallerLimits, usage: UsageBook) -> Caller:
-    return caller if limits == CallerLimits() else LimitedCaller(caller, limits, usage)
+def caller_with(
+    tool_caller: ToolCaller, tasks: Tasks, limits: CallerLimits, usage: UsageBook, observer: CallObserver | None
+) -> Caller:
+    """Only where there are limits, or something that observes, is anything put around the calls."""
+    call: Call = tool_caller.call
+    if any(limits):
+        call = LimitedCaller(call, limits, usage).call
+    if observer is not None:
+        call = ObservedCaller(call, observer).call
+    return Caller(call, tasks)

@@ -23,13 +23,15 @@ from openai_responses_mcp.domain.jsonrpc import (
     Request,
 )
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Logger, Received, Transport
-from openai_responses_mcp.server.clients import CallingClient, ClientOfConnection, HandOver
 from openai_responses_mcp.server.eras import (
     ENVELOPE_REVISION,
     HANDSHAKE_REVISION,
     SERVER_INFO,
     TASKS_EXTENSION,
+    CallingClient,
+    ClientOfConnection,
     EnvelopeFault,
+    HandOver,
     era_of,
 )
 from openai_responses_mcp.server.jsonrpc import (

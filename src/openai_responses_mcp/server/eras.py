@@ -4,11 +4,12 @@ Up to 2025-06-18 a client opens with `initialize`. From 2026-07-28 on there is n
 revision and capabilities in `params._meta`. A connection belongs to neither, so both may take turns on one.
 """
 
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.domain.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, JsonObject, Request
 from openai_responses_mcp.server.jsonrpc import UNSUPPORTED_PROTOCOL_VERSION
+from openai_responses_mcp.server.tools import RESULT_TOOL
 
 HANDSHAKE_REVISION = "2025-06-18"
 ENVELOPE_REVISION = "2026-07-28"
@@ -62,19 +63,6 @@ ENVELOPE = Era(
 )
 
 
-def declares_tasks(request: Request) -> bool:
-    """Whether the envelope of the request says that the client knows tasks."""
-    extensions = request.params["_meta"][_CAPABILITIES_KEY].get("extensions")
-    return isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
-
-
-def client_info_of(request: Request, era: Era) -> Any:
-    """What the client says about itself, where its era has it say so; it may be anything."""
-    if era is ENVELOPE:
-        return request.params["_meta"].get(_CLIENT_INFO_KEY)
-    return request.params.get("clientInfo") if request.method == "initialize" else None
-
-
 class EnvelopeFault(NamedTuple):
     code: int
     message: str
@@ -96,3 +84,63 @@ def era_of(request: Request) -> Era | EnvelopeFault:
     if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
         return EnvelopeFault(INVALID_PARAMS, f"_meta needs {_CAPABILITIES_KEY}, an object")
     return ENVELOPE
+
+
+# The client of a connection, as far as it decides how its calls are answered
+
+HandOver = float | Literal["auto"] | None
+
+# Some clients give up after a minute. This leaves ten seconds.
+USUAL_HAND_OVER_SECONDS = 50.0
+
+IMPATIENT: dict[str, str] = {
+    "claude-ai": "Claude Desktop calls itself so; it ends a call after a minute, whatever progress it gets",
+}
+"""Clients that give up while research still goes on, by name, with the reason why each is here."""
+
+
+class CallingClient(NamedTuple):
+    """What one request says of its client."""
+
+    era: Era
+    takes_tasks: bool = False
+    hand_over_seconds: float | None = None
+    may_fetch: bool = False
+    caller: str = ""
+
+
+class ClientOfConnection:
+    """Remembers its name, which comes with the handshake in one era, and with any request in the other."""
+
+    def __init__(self, hand_over: HandOver, tool_names: tuple[str, ...]) -> None:
+        self._hand_over = hand_over
+        self._tool_names = tool_names
+        self._name: str | None = None
+
+    def seen_in(self, request: Request, era: Era, caller: str = "") -> CallingClient:
+        self._name = _maybe_name(request, era) or self._name
+        seconds = self._hand_over
+        if seconds == "auto":
+            seconds = USUAL_HAND_OVER_SECONDS if self._name in IMPATIENT else None
+        return CallingClient(
+            era,
+            takes_tasks=era is ENVELOPE and _declares_tasks(request),
+            hand_over_seconds=seconds,
+            may_fetch=seconds is not None or RESULT_TOOL in self._tool_names,
+            caller=caller,
+        )
+
+
+def _declares_tasks(request: Request) -> bool:
+    extensions = request.params["_meta"][_CAPABILITIES_KEY].get("extensions")
+    return isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
+
+
+def _maybe_name(request: Request, era: Era) -> str | None:
+    """How the client calls itself, where its era has it say so. What it sends may be anything."""
+    if era is ENVELOPE:
+        info = request.params["_meta"].get(_CLIENT_INFO_KEY)
+    else:
+        info = request.params.get("clientInfo") if request.method == "initialize" else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else None

@@ -116,7 +116,7 @@ class Tasks:
         self._shows_response_id = shows_response_id
         self._methods = {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/update": self._update}
 
-    def maybe_created(self, tool: Tool, response_id: str, domains: tuple[str, ...]) -> JsonObject | None:
+    def maybe_created(self, tool: Tool, domains: tuple[str, ...], response_id: str) -> JsonObject | None:
         """What a call is answered with instead of its result; None where the id would be too long."""
         now_ms = self._now_ms()
         task_id = self._ids.maybe_made(TaskFacts(response_id, tool.name, now_ms, domains))

@@ -1,40 +1,134 @@
-"""The tools: what clients see of them, and how their arguments become a question."""
+"""The tools: what clients see of them, and how their arguments become a question.
 
-from collections.abc import Mapping
+What an argument takes is written once, as a `Kind`: it gives the schema, the words of a refusal and the reader.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import InvalidArguments
 from openai_responses_mcp.domain.jsonrpc import JsonObject
-from openai_responses_mcp.server.arguments import Argument, Chosen, Flag, Number, Text, Texts
 
 if TYPE_CHECKING:
     from openai_responses_mcp.domain.models import Question
 
+_DIGITS = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+
+class Kind:
+    """`read` gives the value of an argument, and raises ValueError for one that does not fit."""
+
+    def __init__(self, schema: JsonObject, words: str, read: Callable[[Any], Any]) -> None:
+        self.schema = schema
+        self.words = words
+        self.read = read
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    return tuple(_text(item).strip() for item in value)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def text(words: str = "a string that is not blank") -> Kind:
+    return Kind({"type": "string"}, words, _text)
+
+
+def number(lowest: int, highest: int | None = None) -> Kind:
+    """A string of digits counts as the number."""
+
+    def read(value: Any) -> float:
+        if isinstance(value, str) and _DIGITS.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        # Infinity is within no limit; NaN compares as false.
+        within = lowest <= value <= (inf if highest is None else highest)
+        if not within or (isinstance(value, float) and not isfinite(value)):
+            raise ValueError
+        return value
+
+    if highest is None:
+        return Kind({"type": "number", "minimum": lowest}, f"a number, {lowest} or more", read)
+    schema = {"type": "number", "minimum": lowest, "maximum": highest}
+    return Kind(schema, f"a number from {lowest} to {highest}", read)
+
+
+def one_of(*names: str) -> Kind:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise ValueError
+        return value
+
+    return Kind({"type": "string", "enum": list(names)}, f"one of {', '.join(names)}", read)
+
+
+class Argument(NamedTuple):
+    """One argument of a tool: its name on the wire, the field of a question it sets, what it takes."""
+
+    name: str
+    field: str
+    kind: Kind
+    description: str
+    is_required: bool = False
+
+    @property
+    def schema(self) -> JsonObject:
+        return {**self.kind.schema, "description": self.description}
+
+    def read(self, value: Any) -> Any:
+        """Raises `InvalidArguments`."""
+        try:
+            return self.kind.read(value)
+        except ValueError:
+            raise InvalidArguments(f"{self.name} must be {self.kind.words}") from None
+
+
 STYLES = ("summary", "bullets", "citations-only")
 
 _THE_QUESTION = "The question, in any language."
-_QUERY = Argument("query", "text", Text(), _THE_QUESTION, is_required=True)
-_INPUT = Argument("input", "text", Text(), _THE_QUESTION, is_required=True)
-_RECENCY_DAYS = Argument("recency_days", "recency_days", Number(0), "How many days old sources may be.")
-_MAX_RESULTS = Argument("max_results", "max_results", Number(1, 10), "How many search results are enough.")
-_DOMAINS = Argument("domains", "domains", Texts("a list of domain names"), "Domains to prefer, such as example.com.")
-_STYLE = Argument("style", "style", Chosen(*STYLES), "How the answer should be written.")
+_QUERY = Argument("query", "text", text(), _THE_QUESTION, is_required=True)
+_INPUT = Argument("input", "text", text(), _THE_QUESTION, is_required=True)
+_RECENCY_DAYS = Argument("recency_days", "recency_days", number(0), "How many days old sources may be.")
+_MAX_RESULTS = Argument("max_results", "max_results", number(1, 10), "How many search results are enough.")
+_NAMES = Kind({"type": "array", "items": {"type": "string"}}, "a list of domain names", _texts)
+_DOMAINS = Argument("domains", "domains", _NAMES, "Domains to prefer, such as example.com.")
+_STYLE = Argument("style", "style", one_of(*STYLES), "How the answer should be written.")
 _PREVIOUS = Argument(
     "previous_response_id",
     "previous_response_id",
-    Text("the response id of an earlier answer"),
+    text("the response id of an earlier answer"),
     "The response id of an earlier answer, to continue that conversation.",
 )
-_LEVELS = Chosen("low", "medium", "high")
+_LEVELS = one_of("low", "medium", "high")
 _CONTEXT_SIZE = Argument("searchContextSize", "search_context_size", _LEVELS, "How much of the web to read.")
 _EFFORT = Argument("reasoningEffort", "reasoning_effort", _LEVELS, "How hard to think.")
-_MODEL = Argument("model", "model", Text("a model id"), "The model to ask.")
-_CODE = Argument("useCodeInterpreter", "use_code_interpreter", Flag(), "Whether the model may run code.")
+_MODEL = Argument("model", "model", text("a model id"), "The model to ask.")
+_CODE = Argument(
+    "useCodeInterpreter",
+    "use_code_interpreter",
+    Kind({"type": "boolean"}, "true or false", _flag),
+    "Whether the model may run code.",
+)
 
 _RESPONSE_ID = Argument(
     "response_id",
     "response_id",
-    Text("the response id that a call was answered with"),
+    text("the response id that a call was answered with"),
     'The response id that came with "Still working".',
     is_required=True,
 )

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from openai_responses_mcp.domain.jsonrpc import JsonObject
-from openai_responses_mcp.server.arguments import Argument
-from openai_responses_mcp.server.tools import TOOLS
+from openai_responses_mcp.server.tools import TOOLS, Argument
 from tests.tools.docs.markdown import table_row
 
 PAGE = "spec.md"

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys, Unauthorized
 from openai_responses_mcp.adapters.http.serving import HttpServer, listening_socket
-from openai_responses_mcp.adapters.signals import EXIT_CODES, stopped_by_signal
+from openai_responses_mcp.adapters.process import EXIT_CODES, stopped_by_signal
 from openai_responses_mcp.commands.serve_http import HttpOptions
 from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.desk.page.access import HEADERS, LIMITS, CheckedRequests, Entrance, Limits

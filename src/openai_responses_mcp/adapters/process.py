@@ -1,0 +1,145 @@
+"""This process: the signals that end it, what the system lets it have, and what it loads in a thread meanwhile."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+# Signals
+
+EXIT_CODES = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
+
+
+def listen(react: Callable[[int], None], names: Iterable[str] = EXIT_CODES) -> None:
+    """From now on these signals call it, with the exit code, in the running event loop."""
+    loop = asyncio.get_running_loop()
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None:
+            _listen(loop, number, partial(react, EXIT_CODES[name]))
+
+
+def stopped_by_signal() -> "asyncio.Future[int]":
+    """Done with the exit code once one of the signals comes."""
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    listen(partial(stop, stopped))
+    return stopped
+
+
+def stop(stopped: "asyncio.Future[int]", code: int) -> None:
+    """The first reason to end is the one that counts."""
+    if not stopped.done():
+        stopped.set_result(code)
+
+
+def _listen(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Callable[[], None]) -> None:
+    if sys.platform == "win32":
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(react))
+    else:
+        loop.add_signal_handler(number, react)
+
+
+# Limits. Nothing here opens a file that must be there.
+
+if sys.platform == "win32":
+
+    def _limit(name: str) -> int | None:
+        return None
+
+else:
+    import resource
+
+    def _limit(name: str) -> int | None:
+        """The limit in force; None where there is none."""
+        soft, _ = resource.getrlimit(getattr(resource, name))
+        return None if soft == resource.RLIM_INFINITY else soft
+
+
+LEAST_DESCRIPTORS = 32
+LEAST_MEMORY_MIB = 512
+
+# Where the system lists the descriptors of this process: Linux, macOS and BSD.
+_LISTS = ("/proc/self/fd", "/dev/fd")
+_USUALLY_OPEN = 16
+
+
+def shortfalls(limit_of: Callable[[str], int | None] = _limit) -> list[str]:
+    """What is missing for the server to work, one sentence each."""
+    descriptors, memory = limit_of("RLIMIT_NOFILE"), limit_of("RLIMIT_AS")
+    found = []
+    if descriptors is not None and descriptors < LEAST_DESCRIPTORS:
+        found.append(
+            f"only {descriptors} files and connections may be open at once (ulimit -n); calls may fail,"
+            f" at least {LEAST_DESCRIPTORS} are needed"
+        )
+    if memory is not None and memory < LEAST_MEMORY_MIB * 1024 * 1024:
+        found.append(
+            f"only {memory // (1024 * 1024)} MiB of memory may be reserved (ulimit -v); the server may crash,"
+            f" at least {LEAST_MEMORY_MIB} MiB are needed"
+        )
+    return found
+
+
+def affordable_connections(wanted: int, limit_of: Callable[[str], int | None] = _limit) -> int:
+    """As many as wanted, but at most half of the descriptors that are left: names are looked up and files are read too."""
+    limit = limit_of("RLIMIT_NOFILE")
+    return wanted if limit is None else max(1, min(wanted, (limit - _open_descriptors()) // 2))
+
+
+def _open_descriptors() -> int:
+    for path in _LISTS:
+        try:
+            return len(os.listdir(path))
+        except OSError:
+            continue
+    return _USUALLY_OPEN
+
+
+# Loading
+
+T = TypeVar("T")
+
+
+class _Failure(NamedTuple):
+    cause: BaseException
+
+
+class WarmUp(Generic[T]):
+    """Calls `load` once; `result` is what it returned."""
+
+    def __init__(self, load: Callable[[], T]) -> None:
+        self._load = load
+        self._outcome: Future[T | _Failure] = Future()
+        self._has_started = False
+
+    def start(self) -> None:
+        """Begin, unless it has begun. Raises `RuntimeError` where the system has no thread to give."""
+        if not self._has_started:
+            threading.Thread(target=self._run, name="warm-up", daemon=True).start()
+            self._has_started = True
+
+    async def result(self) -> T:
+        """What was loaded; every call gets the same. Raises `RuntimeError` from whatever went wrong."""
+        self.start()
+        if not self._outcome.done():
+            await asyncio.shield(asyncio.wrap_future(self._outcome))
+        outcome = self._outcome.result()
+        if isinstance(outcome, _Failure):
+            # Not the cause itself: raised again and again, it would gather the traceback of every call.
+            raise RuntimeError("what a call needs could not be loaded") from outcome.cause
+        return outcome
+
+    async def settled(self) -> None:
+        """Wait until it is loaded or has failed. Does not begin it."""
+        await asyncio.shield(asyncio.wrap_future(self._outcome))
+
+    def _run(self) -> None:
+        try:
+            self._outcome.set_result(self._load())
+        except BaseException as exc:
+            self._outcome.set_result(_Failure(exc))
