@@ -9,7 +9,7 @@ import pytest
 from openai_responses_mcp import agents as guarded
 from openai_responses_mcp.agents import Agent, AgentsError, Extensions, RunOptions, RunState, configure, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import FakeJudge, code_of, within
+from tests.agents.fakes import ASK, FakeJudge, code_of, within
 from tests.agents.sdk.scenes import LOOK, PAY, Scene
 
 
@@ -145,6 +145,61 @@ async def test_a_state_from_elsewhere_approves_nothing() -> None:
     again = await run(scene, foreign)
     assert [item.name for item in again.interruptions] == ["pay"]
     assert scene.ran == []
+
+
+async def test_a_context_may_know_calls_of_another_run() -> None:
+    context: sdk.RunContextWrapper[Any] = sdk.RunContextWrapper(context=None)
+    first, second = a_scene(LOOK, "seen"), Scene(PAY, "paid")
+    await within(guarded.Runner.run(first.agent, "go", context=context))
+    paused = await within(guarded.Runner.run(second.agent, "go", context=context))
+    state = paused.to_state()
+    state.approve(paused.interruptions[0])
+    result = await within(guarded.Runner.run(second.agent, state))
+    assert (result.final_output, second.ran) == ("paid", ["pay 5"])
+
+
+async def test_a_call_of_an_inner_agent_is_decided_also_with_the_id_of_the_call_around_it() -> None:
+    inner = Scene(ScriptedCall("pay", {"amount": 5}, "shared"), "paid")
+    asked = inner.agent.as_tool("ask_inner", "Ask.")
+    outer = a_scene(ScriptedCall("ask_inner", {"input": "go"}, "shared"), "all done")
+    outer.agent.tools = [asked]
+    state = (await run(outer, "go")).to_state()
+    state.approve(state.get_interruptions()[0])
+    assert ((await run(outer, state)).final_output, inner.ran) == ("all done", ["pay 5"])
+
+
+async def test_a_session_beside_the_history_of_the_provider_is_refused_at_once() -> None:
+    scene = a_scene("never said")
+    state: Any = RunState(sdk.RunContextWrapper(None), "go", scene.agent, conversation_id="conversation")
+    with pytest.raises(sdk.UserError, match="Session persistence"):
+        guarded.Runner.run_streamed(scene.agent, state, session=sdk.SQLiteSession("one"))
+
+
+async def test_a_tools_output_keeps_its_type_when_its_state_goes_on() -> None:
+    output = sdk.ToolOutputText(text="made")
+    seen: list[Any] = []
+
+    @sdk.function_tool
+    def make() -> Any:
+        return output
+
+    def finish(context: Any, results: Any) -> sdk.ToolsToFinalOutputResult:
+        seen.append(results[0].output)
+        return sdk.ToolsToFinalOutputResult(is_final_output=True, final_output="done")
+
+    class FailingHooks(sdk.RunHooks[Any]):
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: object) -> None:
+            raise sdk.UserError("the hook failed")
+
+    scene = a_scene(ScriptedCall("make", {}, "m-1"))
+    scene.judge.on("make", ASK)
+    scene.agent.tools, scene.agent.tool_use_behavior = [make], finish
+    state = (await run(scene, "go")).to_state()
+    state.approve(state.get_interruptions()[0])
+    with pytest.raises(sdk.UserError, match="the hook failed"):
+        await within(guarded.Runner.run(scene.agent, state, hooks=FailingHooks()))
+    assert (await run(scene, state)).final_output == "done"
+    assert seen == [output]
 
 
 async def test_a_tool_that_a_hook_adds_is_seen_at_the_next_turn_and_passes_the_gate() -> None:

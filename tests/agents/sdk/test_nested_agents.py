@@ -113,6 +113,25 @@ async def test_two_agent_tools_that_pause_in_one_turn_wait_for_both() -> None:
     assert (scene.written, other.written) == (["x"], ["y"])
 
 
+@pytest.mark.parametrize("decision", ["allow", "ask"])
+async def test_one_agent_can_be_used_twice_in_a_turn(decision: str, sqlite_url: str) -> None:
+    scene = Scene()
+    if decision == "ask":
+        scene.judge.on("write", ASK)
+    calls = [ScriptedCall("ask_inner", {"input": "a"}, "outer-a"), ScriptedCall("ask_inner", {"input": "b"}, "outer-b")]
+    scene.outer_model.enqueue(calls, "all done")
+    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}, "x-1"), ScriptedCall("write", {"text": "y"}, "y-1"))
+    scene.inner_model.enqueue("done", "done")
+    result = await within(scene.runner(sqlite_url).run(scene.outer_with_tool(), "go"))
+    assert [request.tool_call_id for request in result.interruptions] == (["x-1", "y-1"] if decision == "ask" else [])
+    other, agent = scene.runner(sqlite_url), scene.outer_with_tool()
+    for request in result.interruptions:
+        result = await within(other.approve_and_resume(result.run_id, request.approval_id, agent=agent))
+    assert (result.output_text, scene.written) == ("all done", ["x", "y"])
+    outputs = {call.tool_call_id: call.output for call in result.tool_calls}
+    assert (outputs["outer-a"], outputs["outer-b"]) == ("done", "done")
+
+
 async def test_a_handoff_is_judged_by_its_target_and_the_snapshot_is_the_new_agents() -> None:
     scene = Scene()
     scene.outer_model.enqueue(ScriptedCall("transfer_to_inner"))

@@ -66,6 +66,16 @@ async def test_the_demo_loop_talks_through_the_runner(
     assert "again" in heard
 
 
+async def test_the_demo_loop_names_the_agent_that_takes_over(
+    judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed(monkeypatch, "go")
+    clerk = a_clerk(ScriptedCall("transfer_to_target", {}))
+    clerk.handoffs = [guarded.Agent(name="target", model=ScriptedModel("all good"))]
+    await within(guarded.run_demo_loop(clerk))
+    assert "[Agent updated: target]" in capsys.readouterr().out
+
+
 async def test_a_refusal_in_the_demo_loop_is_told_and_the_loop_goes_on(
     judge: FakeJudge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

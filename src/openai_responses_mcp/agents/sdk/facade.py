@@ -181,7 +181,7 @@ class StreamedRun:
         self.run_loop_task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def check(self) -> None:
-        check_options(cast("sdk.Agent[Any]", self._agent), self._options.sdk)
+        check_options(cast("sdk.Agent[Any]", self._agent), self._options.sdk, self._state)
 
     def _is_settled(self, item: sdk.ToolApprovalItem) -> bool:
         standing = {} if self._state is None else self._state.standing

@@ -26,6 +26,7 @@ from agents import (
     ShellCallData,
     ShellTool,
     ToolApprovalItem,
+    ToolCallOutputItem,
     TResponseInputItem,
 )
 from agents import util as sdk_util
@@ -51,6 +52,11 @@ PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
     (RunContextWrapper, "_approvals"): "a call that code approved would run without a record of that",
     (RunContextWrapper, "_resolve_function_approval_owners"): "a call that code approved would be asked about again",
     (RunContextWrapper, "_tool_invocations"): "a call that has run would be asked about again",
+    (RunState, "_generated_items"): "a tool's output would become JSON in a run that goes on",
+    (RunState, "_session_items"): "a tool's output would become JSON in a run that goes on",
+    (RunState, "_conversation_id"): "a session beside the provider's own history would be refused too late",
+    (RunState, "_previous_response_id"): "a session beside the provider's own history would be refused too late",
+    (RunState, "_auto_previous_response_id"): "a session beside the provider's own history would be refused too late",
     (RunState, "_starting_agent"): "a decision for always could not be kept in a state that is written as text",
     (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
     (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces would be mixed up",
@@ -178,6 +184,18 @@ def put_call_id(item: ToolApprovalItem, call_id: str | None) -> None:
     item.guarded_call_id = call_id  # type: ignore[attr-defined]
 
 
+def show_own_agent(item: ToolApprovalItem) -> None:
+    """Put the user's agent in the place of its double, by which the SDK finds the item again."""
+    item.guarded_agent = item.agent  # type: ignore[attr-defined]
+    item.agent = public_agent(item.agent)
+
+
+def as_the_sdk_knows_it(item: ToolApprovalItem) -> ToolApprovalItem:
+    known = copy.copy(item)
+    known.agent = getattr(item, "guarded_agent", item.agent)
+    return known
+
+
 def decided_in(context: RunContextWrapper[Any], item: ToolApprovalItem) -> tuple[bool, str | None] | None:
     """What the code that made the context has decided on this call: yes or no, and the words of a no."""
     if not context._approvals or not item.call_id:
@@ -225,6 +243,27 @@ def note_calls(context: RunContextWrapper[Any], result: object) -> None:
         context._tool_invocations.update(used._tool_invocations)
 
 
+def calls_in(context: RunContextWrapper[Any]) -> dict[str, object]:
+    """The calls that a context knows, also of other runs that were given it."""
+    return dict(context._tool_invocations)
+
+
+def put_calls(state: RunState[Any, Any], calls: Mapping[str, Any]) -> None:
+    if state._context is not None:
+        state._context._tool_invocations = {**calls, **state._context._tool_invocations}
+
+
+def keep_outputs(state: RunState[Any, Any], restored: RunState[Any, Any]) -> None:
+    """What tools gave back, as the objects that they are: a state that is read back has them as JSON."""
+    pairs = [(state._generated_items, restored._generated_items), (state._session_items, restored._session_items)]
+    for items, read_back_items in pairs:
+        for item, read_back in zip(items, read_back_items, strict=False):
+            if not isinstance(item, ToolCallOutputItem) or not isinstance(read_back, ToolCallOutputItem):
+                continue
+            if item.call_id == read_back.call_id:
+                read_back.output = item.output
+
+
 def starting_agent(state: RunState[Any, Any]) -> Agent[Any] | None:
     found: Agent[Any] | None = state._starting_agent
     return found
@@ -262,11 +301,15 @@ def original_input(state: RunState[Any, Any]) -> str | list[TResponseInputItem]:
     return state._original_input
 
 
-def check_options(agent: Agent[Any], options: Mapping[str, Any]) -> None:
-    """Raises what the SDK raises before a run begins."""
+def check_options(agent: Agent[Any], options: Mapping[str, Any], state: RunState[Any, Any] | None = None) -> None:
+    """Raises what the SDK raises before a run begins, or goes on from a state."""
     turn_preparation.validate_run_hooks(options.get("hooks"))
     kept = {name: options.get(name) for name in ("conversation_id", "previous_response_id")}
     kept["auto_previous_response_id"] = bool(options.get("auto_previous_response_id"))
+    if state is not None:
+        kept["conversation_id"] = kept["conversation_id"] or state._conversation_id
+        kept["previous_response_id"] = kept["previous_response_id"] or state._previous_response_id
+        kept["auto_previous_response_id"] = kept["auto_previous_response_id"] or state._auto_previous_response_id
     settings: Any = runner_helpers
     settings.validate_session_conversation_settings(options.get("session"), **kept)
     if any(kept.values()):

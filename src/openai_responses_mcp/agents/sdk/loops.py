@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import agents as sdk
-from agents import Agent
+from agents import Agent, AgentUpdatedStreamEvent
 from agents.run import DEFAULT_MAX_TURNS
 
 from openai_responses_mcp.agents.asking import question, read_line, show
@@ -47,15 +47,17 @@ async def _whole(runner: AgentRunner, agent: object, asked: list[JsonValue], opt
 
 async def _streamed(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
     result = None
-    async for event in runner.run_stream(agent, asked, options):
-        show(_shown(event))
+    async for raw, event in runner.stream_with_raw(agent, asked, options):
+        show(_shown(raw, event))
         result = event.result or result
     show("\n")
     assert isinstance(result, RunResult)  # noqa: S101 - a stream's last event carries it
     return result
 
 
-def _shown(event: RunEvent) -> str:
+def _shown(raw: object, event: RunEvent) -> str:
+    if isinstance(raw, AgentUpdatedStreamEvent):
+        return f"\n[Agent updated: {raw.new_agent.name}]\n"
     if event.tool_call is not None and event.type == "tool_call":
         return f"\n[tool called] {event.tool_call.tool_name}\n"
     if event.tool_call is not None:

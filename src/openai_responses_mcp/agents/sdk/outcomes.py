@@ -34,7 +34,7 @@ def outcome_of(
             "first_uses": takeover.first_uses,
             "sdk": version("openai-agents"),
             "requested": is_requested,
-            "state": _without_context(result.to_state().to_json(context_serializer=lambda context: {})),
+            "state": _of_this_run(result.to_state().to_json(context_serializer=lambda context: {})),
         }
     else:
         result.new_items = [as_the_user_knows_it(item) for item in result.new_items]
@@ -63,6 +63,23 @@ def handoff_outcome(pause: HandoffPause, takeover: Takeover, before: UsageStats)
     }
     agent = takeover.original_of(pause.double)
     return EngineOutcome(result=result, messages=tuple(said), usage=usage, last_agent=agent, saved=saved)
+
+
+def _of_this_run(state: dict[str, Any]) -> JsonValue:
+    """The SDK reads a state back only if every call that is over is in it, and a context may know calls of other runs."""
+    known = state["context"]["tool_invocations"]
+    there = _values_of("call_id", {name: part for name, part in state.items() if name != "context"})
+    state["context"]["tool_invocations"] = {call_id: one for call_id, one in known.items() if call_id in there}
+    return _without_context(state)
+
+
+def _values_of(key: str, value: object) -> set[object]:
+    if isinstance(value, list):
+        return set().union(*(_values_of(key, inner) for inner in value))
+    if not isinstance(value, dict):
+        return set()
+    found = set().union(*(_values_of(key, inner) for inner in value.values()))
+    return found | {value[key]} if isinstance(value.get(key), str) else found
 
 
 def _without_context(state: JsonValue) -> JsonValue:

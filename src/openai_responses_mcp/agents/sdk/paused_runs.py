@@ -26,7 +26,15 @@ from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, EngineEvent, PausedRun, Said
 from openai_responses_mcp.agents.sdk.failures import translated
-from openai_responses_mcp.agents.sdk.internals import context_in, has_run, pending_handoffs, without_decisions
+from openai_responses_mcp.agents.sdk.internals import (
+    calls_in,
+    context_in,
+    has_run,
+    keep_outputs,
+    pending_handoffs,
+    put_calls,
+    without_decisions,
+)
 from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.sdk.takeover import Takeover
 from openai_responses_mcp.gate.calls import PlannedCall
@@ -49,7 +57,9 @@ class PausedAtTools(PausedRun):
         await session.start.get_all_tools(context)
         given = session.options.pop("context", None)
         override = None if given is None else context_for(given)
+        calls_before = {} if override is None else calls_in(override)
         state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
+        put_calls(state, calls_before)
         turns: list[Turn] = []
         takeover.first_uses = dict(saved["first_uses"])
         for item, call_id in zip(state.get_interruptions(), saved["call_ids"], strict=True):
@@ -124,6 +134,7 @@ async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
         context = context_for(given) if given is not None else context_in(state) or context_for(None)
         context = without_decisions(context)
         restored = await RunState.from_json(session.start, saved, context_override=context)
+        keep_outputs(state, restored)
         # A call that has run does not run again: the SDK goes on with what came of it.
         over = [item for item in restored.get_interruptions() if has_run(restored, item)]
         waiting = [item for item in restored.get_interruptions() if item not in over]

@@ -24,12 +24,14 @@ from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision
 from openai_responses_mcp.agents.sdk.internals import (
     ambiguous_agents,
+    as_the_sdk_knows_it,
     call_id_of,
     context_in,
     decided_in,
     places_of_agents,
     public_agent,
     put_call_id,
+    show_own_agent,
     starting_agent,
     without_decisions,
 )
@@ -94,19 +96,20 @@ class RunState(sdk.RunState[TContext, TAgent]):
     def get_interruptions(self) -> list[ToolApprovalItem]:
         items = super().get_interruptions()
         for item, call_id in zip_longest(items, self.call_ids[: len(items)]):
-            item.agent = public_agent(item.agent)
+            show_own_agent(item)
             put_call_id(item, call_id)
         return items
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
         check_code_may_approve()
-        super().approve(approval_item, always_approve=always_approve)
+        super().approve(as_the_sdk_knows_it(approval_item), always_approve=always_approve)
         self._decide(approval_item, CodeDecision(is_approved=True), is_standing=always_approve)
 
     def reject(
         self, approval_item: ToolApprovalItem, always_reject: bool = False, *, rejection_message: str | None = None
     ) -> None:
-        super().reject(approval_item, always_reject=always_reject, rejection_message=rejection_message)
+        known = as_the_sdk_knows_it(approval_item)
+        super().reject(known, always_reject=always_reject, rejection_message=rejection_message)
         decision = CodeDecision(is_approved=False, message=rejection_message)
         self._decide(approval_item, decision, is_standing=always_reject)
 
@@ -236,7 +239,8 @@ def _item(request: HumanApprovalRequest, item: ToolApprovalItem | None, agent: A
         item = ToolApprovalItem(agent=agent, raw_item=raw)
     made = copy.copy(item)
     made.__class__ = ApprovalItem
-    made.agent = public_agent(item.agent)
+    if "guarded_agent" not in made.__dict__:
+        show_own_agent(made)
     made.__dict__["request"] = request
     assert isinstance(made, ApprovalItem)  # noqa: S101 - its class is set above
     return made

@@ -183,7 +183,9 @@ class Takeover:
         tools = self.original_of(double).tools
         for tool in tools:
             check_is_tool(tool)
-        object.__setattr__(double, "tools", [self._guarded(tool) for tool in tools])
+        # The copies stay the same objects: the SDK refuses an agent whose tools change while two runs use it.
+        made = {id(own_tool(tool)): tool for tool in double.tools if own_tool(tool) is not tool}
+        object.__setattr__(double, "tools", [self._guarded(tool, made.get(id(tool))) for tool in tools])
 
     def original_of(self, agent: Agent[Any]) -> Agent[Any]:
         return self._originals.get(id(agent), agent)
@@ -355,35 +357,30 @@ class Takeover:
     # -----------------------------------------------------------------------------------------------------------------
     # Tools and handoffs
 
-    def _guarded(self, tool: Tool) -> Tool:
-        if isinstance(tool, HostedMCPTool):
-            # The provider asks before the call; only the gate may answer.
-            hosted = copy.copy(tool)
-            hosted.on_approval_request = None
-            return hosted
-        if not isinstance(tool, FunctionTool | CustomTool | ShellTool) or own_tool(tool) is not tool:
+    def _guarded(self, tool: Tool, made: Tool | None = None) -> Tool:
+        """A copy of the tool that asks the guard. One that was `made` before is brought up to date."""
+        if own_tool(tool) is not tool or not isinstance(tool, FunctionTool | CustomTool | ShellTool | HostedMCPTool):
             return tool
-        if isinstance(tool, ShellTool):
-            if not is_local(tool):
-                return tool
-            shell = copy.copy(tool)
-            shell.__dict__["guarded_original"] = tool
-            shell.executor, shell.on_approval = _GuardedShell(self, tool), None
-            shell.needs_approval = lambda context, action, call_id: self.guard.is_waiting(self.call_id(call_id))
-            return shell
-        if isinstance(tool, CustomTool):
-            custom = copy.copy(tool)
-            custom.__dict__["guarded_original"] = tool
-            custom.on_invoke_tool, custom.on_approval = _GuardedCustomCall(self, tool), None
-            custom.needs_approval = lambda context, text, call_id: self.guard.is_waiting(self.call_id(call_id))
-            return custom
+        if isinstance(tool, ShellTool) and not is_local(tool):
+            return tool
+        kind = _class_from(_GuardedTool, type(tool)) if isinstance(tool, FunctionTool) else type(tool)
         # A copy like `copy` makes, without checking and copying the schema again for every run.
-        guarded: FunctionTool = object.__new__(_class_from(_GuardedTool, type(tool)))
-        guarded.__dict__.update(tool.__dict__, guarded_original=tool, takeover=self)
-        if is_agent_tool(tool):
-            put_agent_inside(guarded, self.double_of(agent_inside(tool)))
-        guarded.on_invoke_tool = _GuardedCall(self, tool)
-        return guarded
+        guarded: Any = made or object.__new__(kind)
+        guarded.__dict__.update(tool.__dict__, guarded_original=tool)
+        if isinstance(tool, FunctionTool):
+            guarded.takeover, guarded.on_invoke_tool = self, _GuardedCall(self, tool)
+            if is_agent_tool(tool):
+                put_agent_inside(guarded, self.double_of(agent_inside(tool)))
+        elif isinstance(tool, HostedMCPTool):
+            guarded.on_approval_request = None  # the provider asks before the call; only the gate may answer
+        else:
+            guarded.on_approval = None
+            guarded.needs_approval = lambda context, given, call_id: self.guard.is_waiting(self.call_id(call_id))
+            if isinstance(tool, ShellTool):
+                guarded.executor = _GuardedShell(self, tool)
+            else:
+                guarded.on_invoke_tool = _GuardedCustomCall(self, tool)
+        return cast(Tool, guarded)
 
     def _handoff_to_double(self, double: Agent[Any], one: Agent[Any] | Handoff[Any, Any]) -> Handoff[Any, Any]:
         guarded = copy.copy(one) if isinstance(one, Handoff) else handoff(self.double_of(one))
