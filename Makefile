@@ -58,8 +58,8 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports --no-logo
 
-clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the guard with real clients and servers: the Python SDK, the TypeScript SDKs, the Inspector; needs npm
-	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/guarded_conformance.py $(CLIENTS)/http_conformance.py
+clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the guard with real clients and servers: the SDKs, the Inspector, Claude Code, Codex, Gemini CLI; needs npm
+	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/guarded_conformance.py $(CLIENTS)/http_conformance.py $(CLIENTS)/coding_clients.py
 	@cd $(CLIENTS) && npm test
 	@cd $(CLIENTS) && BEHIND_GUARD=1 npm test
 

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Iterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from mcp.client import Client
 
 from openai_responses_mcp import __version__
-from tests.e2e.client import KEY, WAIT_SECONDS, environment
+from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
 from tests.e2e.http_process import (
     BOTH,
     ENVELOPE,
@@ -58,6 +59,12 @@ def guarded(warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFact
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
     async with client() as http:
         yield http
+
+
+def run(environ: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *words], env=environ, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False
+    )
 
 
 async def posted(http: httpx2.AsyncClient, server: HttpProcess, message: Any, **changes: Any) -> httpx2.Response:
@@ -137,6 +144,7 @@ async def test_a_call_with_a_progress_token_is_answered_with_events(
         (enveloped(1, "tools/list"), {"mcp_method": "tools/call"}, 400, -32020),
         (enveloped(1, "tools/list"), {"mcp_method": None}, 400, -32020),
         (enveloped(1, "tools/call", name="answer"), {"mcp_name": "other"}, 400, -32020),
+        (enveloped(1, "tools/call", name="answer"), {"mcp_name": None}, 400, -32020),
         (enveloped(1, "tools/call", name="answer"), {"mcp_name": "=?base64?!?="}, 400, -32020),
         (request(1, "tools/list"), {}, 400, -32602),
         (request(1, "tools/list", {"_meta": {REVISION: "2026-07-28"}}), {}, 400, -32602),
@@ -355,6 +363,9 @@ async def test_a_caller_over_the_limit_gets_a_result_that_says_when_to_come_back
     assert [bool(reply.get("isError")) for reply in replies] == [False] * 5 + [True]
     assert replies[-1]["content"][0]["text"].startswith("You may call 5 times a minute. Come back in ")
     message = call(1, "Why?")
+    of_ann = await http.post(guarded.url, json=message, headers={**routed(message), **ANN})
+    assert (of_ann.status_code, of_ann.json()["result"]["resultType"]) == (200, "complete")
+    assert of_ann.json()["result"]["isError"] is True
     other = await http.post(guarded.url, json=message, headers={**routed(message), **BOB})
     assert not other.json()["result"].get("isError")
     assert any("caller=ann" in line for line in guarded.complaints)
@@ -377,20 +388,9 @@ async def test_a_caller_over_the_limit_gets_a_result_that_says_when_to_come_back
 def test_a_start_that_would_not_be_safe_is_refused(
     tmp_path: Path, where: str, config: str, variables: dict[str, str], words: str
 ) -> None:
-    import subprocess
-
-    from tests.e2e.client import COMMAND
-
     (tmp_path / "config.yaml").write_text(config)
-    command = [*COMMAND, "--http", where, "--config", str(tmp_path / "config.yaml")]
-    ended = subprocess.run(
-        command,
-        env=environment(tmp_path, **variables),
-        capture_output=True,
-        text=True,
-        timeout=WAIT_SECONDS,
-        check=False,
-    )
+    given = ("--http", where, "--config", str(tmp_path / "config.yaml"))
+    ended = run(environment(tmp_path, **variables), *given)
     assert ended.returncode == 2
     assert words in ended.stderr
 
@@ -522,6 +522,27 @@ async def test_what_takes_longer_than_the_drain_is_ended(rehearsal: StandInThrea
         assert server.wait() == 0
 
 
+async def test_research_outlives_the_process_that_asked_for_it(rehearsal: StandInThread, tmp_path: Path) -> None:
+    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
+    with closing(HttpProcess(environ, "--drain", "0.2")) as server:
+        async with client() as http:
+            question = {"query": "Why? [rehearse: text=Found later.; slow_stream=0.5]"}
+            message = enveloped(1, "tools/call", name="answer_detailed", arguments=question, _meta={"progressToken": 1})
+            async with http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
+                lines = reply.aiter_lines()
+                async for line in lines:
+                    if "thinking" in line:
+                        break
+                server.process.send_signal(signal.SIGTERM)
+                rest = [json.loads(data) for data in events_in([line async for line in lines])]
+        assert rest[-1]["error"]["code"] == -32800
+        assert server.wait() == 0
+    (response_id,) = rehearsal.server.api.background.running
+    assert not any(one.path.endswith("/cancel") for one in rehearsal.server.requests)
+    found = await asyncio.to_thread(run, environ, "--fetch", response_id)
+    assert (found.returncode, "Found later." in found.stdout) == (0, True), found
+
+
 def test_an_interrupt_ends_at_once(tmp_path: Path) -> None:
     with closing(HttpProcess(environment(tmp_path), "--rehearse")) as server:
         server.process.send_signal(signal.SIGINT)
@@ -531,13 +552,6 @@ def test_an_interrupt_ends_at_once(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_told_in_a_line(tmp_path: Path) -> None:
     with closing(HttpProcess(environment(tmp_path), "--rehearse")) as server:
-        import subprocess
-
-        from tests.e2e.client import COMMAND
-
-        command = [*COMMAND, "--http", str(server.port), "--rehearse"]
-        ended = subprocess.run(
-            command, env=environment(tmp_path), capture_output=True, text=True, timeout=WAIT_SECONDS, check=False
-        )
+        ended = run(environment(tmp_path), "--http", str(server.port), "--rehearse")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert "cannot be used" in ended.stderr
