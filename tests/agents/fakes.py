@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from openai_responses_mcp.agents.doctor import McpProbe
-from openai_responses_mcp.agents.mcp.models import McpClient
+from openai_responses_mcp.agents.mcp.gateway import McpClient
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore

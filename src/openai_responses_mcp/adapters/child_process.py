@@ -1,7 +1,7 @@
 """An MCP server as a child process in a group of its own, so that it and everything it starts can be ended together.
 
-Closing its input, SIGTERM and SIGKILL take less than two seconds in all. Its exit is noticed without reaping it at once:
-until it is reaped no other process can get its id, so signals cannot reach the wrong one.
+Its input is closed, then it gets SIGTERM, then SIGKILL. Its exit is noticed without reaping it at once: until it is
+reaped no other process can get its id, so signals cannot reach the wrong one.
 """
 
 import asyncio
@@ -13,36 +13,47 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-_SECONDS_TO_END_BY_ITSELF = 1.0
-_SECONDS_AFTER_SIGTERM = 0.6
-_SECONDS_AFTER_SIGKILL = 0.3
 _SECONDS_BETWEEN_LOOKS = 0.02
 _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows; elsewhere a session of its own
 
 
 class ChildProcess:
-    """Fills the guard's port `ServerProcess`. Made inside the running event loop. Raises `OSError` where the command cannot be started."""
+    """Fills the guard's port `ServerProcess`. Made inside the running event loop. Raises `OSError` where the command cannot be started.
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    `grace_seconds` is how long it may take to end after its input is closed, after SIGTERM and after SIGKILL. By
+    default that is less than two seconds in all, because clients wait no longer for a guard.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        shares_stderr: bool = False,
+        grace_seconds: tuple[float, float, float] = (1.0, 0.6, 0.3),
+    ) -> None:
         self._process = subprocess.Popen(  # noqa: S603 -- running the server that the user names is the point
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=None if shares_stderr else subprocess.PIPE,
             bufsize=0,
+            cwd=cwd,
             env=dict(environ),
             start_new_session=sys.platform != "win32",
             creationflags=_NEW_GROUP,
         )
+        self._to_end_by_itself, self._after_sigterm, self._after_sigkill = grace_seconds
         self._loop = asyncio.get_running_loop()
         self._has_exited = asyncio.Event()
         threading.Thread(target=self._watch, name="server-exit", daemon=True).start()
 
     @property
     def wires(self) -> tuple[int, int, int]:
-        """Its output, its input, its stderr."""
+        """Its output, its input, its stderr; -1 where it shares ours."""
         pipes = (self._process.stdout, self._process.stdin, self._process.stderr)
-        output, input_, stderr = (pipe.fileno() for pipe in pipes if pipe is not None)
+        output, input_, stderr = (-1 if pipe is None else pipe.fileno() for pipe in pipes)
         return output, input_, stderr
 
     async def ended(self) -> int:
@@ -58,11 +69,11 @@ class ChildProcess:
 
     async def end(self) -> int:
         self.close_input()
-        if not await self._exits_within(_SECONDS_TO_END_BY_ITSELF):
+        if not await self._exits_within(self._to_end_by_itself):
             self._signal("SIGTERM")
-            if not await self._exits_within(_SECONDS_AFTER_SIGTERM):
+            if not await self._exits_within(self._after_sigterm):
                 self._signal("SIGKILL")
-                await self._exits_within(_SECONDS_AFTER_SIGKILL)
+                await self._exits_within(self._after_sigkill)
         return await self.ended() if self._has_exited.is_set() else 128 + 9
 
     def close(self) -> None:
@@ -77,18 +88,14 @@ class ChildProcess:
         return self._has_exited.is_set()
 
     async def _end_group(self) -> None:
-        """What the server has started and left behind."""
+        """What the server has started and left behind. A system without /proc cannot tell whether there is any."""
         if self._process.returncode is not None or not self._signal("SIGTERM"):
             return
-        for _ in range(int(_SECONDS_AFTER_SIGKILL / _SECONDS_BETWEEN_LOOKS)):
-            if not self._has_others():
+        for _ in range(int(self._after_sigkill / _SECONDS_BETWEEN_LOOKS)):
+            if _living_members(self._process.pid) == 0:
                 return
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         self._signal("SIGKILL")
-
-    def _has_others(self) -> bool:
-        """Whether the group has members besides the server itself, where the system can tell."""
-        return _living_members(self._process.pid) > 0
 
     def _signal(self, name: str) -> bool:
         """False if no process is left to get it."""
@@ -115,14 +122,12 @@ class ChildProcess:
             self._loop.call_soon_threadsafe(self._has_exited.set)
 
 
-def _living_members(group: int) -> int:
-    """How many processes of the group still run. Zero without /proc, where it is not known."""
-    count = 0
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and _is_living_member(name, group):
-                count += 1
-    return count
+def _living_members(group: int) -> int | None:
+    """How many processes of the group still run. None without /proc."""
+    try:
+        return sum(_is_living_member(name, group) for name in os.listdir("/proc") if name.isdigit())
+    except OSError:
+        return None
 
 
 def _is_living_member(pid: str, group: int) -> bool:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.composition import create_runner as create_runner
     from openai_responses_mcp.agents.composition import describe_skill as describe_skill
     from openai_responses_mcp.agents.composition import get_provider as get_provider
-    from openai_responses_mcp.agents.composition import hosted_mcp_tool as hosted_mcp_tool
     from openai_responses_mcp.agents.composition import list_providers as list_providers
     from openai_responses_mcp.agents.composition import list_skills as list_skills
     from openai_responses_mcp.agents.composition import load_skills as load_skills
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.doctor import DoctorReport as DoctorReport
     from openai_responses_mcp.agents.doctor import Finding as Finding
     from openai_responses_mcp.agents.mcp.gateway import McpGateway as McpGateway
+    from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool as hosted_mcp_tool
     from openai_responses_mcp.agents.providers.compat_providers import CompatModelProvider as CompatModelProvider
     from openai_responses_mcp.agents.providers.settings import CompatModelConfig as CompatModelConfig
     from openai_responses_mcp.agents.providers.table import ModelList as ModelList
@@ -95,7 +95,6 @@ _PLACES = {
         "create_runner",
         "describe_skill",
         "get_provider",
-        "hosted_mcp_tool",
         "list_providers",
         "list_skills",
         "load_skills",
@@ -112,6 +111,7 @@ _PLACES = {
         "Finding",
     ),
     "agents.mcp.gateway": ("McpGateway",),
+    "agents.mcp.hosted_server": ("hosted_mcp_tool",),
     "agents.providers.compat_providers": ("CompatModelProvider",),
     "agents.providers.settings": ("CompatModelConfig",),
     "agents.providers.table": (

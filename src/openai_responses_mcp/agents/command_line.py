@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from openai_responses_mcp.agents.composition import hosted_mcp_tool, open_diagnosis
+from openai_responses_mcp.agents.composition import open_diagnosis
 from openai_responses_mcp.agents.doctor import DoctorReport
 from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.domain.extras import needs_extra
@@ -47,7 +47,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _report(arguments: argparse.Namespace) -> DoctorReport:
-    servers = [hosted_mcp_tool(server) for server in arguments.mcp]
+    servers = []
+    if arguments.mcp:
+        from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
+
+        servers = [hosted_mcp_tool(server) for server in arguments.mcp]
     diagnosis = open_diagnosis(arguments.store or os.environ.get("AGENTS_STORE"), arguments.audit_head)
     try:
         return await diagnosis.doctor(servers=servers, skills=arguments.skills, provider=arguments.provider)

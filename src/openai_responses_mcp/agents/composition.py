@@ -9,7 +9,7 @@ approvals does without it.
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, cast, get_args
@@ -18,8 +18,7 @@ from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
 from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
 from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.log_level import apply_log_level
-from openai_responses_mcp.agents.mcp.models import McpRules
-from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from, timeout_ms_from
+from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
 from openai_responses_mcp.agents.runs.book import RunBook, Sleep, WatchRuns
@@ -58,7 +57,6 @@ from openai_responses_mcp.gate.secrets.withholding import Withholding
 from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 if TYPE_CHECKING:
-    from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer
     from openai_responses_mcp.agents.sdk.tool_traits import SdkFunctionTool, SdkTool
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -243,30 +241,7 @@ def list_providers() -> list[ProviderName]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# MCP servers, and the answering server
-
-
-def hosted_mcp_tool(
-    server: object,
-    *,
-    require_approval: bool = True,
-    risk_levels: Mapping[str, int] | None = None,
-    repeatable: Iterable[str] = (),
-    name: str | None = None,
-    pins: str | os.PathLike[str] | None = None,
-) -> "HostedMcpServer":
-    """An MCP server for an agent's `mcp_servers` or `tools`, each of its tools behind the gate.
-
-    `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is what scopes
-    call it. Definitions that were approved are remembered in the file `pins`, else in the runner's store if that outlives
-    the process, else for as long as the process lives.
-    """
-    from openai_responses_mcp.agents.mcp.hosted_server import hosted_server
-    from openai_responses_mcp.agents.mcp.pin_file import PinFile
-
-    rules = McpRules(require_approval, risk_levels or {}, repeatable)
-    file = None if pins is None else PinFile(pins)
-    return hosted_server(server, name, rules, file, timeout_ms_from(os.environ))
+# The answering server
 
 
 def answer_tool(profile: str = "answer") -> "SdkFunctionTool":

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
-from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer, hosted_mcp_tool
 from tests.agents.mcp.sdk_server import build
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.mcp.connections import open_client
-from openai_responses_mcp.agents.mcp.models import McpServerConfig
+from openai_responses_mcp.agents.mcp.gateway import McpServerConfig
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.mcp.wild_server import ECHO, ERRORS
 from tests.stand_in.http_server import HttpServer

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.mcp.connections import open_client
-from openai_responses_mcp.agents.mcp.gateway import McpGateway
-from openai_responses_mcp.agents.mcp.models import McpServerConfig
+from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpServerConfig
+from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from tests.agents.fakes import code_of, within
 from tests.agents.mcp.conftest import Host, wild
 

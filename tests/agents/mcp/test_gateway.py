@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
-from openai_responses_mcp.agents.mcp.gateway import McpGateway
-from openai_responses_mcp.agents.mcp.models import McpRules, McpServerConfig, config_from
+from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpRules, McpServerConfig, config_from
+from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from openai_responses_mcp.gate.definitions import MOST_TOOLS
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import BROKEN, ENTRY, REJECTED, FakeMcpClient, code_of

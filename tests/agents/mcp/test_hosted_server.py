@@ -21,8 +21,7 @@ from openai_responses_mcp.agents import (
     create_runner,
     tool,
 )
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
-from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer
+from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer, hosted_mcp_tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within

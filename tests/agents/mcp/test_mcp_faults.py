@@ -13,7 +13,7 @@ from agents import Runner as SdkRunner
 from agents.mcp import MCPServerStdio
 
 from openai_responses_mcp.agents import Agent, AgentsError, create_runner
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
+from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.reasons import Reason
 from tests.agents.fakes import DENY, FakeJudge, code_of, within

@@ -1,14 +1,13 @@
 """What every memory for approved definitions must do, asked of those in memory, in a file and in a database."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.agents.mcp.pin_file import PinFile
+from openai_responses_mcp.agents.mcp.hosted_server import PinFile
 from openai_responses_mcp.gate.definitions import DefinitionPins, MemoryPins, pin_of
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPins
@@ -44,21 +43,16 @@ async def test_a_pin_holds_a_whole_definition(pins: DefinitionPins) -> None:
     assert dict(await pins.known()) == {"github/read": pin}
 
 
-_PUT_MANY = """
-import asyncio, sys
-from openai_responses_mcp.agents.mcp.pin_file import PinFile
-pins = PinFile(sys.argv[1])
-async def put():
-    for number in range(50):
-        await pins.put(f"{sys.argv[2]}/{number}", "pin")
-asyncio.run(put())
-"""
-
-
-def test_two_processes_lose_no_pin_of_each_other(tmp_path: Path) -> None:
+def test_two_writers_lose_no_pin_of_each_other(tmp_path: Path) -> None:
     file = tmp_path / "pins.json"
-    writers = [subprocess.Popen([sys.executable, "-c", _PUT_MANY, str(file), name]) for name in ("a", "b")]
-    assert [writer.wait(30) for writer in writers] == [0, 0]
+
+    async def put_many(server: str) -> None:
+        for number in range(50):
+            await PinFile(file).put(f"{server}/{number}", "pin")
+
+    # Each writer opens the lock for itself, so threads exclude each other as processes do.
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda server: asyncio.run(put_many(server)), ("a", "b")))
     assert len(asyncio.run(_known(file))) == 100
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.mcp.connections import open_client
-from openai_responses_mcp.agents.mcp.models import McpClient, McpServerConfig
+from openai_responses_mcp.agents.mcp.gateway import McpClient, McpServerConfig
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import BROKEN, REJECTED, FakeMcpClient, within
 from tests.agents.mcp.conftest import wild

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from openai_responses_mcp.agents.composition import hosted_mcp_tool
 from openai_responses_mcp.agents.doctor import McpProbe
+from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import FakeMcpProbe, code_of, within
 from tests.agents.mcp.conftest import wild

@@ -6,9 +6,11 @@ the next one.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from agents import AgentBase, RunContextWrapper
@@ -18,10 +20,9 @@ from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
-from openai_responses_mcp.agents.mcp.answers import why_no_answer
-from openai_responses_mcp.agents.mcp.models import McpClient, McpServerConfig
-from openai_responses_mcp.agents.mcp.query_filter import hide_query
-from openai_responses_mcp.agents.mcp.stdio_server import StdioServer
+from openai_responses_mcp.agents.mcp.gateway import McpClient, McpServerConfig
+from openai_responses_mcp.agents.mcp.stdio_server import StdioServer, why_no_answer
+from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.definitions import schema_error
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
@@ -224,3 +225,35 @@ _CAUSES = {
 
 def entry_of(tool: McpTool) -> JsonObject:
     return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Logs of the vendors: what follows the ? of an address is often a key, and must not be in them
+
+VENDORS = ("httpx2", "mcp.client.streamable_http")
+
+
+class _QueryFilter(logging.Filter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        for query in self.queries:
+            if query in message:
+                message = message.replace(query, MASK)
+                record.msg, record.args = message, ()
+        return True
+
+
+_filter = _QueryFilter()
+
+
+def hide_query(url: str) -> None:
+    query = urlsplit(url).query
+    if query:
+        _filter.queries.add(query)
+        for name in VENDORS:
+            # Adding a filter that is there already changes nothing.
+            logging.getLogger(name).addFilter(_filter)

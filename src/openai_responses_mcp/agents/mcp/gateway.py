@@ -1,4 +1,4 @@
-"""MCP servers below the gate: registering them, asking what they can do, calling their tools.
+"""MCP servers below the gate: how a user describes one, what they say about its tools, and the calls to it.
 
 Everything that a server says is data. Its list is checked as a whole before any of it is used, and each tool is pinned
 by a hash of its whole entry, so that a definition which changed after it was approved is seen. A failed call is made
@@ -7,13 +7,19 @@ again only where the user said that the tool may be repeated.
 
 import asyncio
 import logging
+import shlex
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Protocol, cast
+from urllib.parse import urlsplit
 
-from openai_responses_mcp.agents.mcp.models import McpClient, McpServerConfig, McpServerHandle
-from openai_responses_mcp.gate.definitions import McpCapability, check_arguments, checked_capabilities
-from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject
+from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS, is_loopback
+from openai_responses_mcp.gate.calls import is_risk_level
+from openai_responses_mcp.gate.definitions import McpCapability, check_arguments, checked_capabilities, schema_error
+from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 
 MOST_REPETITIONS = 2
@@ -22,6 +28,69 @@ FIRST_PAUSE_SECONDS = 0.5
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerConfig:
+    """A server: a `command` with its arguments, or the `url` of one. Headers and variables may hold secrets."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+
+    @property
+    def timeout_seconds(self) -> float:
+        return self.timeout_ms / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerHandle:
+    server_id: str
+    capabilities: tuple[McpCapability, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class McpRules:
+    """What the user said about a server's tools: whether to ask, how risky they are, which may be repeated."""
+
+    require_approval: bool = True
+    risk_levels: Mapping[str, int] = field(default_factory=dict)
+    repeatable: Iterable[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        levels: object = self.risk_levels
+        repeatable: object = self.repeatable
+        if type(self.require_approval) is not bool:
+            raise schema_error("require_approval must be True or False")
+        if not isinstance(levels, Mapping) or not all(map(is_risk_level, levels.values())):
+            raise schema_error("risk_levels must give each tool a whole number from 1 to 5")
+        if isinstance(repeatable, str) or not all(isinstance(name, str) for name in self.repeatable):
+            raise schema_error("repeatable must be a list of names of tools")
+        object.__setattr__(self, "repeatable", frozenset(self.repeatable))
+
+    def risk_of(self, tool: str) -> int | None:
+        return self.risk_levels.get(tool, self.risk_levels.get("*"))
+
+
+class McpClient(Protocol):
+    """A connection to one server, opened when it is needed and opened again after it broke.
+
+    Raises `AGENTS-E-MCP-UNREACHABLE` where no connection can be had and `AGENTS-E-MCP-SCHEMA` where the list cannot be
+    read. A call fails with `AGENTS-E-MCP-EXEC`; its `reason` is `broken` when it is not known whether the tool ran, and
+    `rejected` when the server answered with an error.
+    """
+
+    async def list_tools(self) -> list[JsonObject]:
+        """The entries of `tools/list`, whole."""
+        ...
+
+    async def call_tool(self, name: str, args: JsonObject) -> object: ...
+
+    async def close(self) -> None: ...
 
 
 class McpGateway:
@@ -107,3 +176,97 @@ async def _listed(server_id: str, client: McpClient) -> list[McpCapability]:
 def _is_unknown(failure: AgentsError) -> bool:
     """False when the server answered with an error; otherwise the call may or may not have run."""
     return failure.details.get("reason") != "rejected"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How a user describes a server
+
+# Programs that only start what comes after them.
+_LAUNCHERS = frozenset(
+    {"npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "docker", "python", "python3", "run", "tool"}
+)
+
+
+def config_from(server: object, name: str | None, timeout_ms: int) -> McpServerConfig:
+    """From a command (a text or a list), a URL, or a mapping with `command`, `args`, `env`, `cwd` or `url`, `headers`."""
+    given = dict(server) if isinstance(server, Mapping) else _written(server)
+    unknown = sorted(set(given) - {"command", "args", "env", "cwd", "url", "headers", "name"})
+    if unknown:
+        known = "command, args, env, cwd, url, headers and name"
+        raise schema_error(f"An MCP server is described by {known}, not by {', '.join(unknown)}")
+    if bool(given.get("command")) == bool(given.get("url")):
+        raise schema_error("An MCP server is described by a command or a url, and not by both")
+    url = str(given.get("url") or "")
+    if url:
+        _check_url(url)
+    command = (*_words(given.get("command")), *_words(given.get("args"))) if not url else ()
+    return McpServerConfig(
+        name=checked_name(name or given.get("name") or (_host_of(url) if url else _program_of(command))),
+        command=command,
+        url=url,
+        headers=_texts(given.get("headers"), "headers"),
+        env=_texts(given.get("env"), "env"),
+        cwd=None if given.get("cwd") is None else str(given["cwd"]),
+        timeout_ms=timeout_ms,
+    )
+
+
+def checked_name(name: object) -> str:
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or "/" in name or not name.isprintable():
+        raise schema_error(f"An MCP server's name has 1 to {LONGEST_ID} characters and no slash; give one with name=")
+    return name
+
+
+def _written(server: object) -> dict[str, JsonValue]:
+    if isinstance(server, str) and urlsplit(server).scheme in ("http", "https"):
+        return {"url": server}
+    if isinstance(server, str):
+        try:
+            return {"command": shlex.split(server)}
+        except ValueError as exc:
+            raise schema_error("The command of an MCP server has a quote that is not closed; give a list") from exc
+    if isinstance(server, list | tuple):
+        return {"command": server}
+    raise schema_error(
+        "Describe an MCP server by a command, a URL, a mapping with either, or a server object of the SDK"
+    )
+
+
+def _words(value: JsonValue) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else tuple(cast(Iterable[object], value or ()))
+    if not all(isinstance(word, str) for word in words):
+        raise schema_error("The command of an MCP server is a text or a list of texts")
+    return tuple(map(str, words))
+
+
+def _texts(value: JsonValue, what: str) -> dict[str, str]:
+    texts = dict(cast(Mapping[object, object], value or {}))
+    if not all(isinstance(name, str) and isinstance(text, str) for name, text in texts.items()):
+        raise schema_error(f"The {what} of an MCP server is a mapping from names to texts")
+    return {str(name): str(text) for name, text in texts.items()}
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as exc:
+        raise schema_error("The url of an MCP server cannot be read; check its host and port") from exc
+    if not host or parts.scheme not in ("http", "https"):
+        raise schema_error("The url of an MCP server must be an https:// address with a host")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise schema_error("The url of an MCP server must begin with https://; http:// is for this machine only")
+    if parts.username is not None or parts.password is not None:
+        raise schema_error("The url of an MCP server may not hold a user name or password; use headers")
+
+
+def _host_of(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.netloc.lower()
+
+
+def _program_of(command: Sequence[str]) -> str:
+    """The program that matters: not the launcher, not its options, without folder, extension, scope and version."""
+    words = [PurePath(word).name for word in command if not word.startswith("-")]
+    program = next((word for word in words if word.partition(".")[0] not in _LAUNCHERS), words[0] if words else "")
+    return program.rpartition("@")[0] or program.removesuffix(".exe").removesuffix(".py").removesuffix(".js")

@@ -18,12 +18,9 @@ from mcp_types import CallToolResult, ContentBlock
 from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
-from openai_responses_mcp.agents.mcp.connections import (
-    cause_in,
-    entry_of,
-)
+from openai_responses_mcp.agents.mcp.connections import cause_in, entry_of
+from openai_responses_mcp.agents.mcp.gateway import McpRules
 from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer, directory_of
-from openai_responses_mcp.agents.mcp.models import McpRules
 from openai_responses_mcp.agents.sdk.internals import (
     prefixed_names,
     put_annotations,

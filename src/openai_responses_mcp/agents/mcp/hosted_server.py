@@ -1,6 +1,11 @@
 """What `hosted_mcp_tool` gives: a server of the SDK that connects by itself and is called inside guarded runs only."""
 
+import json
+import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from agents import AgentBase, RunContextWrapper
@@ -10,13 +15,19 @@ from mcp_types import Tool as McpTool
 
 from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
 from openai_responses_mcp.agents.mcp.connections import ConnectedMcpClient, SdkMcpClient, open_client
-from openai_responses_mcp.agents.mcp.gateway import McpGateway
-from openai_responses_mcp.agents.mcp.models import McpRules, checked_name, config_from
+from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpRules, checked_name, config_from
+from openai_responses_mcp.agents.providers.settings import timeout_ms_from
 from openai_responses_mcp.agents.sdk.internals import shown_name
 from openai_responses_mcp.agents.sdk.takeover import is_guarded
 from openai_responses_mcp.gate.definitions import DefinitionPins, MemoryPins, schema_error
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
+from openai_responses_mcp.gate.sql.own_files import replace_private
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no fcntl
+    fcntl = None  # type: ignore[assignment]
 
 
 class HostedMcpServer(MCPServer):
@@ -84,13 +95,27 @@ class HostedMcpServer(MCPServer):
         return f"<MCP server {self._name}>"
 
 
-def hosted_server(
-    server: object, name: str | None, rules: McpRules, pins: DefinitionPins | None, timeout_ms: int
+def hosted_mcp_tool(
+    server: object,
+    *,
+    require_approval: bool = True,
+    risk_levels: Mapping[str, int] | None = None,
+    repeatable: Iterable[str] = (),
+    name: str | None = None,
+    pins: str | os.PathLike[str] | None = None,
 ) -> HostedMcpServer:
-    """From what a user writes to describe a server, or from a server object of the SDK."""
+    """An MCP server for an agent's `mcp_servers` or `tools`, each of its tools behind the gate.
+
+    `server` is a stdio command, an https URL, a mapping with either, or a server object of the SDK. `name` is what scopes
+    call it. Definitions that were approved are remembered in the file `pins`, else in the runner's store if that outlives
+    the process, else for as long as the process lives.
+    """
+    rules = McpRules(require_approval, risk_levels or {}, repeatable)
+    file = None if pins is None else PinFile(pins)
+    timeout_ms = timeout_ms_from(os.environ)
     if not isinstance(server, MCPServer):
         config = config_from(server, name, timeout_ms)
-        return HostedMcpServer(config.name, open_client(config), rules, pins, config.cwd or "")
+        return HostedMcpServer(config.name, open_client(config), rules, file, config.cwd or "")
     given: Any = server
     shown = name or re.sub(r"[/\s]+", "-", shown_name(server))
     seconds = float(getattr(given, "client_session_timeout_seconds", None) or timeout_ms / 1000)
@@ -99,7 +124,7 @@ def hosted_server(
         given.max_retry_attempts = 0
     is_connected = getattr(given, "session", None) is not None
     make = ConnectedMcpClient(shown, server, seconds) if is_connected else SdkMcpClient(shown, lambda: server, seconds)
-    return HostedMcpServer(shown, make, rules, pins, directory_of(server))
+    return HostedMcpServer(shown, make, rules, file, directory_of(server))
 
 
 def directory_of(server: MCPServer) -> str:
@@ -107,3 +132,49 @@ def directory_of(server: MCPServer) -> str:
     if isinstance(server, HostedMcpServer):
         return server.directory
     return str(server.params.cwd or "") if isinstance(server, MCPServerStdio) else ""
+
+
+class PinFile(DefinitionPins):
+    """Pinned definitions in a small JSON file that only its owner can read, written by renaming.
+
+    A writer holds the lock of a file beside it from reading to renaming, so that no process loses another's pins.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+
+    async def known(self) -> Mapping[str, str]:
+        return self._read()
+
+    async def put(self, tool: str, pin: str) -> None:
+        try:
+            with self._locked():
+                pins = self._read()
+                if pins.get(tool) != pin:
+                    replace_private(self._path, json.dumps({**pins, tool: pin}, indent=0, sort_keys=True))
+        except OSError as exc:
+            message = f"The pinned definitions cannot be written ({exc.strerror}), so nothing was run; check the folder"
+            raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            pins = json.loads(self._path.read_text())
+            if not isinstance(pins, dict):
+                raise ValueError
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as exc:
+            # Starting over would let a changed definition pass for a new one.
+            message = f"The pinned definitions in {self._path.name} cannot be read; mend or remove the file"
+            raise AgentsError("AGENTS-E-MCP-SCHEMA", message) from exc
+        return {str(tool): str(pin) for tool, pin in pins.items()}

@@ -1,31 +1,40 @@
 """A server over stdio that ends with everything it has started.
 
 The SDK's own transport leaves the children of a server alone when the server exits in good order, and reads lines of any
-length. Here the server gets a process group of its own, which is ended as a whole, and a message has a bound. Children
+length. Here the server has a process group of its own, which is ended as a whole, and a message has a bound. Children
 that leave the group on purpose are out of reach. On Windows the SDK's transport does the same with a job object.
 """
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from agents.mcp import MCPServerStdio
+from mcp import MCPError
 from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    REQUEST_TIMEOUT,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    jsonrpc_message_adapter,
+)
 
-from openai_responses_mcp.agents.mcp.answers import marked_as_answered
+from openai_responses_mcp.adapters.child_process import ChildProcess
 
 LONGEST_MESSAGE_BYTES = 32 * 1024 * 1024
-# How long a server has to exit after its input is closed, and again after the signal to end.
-GRACE_SECONDS = 2.0
+# How long a server has to exit after its input is closed, after SIGTERM and after SIGKILL.
+GRACE_SECONDS = (2.0, 2.0, 2.0)
 # How long what a server said before it exited is still read.
 LAST_WORDS_SECONDS = 0.2
-_LOOK_AGAIN_SECONDS = 0.01
 
 
 class StdioServer(MCPServerStdio):
@@ -40,39 +49,25 @@ class StdioServer(MCPServerStdio):
 @asynccontextmanager
 async def streams_of(params: StdioServerParameters) -> AsyncIterator[tuple["_Incoming", "_Outgoing"]]:
     """Start the server; end it and its children afterwards, also when the caller is cancelled."""
-    # Pipes of our own can be closed while some child of the server still holds their other ends.
-    its_input, to_server = os.pipe()
-    from_server, its_output = os.pipe()
-    incoming, outgoing = await _Incoming.on(from_server), await _Outgoing.on(to_server)
-    try:
-        process = await asyncio.create_subprocess_exec(
-            params.command,
-            *params.args,
-            stdin=its_input,
-            stdout=its_output,
-            env={**get_default_environment(), **(params.env or {})},
-            cwd=params.cwd,
-            start_new_session=True,
-        )
-    except BaseException:
-        await incoming.aclose()
-        await outgoing.aclose()
-        raise
-    finally:
-        os.close(its_input)
-        os.close(its_output)
-    watching = asyncio.create_task(_close_after_exit(process, incoming))
-    try:
+    child = ChildProcess(
+        [params.command, *params.args],
+        {**get_default_environment(), **(params.env or {})},
+        cwd=params.cwd,
+        shares_stderr=True,
+        grace_seconds=GRACE_SECONDS,
+    )
+    async with AsyncExitStack() as stack:
+        stack.callback(child.close)
+        stack.push_async_callback(lambda: _whatever_happens(child.end()))
+        incoming = await stack.enter_async_context(await _Incoming.of(child))
+        outgoing = await stack.enter_async_context(await _Outgoing.to(child))
+        stack.callback(asyncio.create_task(_close_after_exit(child, incoming)).cancel)
         yield incoming, outgoing
-    finally:
-        watching.cancel()
-        await _whatever_happens(_end(process, outgoing))
-        await incoming.aclose()
 
 
-async def _close_after_exit(process: asyncio.subprocess.Process, incoming: "_Incoming") -> None:
-    """Needed because a child may keep the server's output open after the server has exited."""
-    await process.wait()
+async def _close_after_exit(child: ChildProcess, incoming: "_Incoming") -> None:
+    """Needed because a child that has left the group may keep the server's output open."""
+    await child.ended()
     await asyncio.sleep(LAST_WORDS_SECONDS)
     await incoming.aclose()
 
@@ -85,9 +80,9 @@ class _Incoming(AbstractAsyncContextManager["_Incoming"]):
         self._transport = transport
 
     @classmethod
-    async def on(cls, descriptor: int) -> "_Incoming":
+    async def of(cls, child: ChildProcess) -> "_Incoming":
         reader = asyncio.StreamReader(limit=LONGEST_MESSAGE_BYTES)
-        loop, pipe = asyncio.get_running_loop(), os.fdopen(descriptor, "rb", buffering=0)
+        loop, pipe = asyncio.get_running_loop(), os.fdopen(child.wires[0], "rb", buffering=0, closefd=False)
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
         return cls(reader, transport)
 
@@ -121,17 +116,18 @@ class _Incoming(AbstractAsyncContextManager["_Incoming"]):
 class _Outgoing(AbstractAsyncContextManager["_Outgoing"]):
     """Messages to the server."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, child: ChildProcess) -> None:
         self._writer = writer
+        self._child = child
 
     @classmethod
-    async def on(cls, descriptor: int) -> "_Outgoing":
-        loop, pipe = asyncio.get_running_loop(), os.fdopen(descriptor, "wb", buffering=0)
+    async def to(cls, child: ChildProcess) -> "_Outgoing":
+        loop, pipe = asyncio.get_running_loop(), os.fdopen(child.wires[1], "wb", buffering=0, closefd=False)
         # The protocol is for its flow control; nothing is ever read here.
         transport, protocol = await loop.connect_write_pipe(
             lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
         )
-        return cls(asyncio.StreamWriter(transport, protocol, None, loop))
+        return cls(asyncio.StreamWriter(transport, protocol, None, loop), child)
 
     async def send(self, item: SessionMessage) -> None:
         line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -139,42 +135,16 @@ class _Outgoing(AbstractAsyncContextManager["_Outgoing"]):
         await self._writer.drain()
 
     async def aclose(self) -> None:
-        self._writer.close()
+        if not self._writer.is_closing():
+            # Not close(): that waits for a server that does not read.
+            self._writer.transport.abort()
+        self._child.close_input()
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
 
-async def _end(process: asyncio.subprocess.Process, outgoing: _Outgoing) -> None:
-    """The end of its input tells a server to exit. The rest of its group is then asked to end, and at last killed."""
-    await outgoing.aclose()
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), GRACE_SECONDS)
-    if _signal_group(process.pid, signal.SIGTERM) and not await _is_group_gone(process.pid):
-        _signal_group(process.pid, signal.SIGKILL)
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), GRACE_SECONDS)
-
-
-def _signal_group(leader: int, number: int) -> bool:
-    """Whether the group has any process left. Those of other users get no signal, but they count."""
-    try:
-        with suppress(PermissionError):
-            os.killpg(leader, number)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-async def _is_group_gone(leader: int) -> bool:
-    for _ in range(round(GRACE_SECONDS / _LOOK_AGAIN_SECONDS)):
-        if not _signal_group(leader, 0):
-            return True
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-    return False
-
-
-async def _whatever_happens(work: Awaitable[None]) -> None:
+async def _whatever_happens(work: Awaitable[object]) -> None:
     """Runs to its end even if the caller is cancelled meanwhile: otherwise a process would be left behind."""
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
@@ -185,3 +155,41 @@ async def _whatever_happens(work: Awaitable[None]) -> None:
     await task
     if cancelled is not None:
         raise cancelled
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Did the server answer with an error, or did the transport make the error up because no answer came?
+#
+# Both arrive as the same exception with the same numbers: −32000 is what servers use for errors of their own, and what
+# the SDK says when a connection breaks. The difference matters. A call that was answered must not be made again; if it
+# was not answered, it is unknown whether it ran. Our own transport marks what came from the server. For the SDK's
+# transports there are only the texts that they use.
+
+# How the SDK's errors of its own begin, and what they mean.
+NO_ANSWER: tuple[tuple[int, str, str], ...] = (
+    (CONNECTION_CLOSED, "Connection closed", "the connection broke"),
+    (CONNECTION_CLOSED, "SSE stream ended", "the connection broke"),
+    (CONNECTION_CLOSED, "SSE stream failed", "the connection broke"),
+    (REQUEST_TIMEOUT, "Request '", "no answer in time"),
+    (INTERNAL_ERROR, "Server returned an error response", "an HTTP error instead of an answer"),
+    (INVALID_REQUEST, "Unexpected content type", "an answer that is neither JSON nor a stream"),
+    (PARSE_ERROR, "Failed to parse", "an answer that cannot be read"),
+)
+_AMBIGUOUS = frozenset(code for code, _, _ in NO_ANSWER)
+
+_ANSWERED = object()
+
+
+def marked_as_answered(message: JSONRPCMessage) -> JSONRPCMessage:
+    """The message of a server; an error that the SDK could have made up gets a mark."""
+    if not isinstance(message, JSONRPCError) or message.error.code not in _AMBIGUOUS:
+        return message
+    error = ErrorData(code=message.error.code, message=message.error.message, data=_ANSWERED)
+    return message.model_copy(update={"error": error})
+
+
+def why_no_answer(error: MCPError) -> str | None:
+    """None when the server did answer."""
+    if error.data is _ANSWERED:
+        return None
+    return next((why for code, text, why in NO_ANSWER if error.code == code and error.message.startswith(text)), None)
