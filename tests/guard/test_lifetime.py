@@ -41,6 +41,11 @@ class Scene:
         self.client.enqueue(PING)
         await self.server.wait_for_sent(1)
 
+    def answered(self) -> str:
+        """The error that the client's open request got."""
+        (reply,) = self.client.replies()
+        return str(reply["error"]["message"])
+
     async def end_of_output(self) -> None:
         """The server's output ends with its process, and not before."""
         await self.process.ended()
@@ -66,8 +71,7 @@ async def test_the_guard_ends_with_the_code_of_the_server_and_answers_what_is_op
     async with running() as (scene, run):
         scene.process.exit(code)
         assert await code_of(run) == code
-        (reply,) = scene.client.replies()
-        assert (reply["id"], reply["error"]["message"]) == (1, f"The guarded server has ended (exit code {code})")
+        assert scene.answered() == f"The guarded server has ended (exit code {code})"
 
 
 async def test_what_is_open_is_answered_with_the_last_words_of_the_server() -> None:
@@ -75,8 +79,7 @@ async def test_what_is_open_is_answered_with_the_last_words_of_the_server() -> N
         scene.said = '"no token"'
         scene.process.exit(1)
         assert await code_of(run) == 1
-        (reply,) = scene.client.replies()
-        assert reply["error"]["message"].endswith('(exit code 1); the last line that it wrote to stderr: "no token"')
+        assert scene.answered().endswith('(exit code 1); the last line that it wrote to stderr: "no token"')
 
 
 async def test_a_client_that_sends_nothing_more_ends_the_server() -> None:
@@ -96,13 +99,21 @@ async def test_a_signal_decides_the_code_whatever_the_server_says() -> None:
     async with running() as (scene, run):
         scene.ends.stopped.set_result(128 + 15)
         assert await code_of(run) == 128 + 15
+        assert scene.answered() == "The guard was stopped by a signal"
+
+
+async def test_a_server_that_goes_on_without_the_guard_has_no_exit_code() -> None:
+    async with running(FakeProcess(goes_on=True)) as (scene, run):
+        scene.client.end()
+        assert await code_of(run) == 0
+        assert scene.answered() == "The session is over"
 
 
 async def test_a_guard_that_can_decide_nothing_says_why_and_ends() -> None:
     async with running() as (scene, run):
         scene.failure.set_result("the policy cannot be read")
         assert await code_of(run) == UNUSABLE
-        assert scene.notices.lines == ["the policy cannot be read"]
+        assert scene.notices.lines == [scene.answered()] == ["the policy cannot be read"]
 
 
 async def test_a_signal_counts_more_than_a_failure() -> None:

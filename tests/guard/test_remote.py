@@ -110,10 +110,11 @@ def test_a_server_that_wants_a_login_names_the_command_for_it(served: Served, tm
         return Response(status_code=401)
 
     served.remote.answers["initialize"] = refuse
-    with closing(guard_before(served.url, tmp_path)) as guard:
+    url = f"{served.url}?team=a&token=0123456789abcdef&api_key={SECRET}"
+    with closing(guard_before(url, tmp_path, PLAIN=SECRET)) as guard:
         guard.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
         said = guard.reply_to(1)["error"]["message"]
-        assert f"openai-responses-mcp guard login --url {served.url}" in said
+        assert f"openai-responses-mcp guard login --url '{served.url}?team=a&token=***&api_key=***'" in said
 
 
 def test_a_variable_that_is_not_set_is_said_to_the_client(tmp_path: Path) -> None:

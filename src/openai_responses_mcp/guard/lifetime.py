@@ -30,9 +30,20 @@ class ServerProcess(Protocol):
         """Wait until it has ended by itself: its exit code, or 128 plus the number of the signal that ended it."""
         ...
 
-    async def end(self) -> int:
-        """End it and everything it has started, within two seconds in all; as `ended` after that."""
+    async def end(self) -> int | None:
+        """End it and everything it has started, within two seconds in all; as `ended` after that.
+
+        None for a server that goes on without the guard.
+        """
         ...
+
+
+def words_for_end(code: int | None, last_words: str) -> str:
+    """What a client is answered that still waits for the server."""
+    if code is None:
+        return "The session is over"
+    said = f"; the last line that it wrote to stderr: {last_words}" if last_words else ""
+    return f"The guarded server has ended (exit code {code}){said}"
 
 
 class Ends:
@@ -83,19 +94,18 @@ class Lifetime:
             await asyncio.wait_for(answering, _SECONDS_TO_WRITE)
         if has_ended_alone:
             await self._be_asked(*others)
-        words = await self._last_words()
-        said = f"; the last line that it wrote to stderr: {words}" if words else ""
-        await self._relay.finish(f"The guarded server has ended (exit code {code}){said}")
+        reason = words_for_end(code, await self._last_words())
+        if failed.done():
+            code, reason = UNUSABLE, failed.result()
+        if self._ends.stopped.done():
+            code, reason = self._ends.stopped.result(), "The guard was stopped by a signal"
+        await self._relay.finish(reason)
         with suppress(TimeoutError, TransportClosed):
             await asyncio.wait_for(self._relay.client.transport.flush(), _SECONDS_TO_WRITE)
-        if failed.done():
-            code = UNUSABLE
-        if self._ends.stopped.done():
-            code = self._ends.stopped.result()
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        return code
+        return code or 0
 
     async def _be_asked(self, *others: "asyncio.Task[Any]") -> None:
         """A server that ends at once may have done so before the client has sent anything."""
@@ -113,8 +123,10 @@ class Lifetime:
         """Asked again and again: that the client is gone may be noticed only after its last message was read."""
         return _PATIENCE_SECONDS if self._ends.left.is_set() else _PATIENCE_WITH_A_FILE
 
-    async def _tell_failure(self) -> None:
-        self._tell(await self._failure())
+    async def _tell_failure(self) -> str:
+        reason = await self._failure()
+        self._tell(reason)
+        return reason
 
 
 async def _done(future: "asyncio.Future[int]") -> int:

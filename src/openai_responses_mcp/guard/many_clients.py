@@ -17,6 +17,7 @@ from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, UsageBook
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
+from openai_responses_mcp.guard.lifetime import words_for_end
 from openai_responses_mcp.guard.messages import JsonObject
 from openai_responses_mcp.guard.peers import tool_error
 from openai_responses_mcp.guard.relay import CONNECTION_CLOSED, Relay
@@ -25,7 +26,6 @@ IDLE_SECONDS = 600.0
 _LOOKS_WHILE_IDLE = 10
 _SECONDS_TO_WRITE = 1.0
 _SECONDS_FOR_HANDSHAKE = 30.0
-_OVER = "The session is over"
 
 
 class KeptServers:
@@ -93,9 +93,7 @@ class KeptServers:
             reading.cancel()
             code = await side.process.end()
             await asyncio.wait({answering}, timeout=_SECONDS_TO_WRITE)
-            words = await side.last_words()
-            said = f"; the last line that it wrote to stderr: {words}" if words else ""
-            await relay.finish(_OVER if has_left else f"The guarded server has ended (exit code {code}){said}")
+            await relay.finish(words_for_end(None if has_left else code, await side.last_words()))
             for task in (*ends, attending):
                 task.cancel()
             await asyncio.wait((*ends, attending))

@@ -1,16 +1,23 @@
 """A guarded server that is reached by a URL: its transport, and its end in place of the end of a process."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import unquote
 
 from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote_address
 from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
 from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
 from openai_responses_mcp.adapters.remote.server import RemoteServer
+from openai_responses_mcp.domain.masking import MASK
+from openai_responses_mcp.gate.secrets.fields import is_secret_name
+from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.guard.lifetime import ServerProcess
 from openai_responses_mcp.guard.login import login_command
 from openai_responses_mcp.guard.servers import HeaderVariable
+
+_QUERY_VALUE = re.compile(r"(?<=[?&])([^=&]+)=[^&]+")
 
 
 class RemoteEnd(ServerProcess):
@@ -23,9 +30,8 @@ class RemoteEnd(ServerProcess):
     async def ended(self) -> int:
         return await self._never
 
-    async def end(self) -> int:
+    async def end(self) -> None:
         await self._transport.end()
-        return 0
 
 
 def connect(
@@ -41,7 +47,17 @@ def connect(
     login = None if "authorization" in fixed else StoredLogin(address, LoginFile(own_folder(environ), url), _renew)
     credentials = FixedHeaders(fixed) if login is None else _Both(fixed, login)
     variables = tuple(one.variable for one in headers) if login is None else ()
-    return RemoteServer(Exchange(address, credentials, Advice(login_command(url), variables)), tell, longest_bytes)
+    return RemoteServer(
+        Exchange(address, credentials, Advice(_shown_login(url, environ), variables)), tell, longest_bytes
+    )
+
+
+def _shown_login(url: str, environ: Mapping[str, str]) -> str:
+    """The command that logs in. It is in errors, which the client and the log keep, so without secrets in the query."""
+    hidden = _QUERY_VALUE.sub(
+        lambda found: f"{found[1]}={MASK}" if is_secret_name(unquote(found[1])) else found[0], url
+    )
+    return Masking(environ).text(login_command(hidden))
 
 
 class _Both(Credentials):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from openai_responses_mcp.adapters.http.serving import Tls
-from openai_responses_mcp.adapters.remote.exchange import Credentials, FixedHeaders
+from openai_responses_mcp.adapters.remote.addresses import remote_address
+from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
 from openai_responses_mcp.domain.ports import FramingFault
 from tests.adapters.remote.stand_in import (
     ENVELOPE,
@@ -439,6 +441,18 @@ async def test_a_server_that_is_gone_is_an_error_and_the_next_request_tries_agai
         scene.send({"jsonrpc": "2.0", "method": "notifications/other"})
         await scene.transport.end()
         assert "a notification was not delivered" in scene.told[0]
+
+
+async def test_a_connection_is_probed_so_that_one_that_dies_silently_ends_its_call() -> None:
+    async with serving(StandIn()) as url:
+        exchange = Exchange(remote_address(url), FixedHeaders({}), Advice("guard login"))
+        async with exchange.opened("POST", {}, json.dumps(request(1)).encode()) as response:
+            connection = response.extensions["network_stream"].get_extra_info("socket")
+            assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            probes = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+            known = [getattr(socket, name) for name in probes]
+            assert [connection.getsockopt(socket.IPPROTO_TCP, one) for one in known] == [30, 10, 3, 60_000]
+        await exchange.close()
 
 
 async def test_a_connection_that_breaks_after_the_request_is_not_repeated() -> None:

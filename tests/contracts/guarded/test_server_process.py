@@ -63,7 +63,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Maker]:
         yield maker
 
 
-async def within(work: Awaitable[int]) -> int:
+async def within(work: Awaitable[int | None]) -> int | None:
     return await asyncio.wait_for(work, SLOW_SECONDS)
 
 

@@ -5,6 +5,7 @@ the same origin repeat a request. A request that broke after it was sent is repo
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,6 +23,16 @@ _MOST_REDIRECTS = 3
 _LONGEST_ERROR_BYTES = 64 * 1024
 _SECONDS_FOR_ERROR = 5.0
 _LONGEST_DETAIL = 200
+
+# A call may take hours without a byte. Its connection is probed meanwhile, so that a machine or a network that vanishes
+# without a word ends the call after a minute. By name, because not every system has all of them.
+_PROBES = {
+    "TCP_KEEPIDLE": 30,
+    "TCP_KEEPALIVE": 30,  # the same, on macOS
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 60_000,  # milliseconds, for a request that was sent and never acknowledged
+}
 
 
 class RemoteFault(Exception):
@@ -98,8 +109,10 @@ class Exchange:
         """
         sent, bounds = asyncio.Event(), httpx2.Timeout(_CONNECT_SECONDS, read=silent_seconds, write=_WRITE_SECONDS)
 
-        async def trace(name: str, _: Mapping[str, Any]) -> None:
-            if name.endswith("send_request_body.complete"):
+        async def trace(name: str, facts: Mapping[str, Any]) -> None:
+            if name.endswith("connect_tcp.complete"):
+                _probe(facts["return_value"].get_extra_info("socket"))
+            elif name.endswith("send_request_body.complete"):
                 sent.set()
                 on_sent()
 
@@ -231,6 +244,13 @@ async def beginning_of(response: httpx2.Response) -> bytes:
 def media_type(response: httpx2.Response) -> str:
     kind: str = response.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
+
+
+def _probe(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _is_same_origin(first: httpx2.URL, second: httpx2.URL) -> bool:
