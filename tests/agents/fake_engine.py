@@ -21,13 +21,12 @@ from openai_responses_mcp.agents.runs.ports import (
     EngineOutcome,
     PausedRun,
     Said,
+    TurnLedger,
 )
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, Turn
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import AgentGuardrails
 from openai_responses_mcp.gate.json_values import digest
-from openai_responses_mcp.gate.models import Turn
-from openai_responses_mcp.gate.ports import TurnLedger
 
 MOST_TURNS = 10
 

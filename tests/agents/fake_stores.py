@@ -23,12 +23,11 @@ from openai_responses_mcp.gate.audit.records import (
     confirmed,
     linked,
 )
+from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.clock import Clock, Presence, PresenceKind, PresenceStore
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
-from openai_responses_mcp.gate.ports import BudgetStore
-from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
 from openai_responses_mcp.gate.starts import (
     CallStart,
     GuardedServer,
@@ -195,8 +194,8 @@ def _has_expired(record: ApprovalRecord, now: str) -> bool:
 
 
 class FakeStandingStore(StandingStore):
-    def __init__(self) -> None:
-        self._all: dict[str, StandingApproval] = {}
+    def __init__(self, *made: StandingApproval) -> None:
+        self._all = {one.standing_id: one for one in made}
 
     async def create(self, standing: StandingApproval) -> None:
         if standing.standing_id in self._all:

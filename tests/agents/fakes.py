@@ -11,14 +11,20 @@ from openai_responses_mcp.agents.doctor import McpProbe
 from openai_responses_mcp.agents.mcp.gateway import McpClient
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
-from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.calls import (
+    ChangedCall,
+    GateDecision,
+    PlannedCall,
+    ToolCallRequest,
+    ToolCallResult,
+    ToolDescription,
+)
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.models import ChangedCall, GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import Judge, StandingVoice, TurnLedger
-from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.safety_gate import Judge
 
 WAIT_SECONDS = 30.0  # what is waited for is a run of the SDK, or a process
 
@@ -89,23 +95,6 @@ class FakeJudge(Judge):
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
-
-
-class FakeStanding(StandingVoice):
-    """Allows the tools that it was given with their definitions; remembers what it was asked about."""
-
-    def __init__(self, definitions: Mapping[str, str]) -> None:
-        self.asked: list[tuple[PlannedCall, str, int]] = []
-        self._definitions = dict(definitions)
-
-    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> Reason | None:
-        self.asked.append((call, session_id, attempt))
-        is_allowed = self._definitions.get(call.tool.scope_name) == call.tool.definition_hash
-        return Reason("standing", "allow", {"standing_id": "sta_1"}) if is_allowed else None
-
-    async def end_others(self, tool: ToolDescription, session_id: str) -> None:
-        if self._definitions.get(tool.scope_name) != tool.definition_hash:
-            self._definitions.pop(tool.scope_name, None)
 
 
 class FakeLedger(TurnLedger):

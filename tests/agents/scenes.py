@@ -16,7 +16,7 @@ from openai_responses_mcp.gate.audit.log import AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
-from openai_responses_mcp.gate.ports import Judge
+from openai_responses_mcp.gate.safety_gate import Judge
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
 from tests.agents.fake_stores import fake_stores

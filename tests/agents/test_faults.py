@@ -19,9 +19,9 @@ from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.approvals.models import ApprovalChoice
 from openai_responses_mcp.gate.approvals.tokens import seal, token_hash
+from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, journal_mode
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore

@@ -10,8 +10,8 @@ from agents import FunctionTool
 
 from openai_responses_mcp.agents import Agent, ModelSafetyAgent, SafetyAgent, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from tests.agents.fakes import ASK, FakeJudge, within
 
 VERDICT = json.dumps({"decision": "needs_human", "risk_level": 3, "reason": "look at it"})

@@ -7,9 +7,8 @@ import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions, RequestedToolCall, ResumeOptions
 from openai_responses_mcp.gate.approvals.models import ResumeToken
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.errors import CODES, AgentsError
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, profile_name
 
 ALL = ("function:*",)

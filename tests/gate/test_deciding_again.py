@@ -9,9 +9,8 @@ import pytest
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.gate.budgets import Limit, SessionBudget
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.calls import ChangedCall, GateDecision, PlannedCall, ToolDescription, Turn
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.models import ChangedCall, GateDecision, Turn
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.gate.calls import AMBIGUOUS, ToolDescription, ToolKind
+from openai_responses_mcp.gate.calls import AMBIGUOUS, GateDecision, ToolCallRequest, ToolDescription, ToolKind
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.reasons import Decision
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate

@@ -7,9 +7,9 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, RunOptions, create_guardrails_template, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.calls import ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import Rule
-from openai_responses_mcp.gate.models import ToolCallRequest
 from tests.agents.fakes import FakeJudge, code_of, within
 
 RAN: list[str] = []

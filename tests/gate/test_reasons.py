@@ -13,12 +13,11 @@ from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linked
 from openai_responses_mcp.gate.audit.verifying import verification
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.call_table import RunRecords
+from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.policy.profiles import PROFILES
 from openai_responses_mcp.gate.reasons import Decision, Reason, Voice, as_text, from_text, in_old_words, is_new
 from openai_responses_mcp.gate.replaying import decided_otherwise, recorded_calls
-from openai_responses_mcp.gate.run_records import RunRecords
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown

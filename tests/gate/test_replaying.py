@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.deciding import decide
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile
 from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.gate.calls import ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import (
     NO_GUARDRAILS,
@@ -14,7 +15,6 @@ from openai_responses_mcp.gate.guardrails import (
     create_guardrails_template,
     guardrails_of,
 )
-from openai_responses_mcp.gate.models import ToolCallRequest
 from tests.agents.fakes import code_of, within
 
 DENIED = "AGENTS-E-GUARDRAIL-DENIED"

@@ -5,16 +5,19 @@ from itertools import product
 
 import pytest
 
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.approvals.models import StandingApproval
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
+from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PROFILES
 from openai_responses_mcp.gate.policy.ruling import Ruling
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
-from tests.agents.fake_stores import FakePolicyStore
-from tests.agents.fakes import ASK, FakeJudge, FakeStanding, code_of
+from openai_responses_mcp.gate.secrets.masking import Masking
+from tests.agents.fake_stores import FakePolicyStore, FakeStandingStore, fake_stores
+from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of
 
 BALANCED = PROFILES["balanced"]
 TOOL = ToolDescription("files/write", "mcp", definition_hash="d1")
@@ -106,37 +109,56 @@ def a_request(tool: ToolDescription = TOOL) -> ToolCallRequest:
     )
 
 
-def a_gate(standing: FakeStanding | None, judge: FakeJudge | None = None) -> SafetyGate:
-    return SafetyGate(judge or FakeJudge(), FakePolicyStore(), standing=standing)
+class Room:
+    """A gate with standing approvals on fake stores."""
+
+    def __init__(self, store: FakeStandingStore, judge: FakeJudge | None = None) -> None:
+        stores, masking = fake_stores(FakeClock()), Masking({})
+        self.store = store
+        self.audit = AuditLog(stores.logs, stores.clock, masking)
+        standing = StandingApprovals(self.store, stores.approvals, self.audit, stores.clock, masking)
+        self.gate = SafetyGate(judge or FakeJudge(), stores.policies, standing=standing)
 
 
-async def test_the_gate_asks_for_a_standing_approval_of_this_call_in_this_session() -> None:
-    standing = FakeStanding({"mcp:files/write": "d1"})
-    decision = await a_gate(standing).evaluate(None, a_request(), GateContext())
+ALWAYS = StandingApproval("sta_1", "mcp", "files/write", "d1", "2026-11-16", "a1", "r0")
+
+
+async def test_a_standing_approval_answers_for_this_call_and_its_use_is_recorded() -> None:
+    room = Room(FakeStandingStore(ALWAYS))
+    decision = await room.gate.evaluate(None, a_request(), GateContext())
     assert (decision.decision, decision.reason) == ("allow", f"fine; {STANDING_TEXT}")
-    [(call, session, attempt)] = standing.asked
-    assert (call.call_id, call.tool, call.args, session, attempt) == ("c1", TOOL, {"path": "a"}, "r1", 2)
+    await room.audit.flush()
+    [used] = await room.audit.query()
+    assert (used.run_id, used.tool_call_id, used.event) == ("r1", "c1", "standing_used:2")
+    assert (used.tool_name, used.arguments) == ("files/write", {"path": "a"})
 
 
 async def test_without_one_a_human_is_asked() -> None:
-    for standing in (None, FakeStanding({})):
-        assert (await a_gate(standing).evaluate(None, a_request(), GateContext())).decision == "needs_human"
+    for gate in (Room(FakeStandingStore()).gate, SafetyGate(FakeJudge(), FakePolicyStore())):
+        assert (await gate.evaluate(None, a_request(), GateContext())).decision == "needs_human"
 
 
-async def test_nobody_looks_for_one_where_it_could_not_answer() -> None:
-    standing = FakeStanding({"mcp:files/write": "d1"})
-    gate = a_gate(standing, FakeJudge(ASK))
-    await gate.evaluate(None, a_request(), GateContext())
-    await gate.evaluate(None, a_request(), GateContext(require_human_approval=True))
-    await gate.evaluate(None, a_request(), GateContext(over_budget=BUDGET))
-    await gate.evaluate(None, a_request(replace(TOOL, risk_level=1)), GateContext())
-    await gate.evaluate(None, a_request(replace(TOOL, risk_level=5)), GateContext())
-    assert standing.asked == []
+async def test_none_is_looked_for_where_it_could_not_answer() -> None:
+    room = Room(FakeStandingStore(ALWAYS), FakeJudge(ASK))
+    await room.gate.evaluate(None, a_request(), GateContext())
+    await room.gate.evaluate(None, a_request(), GateContext(require_human_approval=True))
+    await room.gate.evaluate(None, a_request(), GateContext(over_budget=BUDGET))
+    await room.gate.evaluate(None, a_request(replace(TOOL, risk_level=1)), GateContext())
+    await room.gate.evaluate(None, a_request(replace(TOOL, risk_level=5)), GateContext())
+    await room.audit.flush()
+    assert await room.audit.query() == []
+
+
+async def test_a_changed_definition_ends_what_was_allowed_for_another_one() -> None:
+    room = Room(FakeStandingStore(ALWAYS))
+    changed = replace(TOOL, definition_hash="d2", doubts=(DEFINITION_CHANGED,))
+    assert (await room.gate.evaluate(None, a_request(changed), GateContext())).decision == "needs_human"
+    assert await room.store.list_standing() == []
 
 
 async def test_a_store_that_cannot_be_read_allows_nothing() -> None:
-    class Broken(FakeStanding):
-        async def answer(self, *_: object) -> Reason | None:
+    class Broken(FakeStandingStore):
+        async def list_standing(self, *_: object) -> list[StandingApproval]:
             raise StoreUnavailable("broken on purpose")
 
-    assert await code_of(a_gate(Broken({})).evaluate(None, a_request(), GateContext())) == "AGENTS-E-LOG-STORE"
+    assert await code_of(Room(Broken()).gate.evaluate(None, a_request(), GateContext())) == "AGENTS-E-LOG-STORE"

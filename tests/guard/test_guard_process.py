@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.gate.presence import present
+from openai_responses_mcp.gate.clock import present
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, line, request
 from tests.e2e.test_process import FULL, memory_bytes, own_pipe, stray, wait_for_output

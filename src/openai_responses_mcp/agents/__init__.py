@@ -69,6 +69,11 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.gate.audit.records import ExecutionLog as ExecutionLog
     from openai_responses_mcp.gate.audit.records import ExecutionLogStore as ExecutionLogStore
     from openai_responses_mcp.gate.audit.records import LogVerification as LogVerification
+    from openai_responses_mcp.gate.budgets import BudgetStore as BudgetStore
+    from openai_responses_mcp.gate.calls import AgentCapabilitySnapshot as AgentCapabilitySnapshot
+    from openai_responses_mcp.gate.calls import GateDecision as GateDecision
+    from openai_responses_mcp.gate.calls import McpCapabilitySummary as McpCapabilitySummary
+    from openai_responses_mcp.gate.calls import ToolCallRequest as ToolCallRequest
     from openai_responses_mcp.gate.calls import ToolCallResult as ToolCallResult
     from openai_responses_mcp.gate.calls import ToolDescription as ToolDescription
     from openai_responses_mcp.gate.clock import Clock as Clock
@@ -76,13 +81,8 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.gate.errors import AgentsError as AgentsError
     from openai_responses_mcp.gate.guardrails import AgentGuardrails as AgentGuardrails
     from openai_responses_mcp.gate.guardrails import create_guardrails_template as create_guardrails_template
-    from openai_responses_mcp.gate.models import AgentCapabilitySnapshot as AgentCapabilitySnapshot
-    from openai_responses_mcp.gate.models import GateDecision as GateDecision
-    from openai_responses_mcp.gate.models import McpCapabilitySummary as McpCapabilitySummary
-    from openai_responses_mcp.gate.models import ToolCallRequest as ToolCallRequest
     from openai_responses_mcp.gate.policy.profiles import PolicyProfile as PolicyProfile
     from openai_responses_mcp.gate.policy.profiles import PolicyStore as PolicyStore
-    from openai_responses_mcp.gate.ports import BudgetStore as BudgetStore
     from openai_responses_mcp.gate.safety_gate import SafetyAgent as SafetyAgent
     from openai_responses_mcp.gate.safety_gate import SafetyGate as SafetyGate
     from openai_responses_mcp.gate.stores import RunStateStore as RunStateStore
@@ -165,7 +165,12 @@ _PLACES = {
         "ExecutionLogStore",
         "LogVerification",
     ),
+    "gate.budgets": ("BudgetStore",),
     "gate.calls": (
+        "AgentCapabilitySnapshot",
+        "GateDecision",
+        "McpCapabilitySummary",
+        "ToolCallRequest",
         "ToolCallResult",
         "ToolDescription",
     ),
@@ -176,17 +181,10 @@ _PLACES = {
         "AgentGuardrails",
         "create_guardrails_template",
     ),
-    "gate.models": (
-        "AgentCapabilitySnapshot",
-        "GateDecision",
-        "McpCapabilitySummary",
-        "ToolCallRequest",
-    ),
     "gate.policy.profiles": (
         "PolicyProfile",
         "PolicyStore",
     ),
-    "gate.ports": ("BudgetStore",),
     "gate.safety_gate": (
         "SafetyAgent",
         "SafetyGate",

@@ -43,14 +43,14 @@ from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBo
 from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.budgets import BudgetStore
+from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
-from openai_responses_mcp.gate.ports import BudgetStore, Judge
-from openai_responses_mcp.gate.safety_gate import SafetyAgent, SafetyGate
+from openai_responses_mcp.gate.safety_gate import Judge, SafetyAgent, SafetyGate
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.secrets.withholding import Withholding

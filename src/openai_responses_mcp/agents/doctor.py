@@ -10,15 +10,14 @@ from typing import Literal, Protocol
 
 from openai_responses_mcp.agents.providers.settings import CHOICE_VARIABLE, chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderSpec
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.agents.skills.models import SkillList
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.audit.records import LogVerification
-from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.calls import ChangedCall, PlannedCall, ToolCallResult, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.models import ChangedCall
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
-from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 

@@ -13,10 +13,10 @@ from typing import Any, TypedDict, TypeVar, cast
 
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
+from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
-from openai_responses_mcp.gate.ports import BudgetStore
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import RunStateStore, Stores
 

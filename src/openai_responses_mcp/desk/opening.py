@@ -13,12 +13,12 @@ from openai_responses_mcp.gate.approvals.models import ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.clock import PresenceStore
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
 from openai_responses_mcp.gate.policy.fitting import policy_name
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
-from openai_responses_mcp.gate.presence import PresenceStore
 from openai_responses_mcp.gate.replaying import Replay, replay
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking

@@ -12,17 +12,32 @@ human has approved the call that asked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Protocol
 
+from openai_responses_mcp.gate.calls import BudgetQuestion
 from openai_responses_mcp.gate.clock import Clock
-from openai_responses_mcp.gate.models import BudgetQuestion
 from openai_responses_mcp.gate.policy.rules import Budget
-from openai_responses_mcp.gate.ports import BudgetStore
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.starts import Spending
 
 Unit = Literal["calls", "tokens"]
 Window = Literal["run", "session", "hour", "day"]
+
+
+class BudgetStore(Protocol):
+    """Counts of calls and tokens, by the name of their window. Any text is a name. Raises `StoreUnavailable`."""
+
+    async def read(self, window: str) -> tuple[int, int]:
+        """How much is used, and up to how much a human has allowed; both 0 where nothing is known."""
+        ...
+
+    async def spend(self, window: str, amount: int) -> None:
+        """Add to what is used. None of many at once is lost."""
+        ...
+
+    async def allow_to(self, window: str, amount: int) -> None:
+        """Never less than was allowed before."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

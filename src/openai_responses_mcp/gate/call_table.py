@@ -2,22 +2,36 @@
 
 The table outlives a pause as JSON. When it is read back with an answer to exactly those calls that wait for a human, and
 all answers are plain approvals, the calls of the pause are let through together. With any other answer among them the
-turn has to be decided again.
+turn has to be decided again. `RunRecords` makes what the log says about the calls.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.calls import (
+    BudgetQuestion,
+    CallToApprove,
+    ChangedCall,
+    GateDecision,
+    PlannedCall,
+    ToolCallRequest,
+    ToolCallResult,
+    ToolDescription,
+    arguments_hash,
+)
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson, differences
-from openai_responses_mcp.gate.models import BudgetQuestion, CallToApprove, ChangedCall
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.secrets.withholding import with_secrets
+from openai_responses_mcp.gate.sentences import reason_in_record
+
+_logger = logging.getLogger("openai_responses_mcp.agents")
 
 
 class CallState(StrEnum):
@@ -250,3 +264,56 @@ async def changed_call(
         raise AgentsError("AGENTS-E-APPROVAL-INVALID", f"The changed arguments do not fit the tool: {problem}")
     models, humans = (masking.shown(one, call.tool.parameters) for one in (call.args, args))
     return ChangedCall(args, f"A human changed the arguments of this call:\n{differences(models, humans)}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Records
+
+
+class RunRecords:
+    """The records about the calls of a run. `secret_texts` are the texts in fields that a tool's own schema names after a secret."""
+
+    def __init__(self, run_id: str, masking: Masking, who: str = "") -> None:
+        self.secret_texts: list[str] = []
+        self._run_id = run_id
+        self._masking = masking
+        self._who = who
+
+    def decision(self, request: ToolCallRequest, decision: GateDecision) -> AuditEntry:
+        if _logger.isEnabledFor(logging.DEBUG):
+            names = sorted(self._masking.text(str(name)) for name in request.args)
+            said = (request.tool_kind, request.tool_name, decision.decision, decision.risk_level)
+            _logger.debug(
+                "gate: %s %s -> %s, risk %s %s",
+                *said,
+                {"run": self._run_id, "call": request.tool_call_id, "arguments": names},
+            )
+        return AuditEntry(
+            run_id=self._run_id,
+            tool_call_id=request.tool_call_id,
+            event="decision" if request.attempt == 1 else f"decision:{request.attempt}",
+            decision=decision.decision,
+            tool_name=request.tool_name,
+            tool_kind=request.tool_kind,
+            risk_level=decision.risk_level,
+            reason=decision.reason,
+            reasons=decision.reasons,
+            arguments=self._masking.shown(request.args, request.target_tool.parameters if request.target_tool else {}),
+            who=self._who,
+        )
+
+    def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
+        """`reasons` are about the result of the call, and stand behind what the tool itself said."""
+        said = [self._masking.text(reason, self.secret_texts), *(reason_in_record([one], one.says) for one in reasons)]
+        return AuditEntry(
+            run_id=self._run_id,
+            tool_call_id=call.call_id,
+            event=event,
+            decision=decision,
+            tool_name=call.tool.name,
+            tool_kind=call.tool.kind,
+            reason="; ".join(filter(None, said)),
+            reasons=reasons,
+            arguments=self._masking.shown(call.args, call.tool.parameters),
+            who=self._who,
+        )

@@ -19,9 +19,8 @@ the tool's own demand asks, unless there is a doubt about the tool. It answers n
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.policy.rules import RuleDecision
 from openai_responses_mcp.gate.policy.ruling import Ruling

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openai_responses_mcp.gate.calls import ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import texts_of_call, texts_of_output
-from openai_responses_mcp.gate.models import ToolCallRequest
 
 FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 

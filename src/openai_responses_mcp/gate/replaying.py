@@ -12,10 +12,9 @@ from typing import cast, get_args
 
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
-from openai_responses_mcp.gate.calls import ToolDescription, ToolKind
+from openai_responses_mcp.gate.calls import GateDecision, ToolDescription, ToolKind
 from openai_responses_mcp.gate.deciding import STRICTNESS, decide
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of, value_at
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by

@@ -13,19 +13,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from openai_responses_mcp.domain.texts import one_line
-from openai_responses_mcp.gate.calls import AMBIGUOUS, PlannedCall, ToolDescription
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
+from openai_responses_mcp.gate.calls import AMBIGUOUS, GateDecision, PlannedCall, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.deciding import decide, is_in_scope
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import FAILURES, NO_GUARDRAILS, AgentGuardrails, is_cancellation
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.argument_names import unclear_name
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.rules import Budget, Policy
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
-from openai_responses_mcp.gate.ports import Judge, StandingVoice
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason, Voice
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -35,6 +35,14 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 class JudgeFailed(Exception):
     """A judge raised its `__cause__`. Not everything that a thread raises can be raised again as it is."""
+
+
+class Judge(Protocol):
+    """Anything with this method can be given as `safety_agent`."""
+
+    async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+        """May raise anything. Only a valid verdict counts; anything else is a refusal."""
+        ...
 
 
 class SafetyAgent(Judge):
@@ -146,7 +154,7 @@ class SafetyGate:
         masking: Masking | None = None,
         *,
         rules: PolicyRules | None = None,
-        standing: StandingVoice | None = None,
+        standing: StandingApprovals | None = None,
         schemas: SchemaChecker | None = None,
         limit_seconds: float = JUDGE_LIMIT_SECONDS,
     ) -> None:
@@ -190,14 +198,11 @@ class SafetyGate:
         if decision.decision != "needs_human" or decided(standing=_ANY_STANDING).decision != "allow":
             return decision
         # Every question is one that a standing approval may answer.
-        standing = await self._standing_answer(request, tool)
-        return decision if standing is None else decided(standing=standing)
-
-    async def _standing_answer(self, request: ToolCallRequest, tool: ToolDescription) -> Reason | None:
         if self._standing is None:
-            return None
+            return decision
         call = PlannedCall(request.tool_call_id, tool, request.args)
-        return await self._standing.answer(call, request.run_id, request.attempt)
+        found = await self._standing.find(call, request.run_id, attempt=request.attempt)
+        return decision if found is None else decided(standing=found.reason)
 
     async def offer(self, tool: ToolDescription, policy_profile: str | None) -> GateDecision:
         """A tool on the provider's side. Its calls cannot be judged one by one, so it is allowed or refused as a whole."""

@@ -5,11 +5,10 @@ from typing import Literal, Protocol
 
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, DecisionNews, StandingStore
 from openai_responses_mcp.gate.audit.records import AuditHead, ExecutionLogStore
-from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.budgets import BudgetStore
+from openai_responses_mcp.gate.clock import Clock, PresenceStore
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
-from openai_responses_mcp.gate.ports import BudgetStore
-from openai_responses_mcp.gate.presence import PresenceStore
 from openai_responses_mcp.gate.starts import StartBook
 
 RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]

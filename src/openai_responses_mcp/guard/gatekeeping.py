@@ -15,14 +15,12 @@ from typing import NamedTuple
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.budgets import SessionBudget
-from openai_responses_mcp.gate.calls import PlannedCall
+from openai_responses_mcp.gate.call_table import RunRecords
+from openai_responses_mcp.gate.calls import BudgetQuestion, GateDecision, PlannedCall, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.models import BudgetQuestion, GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import Judge
 from openai_responses_mcp.gate.reasons import Decision, Reason
-from openai_responses_mcp.gate.run_records import RunRecords
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, failed
+from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.fields import secret_texts
 from openai_responses_mcp.gate.secrets.masking import Masking

@@ -3,8 +3,7 @@
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.gate.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
-from openai_responses_mcp.gate.ports import Judge
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from tests.agents.fake_stores import FakePolicyStore
 from tests.agents.fakes import FakeClock

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import SafetyAgent
 from tests.agents.fake_engine import FakeCall, FakeTool

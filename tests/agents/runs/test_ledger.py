@@ -10,18 +10,19 @@ import pytest
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.gate.audit.records import ExecutionLog
-from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
-from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
-from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
-from openai_responses_mcp.gate.guardrails import create_guardrails_template
-from openai_responses_mcp.gate.models import (
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit, RunRecords
+from openai_responses_mcp.gate.calls import (
     AgentCapabilitySnapshot,
     CallToApprove,
     GateDecision,
     McpCapabilitySummary,
+    PlannedCall,
     ToolCallRequest,
+    ToolCallResult,
+    ToolDescription,
 )
-from openai_responses_mcp.gate.run_records import RunRecords
+from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
+from openai_responses_mcp.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.gate.safety_gate import GateContext
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.gate.audit.records import first_break
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
-from openai_responses_mcp.gate.models import Turn as PausedTurn
+from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
+from openai_responses_mcp.gate.calls import Turn as PausedTurn
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import Judge
 from openai_responses_mcp.gate.reasons import Decision, Reason
+from openai_responses_mcp.gate.safety_gate import Judge
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import code_of
 from tests.agents.runs.guards import audit_on, guard_with

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from openai_responses_mcp.gate.ports import BudgetStore
+from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, within
 

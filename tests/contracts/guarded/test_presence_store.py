@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openai_responses_mcp.gate.clock import timestamp
-from openai_responses_mcp.gate.presence import (
+from openai_responses_mcp.gate.clock import (
     BETWEEN_RENEWALS_SECONDS,
     LEASE_SECONDS,
     Presence,
     PresenceStore,
     present,
     stay,
+    timestamp,
 )
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, FakeClock, within

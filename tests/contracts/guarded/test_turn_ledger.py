@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection
 import pytest
 
 from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import TurnLedger
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from tests.agents.fake_stores import FakeExecutionLogStore, FakePolicyStore

@@ -7,9 +7,8 @@ from typing import Any
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import timestamp
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.stores import RunRecord, Stores
 

@@ -21,9 +21,8 @@ from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
 from openai_responses_mcp.desk.terminal.words import SENTENCES, Words, language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.models import GateDecision
-from openai_responses_mcp.gate.presence import Presence
+from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
+from openai_responses_mcp.gate.clock import Presence
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.sentences import reason_in_record
 from openai_responses_mcp.gate.sql.sql_stores import open_stores

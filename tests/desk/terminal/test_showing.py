@@ -15,7 +15,7 @@ from openai_responses_mcp.agents import Agent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.output import json_of, writable
-from openai_responses_mcp.gate.models import GateDecision
+from openai_responses_mcp.gate.calls import GateDecision
 from tests.agents.fakes import FakeJudge
 
 TRICKS = {

@@ -13,11 +13,10 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, Undecided
 from openai_responses_mcp.gate.approvals.tokens import Pause
 from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import timestamp
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase

@@ -63,7 +63,6 @@ def room() -> Room:
 
 async def test_nothing_is_allowed_that_nobody_allowed(room: Room) -> None:
     assert await room.standing.find(CALL, "r1") is None
-    assert await room.standing.answer(CALL, "r1") is None
     assert await room.standing.list() == []
     assert await room.told() == []
 
@@ -96,11 +95,9 @@ async def test_another_tool_is_not_allowed(room: Room) -> None:
         assert await room.standing.find(PlannedCall("c1", tool, ARGS), "r1") is None
 
 
-async def test_an_answer_is_a_reason(room: Room) -> None:
+async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> None:
     made = await room.standing.allow(a_record(), for_seconds=3600, same_arguments=True)
-    answer = await room.standing.answer(CALL, "r1")
-    assert answer is not None
-    assert reason_in_record([answer], "allow") == (
+    assert reason_in_record([made.reason], "allow") == (
         f"a standing approval allows it until 2026-11-16T10:00:00Z, with the same arguments ({made.standing_id})"
     )
 

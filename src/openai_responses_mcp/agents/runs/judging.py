@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.gate.calls import (
+    AgentCapabilitySnapshot,
+    GateDecision,
+    PlannedCall,
+    ToolCallRequest,
+    ToolDescription,
+)
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import guardrails_of
-from openai_responses_mcp.gate.models import AgentCapabilitySnapshot, GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import stricter
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate, failed

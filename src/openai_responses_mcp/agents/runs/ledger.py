@@ -18,8 +18,9 @@ from typing import TypeVar
 
 from openai_responses_mcp.agents.runs.judging import Judging
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
-from openai_responses_mcp.gate.budgets import Limit, SessionBudget, limits_of
+from openai_responses_mcp.gate.budgets import BudgetStore, Limit, SessionBudget, limits_of
 from openai_responses_mcp.gate.call_table import (
     LET_THROUGH,
     MAY_START,
@@ -30,24 +31,25 @@ from openai_responses_mcp.gate.call_table import (
     GuardedCall,
     HumanAnswer,
     Permit,
+    RunRecords,
     changed_call,
 )
-from openai_responses_mcp.gate.calls import PlannedCall, ToolCallResult, ToolDescription
-from openai_responses_mcp.gate.clock import Clock
-from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.gate.guardrails import guardrails_of
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
-from openai_responses_mcp.gate.models import (
+from openai_responses_mcp.gate.calls import (
     BudgetQuestion,
     CallToApprove,
     ChangedCall,
     GateDecision,
+    PlannedCall,
     ToolCallRequest,
+    ToolCallResult,
+    ToolDescription,
     Turn,
 )
-from openai_responses_mcp.gate.ports import BudgetStore, TurnLedger
+from openai_responses_mcp.gate.clock import Clock
+from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
+from openai_responses_mcp.gate.guardrails import guardrails_of
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 from openai_responses_mcp.gate.reasons import is_new
-from openai_responses_mcp.gate.run_records import RunRecords
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.fields import secret_texts
 from openai_responses_mcp.gate.secrets.masking import Masking

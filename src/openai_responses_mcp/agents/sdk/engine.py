@@ -10,7 +10,7 @@ from typing import Any, cast
 from agents.run import RunOptions
 
 from openai_responses_mcp.agents.providers.scripted_model import RequestedCallsModel, function_call
-from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun, TurnLedger
 from openai_responses_mcp.agents.sdk.failures import translated
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk, watch_threads
 from openai_responses_mcp.agents.sdk.paused_runs import PausedAtHandoff, PausedAtTools, decided_state
@@ -22,7 +22,6 @@ from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
-from openai_responses_mcp.gate.ports import TurnLedger
 
 # The SDK wants an input also where a caller asks for calls and gives none.
 _NO_INPUT = "Make the calls."

@@ -14,9 +14,9 @@ from agents import (
     UserError,
 )
 
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.agents.sdk.takeover import HandoffPause
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.ports import TurnLedger
 
 _GUARDRAILS = (
     InputGuardrailTripwireTriggered,

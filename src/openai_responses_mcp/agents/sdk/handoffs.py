@@ -11,10 +11,10 @@ from typing import Any
 
 from agents import Agent, AgentBase, Handoff, HandoffInputData, HandoffInputFilter, RunContextWrapper
 
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.agents.sdk.internals import handoff_target, public_agent, use_tools
 from openai_responses_mcp.agents.sdk.tool_traits import describe_handoff, parsed
 from openai_responses_mcp.gate.calls import PlannedCall
-from openai_responses_mcp.gate.ports import TurnLedger
 
 
 @dataclass(frozen=True, slots=True)

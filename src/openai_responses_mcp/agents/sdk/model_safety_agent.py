@@ -11,13 +11,11 @@ from openai import BadRequestError
 from openai_responses_mcp.agents.sdk.nested_runs import run_unguarded
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import revealed_json
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError, is_text
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.ports import Judge
-from openai_responses_mcp.gate.safety_gate import DEFAULT_TIMEOUT_SECONDS, SafetyAgent, verdict_from
+from openai_responses_mcp.gate.safety_gate import DEFAULT_TIMEOUT_SECONDS, Judge, SafetyAgent, verdict_from
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 _TASK = """\

@@ -37,9 +37,8 @@ from openai_responses_mcp.agents.sdk.internals import (
 )
 from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.sdk.takeover import Takeover
-from openai_responses_mcp.gate.calls import PlannedCall
+from openai_responses_mcp.gate.calls import PlannedCall, Turn
 from openai_responses_mcp.gate.json_values import OwnJson
-from openai_responses_mcp.gate.models import Turn
 
 _OUTPUT = TypeAdapter(list[ResponseOutputItem])
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from agents import Agent, RunConfig
 
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
-from openai_responses_mcp.gate.ports import TurnLedger
 
 _PASSED_ON = ("extra_body", "extra_args", "extra_query")
 _BRING_TOOLS = frozenset(

@@ -34,6 +34,7 @@ from agents.exceptions import AgentsException, ModelBehaviorError
 from agents.sandbox import SandboxAgent
 from agents.tool_context import ToolContext
 
+from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.agents.sdk.handoffs import GuardedHandoff, Speaker
 from openai_responses_mcp.agents.sdk.internals import (
     agent_inside,
@@ -65,7 +66,6 @@ from openai_responses_mcp.agents.sdk.tool_traits import (
 )
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.ports import TurnLedger
 
 McpTools = Callable[[Agent[Any], RunContextWrapper[Any]], Awaitable[list[Tool]]]
 

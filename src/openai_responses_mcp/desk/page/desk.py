@@ -23,9 +23,8 @@ from openai_responses_mcp.gate.approvals.models import ApprovalStore, HumanAppro
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN
-from openai_responses_mcp.gate.clock import Clock, timestamp
+from openai_responses_mcp.gate.clock import BETWEEN_RENEWALS_SECONDS, Clock, Presence, PresenceStore, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.presence import BETWEEN_RENEWALS_SECONDS, Presence, PresenceStore
 from openai_responses_mcp.gate.stores import RunStateStore
 
 CALLS_AT_ONCE = 100

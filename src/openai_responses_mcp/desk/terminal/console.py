@@ -15,8 +15,8 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.clock import PresenceStore
 from openai_responses_mcp.gate.json_values import JsonValue
-from openai_responses_mcp.gate.presence import PresenceStore
 from openai_responses_mcp.gate.sentences import shown
 
 PROGRAM = "openai-responses-mcp"

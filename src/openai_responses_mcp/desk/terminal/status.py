@@ -9,7 +9,7 @@ from openai_responses_mcp.desk.terminal.approvals import listed, waiting_records
 from openai_responses_mcp.desk.terminal.calls import call_lines, verification_lines
 from openai_responses_mcp.desk.terminal.console import Console
 from openai_responses_mcp.desk.terminal.text import GAP, local, name_shown
-from openai_responses_mcp.gate.presence import Presence, present
+from openai_responses_mcp.gate.clock import Presence, present
 
 _LAST_CALLS = 10
 

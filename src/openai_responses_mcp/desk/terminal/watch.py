@@ -27,10 +27,9 @@ from openai_responses_mcp.desk.terminal.text import call_shown
 from openai_responses_mcp.desk.terminal.typed_values import json_arguments
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
-from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.clock import BETWEEN_RENEWALS_SECONDS, Presence, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.presence import BETWEEN_RENEWALS_SECONDS, Presence
 
 _BETWEEN_LOOKS_SECONDS = 0.5
 

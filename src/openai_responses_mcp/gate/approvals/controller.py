@@ -32,7 +32,7 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.approvals.tokens import Pause, bad_token, seal, token_hash
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
-from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, arguments_hash
+from openai_responses_mcp.gate.calls import GUARD_RUN, GateDecision, PlannedCall, arguments_hash
 from openai_responses_mcp.gate.clock import Clock, later, timestamp
 from openai_responses_mcp.gate.errors import (
     LONGEST_ID,
@@ -44,7 +44,6 @@ from openai_responses_mcp.gate.errors import (
     require,
 )
 from openai_responses_mcp.gate.json_values import JsonObject
-from openai_responses_mcp.gate.models import GateDecision
 from openai_responses_mcp.gate.reasons import is_new
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking

@@ -8,7 +8,7 @@ A standing approval is one voice in the gate (`gate.deciding`): it answers for a
 rule's `ask` or the tool's own demand asks. It never answers for a changed definition, a scope, the judge, the caller or
 a budget. When the tool's definition changes, it ends.
 
-`SafetyGate` asks `answer` for each call. The use of a standing approval is written with the next record of its session,
+`SafetyGate` asks `find` about each call. The use of a standing approval is written with the next record of its session,
 so that session has to use the same `AuditLog`.
 """
 
@@ -31,8 +31,7 @@ from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import LONGEST_ID, LONGEST_TEXT, AgentsError, is_short_text, is_text, require
-from openai_responses_mcp.gate.ports import StandingVoice
-from openai_responses_mcp.gate.reasons import Reason, Voice
+from openai_responses_mcp.gate.reasons import Voice
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sentences import reason_in_record
 
@@ -64,7 +63,7 @@ class StandingTerms:
         require(not (self.reads and self.same_arguments), code, "Say one: the same arguments, or every tool that reads")
 
 
-class StandingApprovals(StandingVoice):
+class StandingApprovals:
     """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back.
 
     With a `caller` they are that person's: those that hold for everybody or for this person are found, and one that is
@@ -127,7 +126,7 @@ class StandingApprovals(StandingVoice):
     async def find(self, call: PlannedCall, session_id: str, *, attempt: int = 1) -> StandingApproval | None:
         """One that allows this call in this session. Its use is recorded; those of another definition end.
 
-        `attempt` counts how often the same call is decided.
+        `attempt` counts how often the same call is decided. Raises `StoreUnavailable`.
         """
         here = await self._of_tool(call.tool, session_id)
         if not here:
@@ -143,6 +142,7 @@ class StandingApprovals(StandingVoice):
         return found
 
     async def end_others(self, tool: ToolDescription, session_id: str) -> None:
+        """The tool's definition has changed: what was allowed for another one ends."""
         for one in await self._of_tool(tool, session_id):
             if one.definition_hash != tool.definition_hash:
                 await self._end(one, CHANGED, await self._now())
@@ -156,10 +156,6 @@ class StandingApprovals(StandingVoice):
             and one.origin in (None, tool.origin)
             and one.caller in (None, self._caller)
         ]
-
-    async def answer(self, call: PlannedCall, session_id: str, attempt: int = 1) -> Reason | None:
-        found = await self.find(call, session_id, attempt=attempt)
-        return None if found is None else found.reason
 
     async def list(self) -> Sequence[StandingApproval]:
         """Those that hold now, oldest first."""

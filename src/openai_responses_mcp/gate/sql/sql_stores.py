@@ -11,12 +11,11 @@ from sqlalchemy import Connection, Insert, Table, bindparam, case, delete, inser
 
 from openai_responses_mcp.gate.approvals.models import StandingApproval, StandingStore
 from openai_responses_mcp.gate.audit.records import AuditHead
+from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.clock import SystemClock, timestamp
+from openai_responses_mcp.gate.clock import Presence, PresenceKind, PresenceStore, SystemClock, timestamp
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, ProfileName, profile_name
-from openai_responses_mcp.gate.ports import BudgetStore
-from openai_responses_mcp.gate.presence import Presence, PresenceKind, PresenceStore
 from openai_responses_mcp.gate.sql.log_files import HeadFile
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase, row_of

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.models import GateDecision, ToolCallRequest
 
 
 @pytest.mark.parametrize(
