@@ -56,7 +56,6 @@ def given(**changes: Any) -> dict[str, Any]:
         "mask": str,
         "logger": FakeLogger(),
         "telemetry_choice": TelemetryChoice(traces=("console",)),
-        "skips_words": True,
         "is_ending": asyncio.Event(),
         "limits": CallerLimits(),
         "usage_store": "",

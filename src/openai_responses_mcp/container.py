@@ -70,7 +70,6 @@ class Container(containers.DeclarativeContainer):
     api_key: providers.Dependency[str] = providers.Dependency(instance_of=str)
     mask: providers.Dependency[Callable[[str], str]] = providers.Dependency()
     logger: providers.Dependency[Logger] = providers.Dependency()
-    skips_words: providers.Dependency[bool] = providers.Dependency(instance_of=bool)
     telemetry_choice: providers.Dependency[TelemetryChoice] = providers.Dependency(instance_of=TelemetryChoice)
     limits: providers.Dependency[CallerLimits] = providers.Dependency(instance_of=CallerLimits)
     usage_store: providers.Dependency[str] = providers.Dependency(instance_of=str)
@@ -94,7 +93,6 @@ class Container(containers.DeclarativeContainer):
         max_concurrency=max_concurrency,
         omit=settings.provided.request.omit,
         extra=settings.provided.request.extra,
-        skips_words=skips_words,
         clock=clock,
         logger=logger,
         mask=mask,

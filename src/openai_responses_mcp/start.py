@@ -35,14 +35,13 @@ class Basis(NamedTuple):
         *,
         owns_process: bool = True,
         is_observed: bool = False,
-        skips_words: bool = True,
         is_ending: asyncio.Event | None = None,
         is_over_http: bool = False,
     ) -> "Container":
         """Imports everything that is slow to import. `owns_process`: what libraries log is taken over, too.
 
-        `skips_words`: the words of an answer are not read as they come. `is_ending`: once set, no question is
-        asked again. `is_over_http`: many callers share this process, each within limits.
+        `is_ending`: once set, no question is asked again. `is_over_http`: many callers share this process, each
+        within limits.
         """
         from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
 
@@ -64,7 +63,6 @@ class Basis(NamedTuple):
             mask=self.mask,
             logger=self.logger,
             telemetry_choice=choice,
-            skips_words=skips_words,
             is_ending=is_ending or asyncio.Event(),
             limits=limits,
             usage_store=self.environ.get("AGENTS_STORE", "") if is_over_http and any(limits) else "",

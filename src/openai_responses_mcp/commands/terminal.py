@@ -102,7 +102,7 @@ async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[Progres
 
 
 def _loaded(basis: Basis, showing: Showing) -> "Container":
-    container = basis.load_container(skips_words=not showing.is_rendered)
+    container = basis.load_container()
     if showing.is_rendered:
         showing.render("", 80)  # Loads what it needs.
     return container

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from openai_responses_mcp.adapters.openai.streams import LONGEST_END_SECONDS
+from openai_responses_mcp.adapters.openai.replies import LONGEST_END_SECONDS
 from openai_responses_mcp.domain.models import ModelReply, ModelRequest
 from tests.contracts.openai_gateways import forget_proxies, openai_gateway
 from tests.fakes import SLOW_SECONDS

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.adapters.openai.client import LONGEST_ERROR_BYTES
 from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES
-from openai_responses_mcp.adapters.openai.transport import LONGEST_ERROR_BYTES
 from openai_responses_mcp.domain.errors import (
     AnswerWithheld,
     GatewayBroken,

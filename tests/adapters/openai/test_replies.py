@@ -122,22 +122,9 @@ def test_a_reply_of_nothing_but_brackets_is_not_decoded() -> None:
 
 
 WORD = b'data: {"type":"response.output_text.delta","sequence_number":%d,"delta":"word "}\n\n'
-WORDS = {"type": "response.output_text.delta"}
 
 
-def test_words_that_nobody_reads_are_told_once_for_all_that_came_together() -> None:
-    reader = ReplyReader(EVENTS, skips_words=True)
-    assert list(reader.receive(WORD % 1 + WORD % 2 + b'data: {"type":"x"}\n\n' + WORD % 3)) == [WORDS, {"type": "x"}]
-    assert list(reader.receive(WORD % 4)) == [WORDS]
-
-
-@pytest.mark.parametrize("kind", ["output_text.delta", "output_text.done", "content_part.added", "content_part.done"])
-def test_the_parts_of_an_answer_are_words_too(kind: str) -> None:
-    part = b'data: {"type":"response.%b","text":"word "}\n\n' % kind.encode()
-    assert list(ReplyReader(EVENTS, skips_words=True).receive(part)) == [WORDS]
-
-
-def test_words_are_read_where_somebody_wants_them() -> None:
+def test_every_word_that_came_together_is_an_event() -> None:
     events = list(ReplyReader(EVENTS).receive(WORD % 1 + WORD % 2))
     assert [event["sequence_number"] for event in events] == [1, 2]
 
@@ -145,6 +132,6 @@ def test_words_are_read_where_somebody_wants_them() -> None:
 @pytest.mark.parametrize(
     "broken", [b'data: {"type":"response.output_text.delta",\n\n', WORD.replace(b"word", b"\xff") % 1]
 )
-def test_broken_words_are_noticed_even_where_nobody_reads_them(broken: bytes) -> None:
+def test_broken_words_are_noticed(broken: bytes) -> None:
     with pytest.raises(ValueError, match=r"decode|Expecting"):
-        list(ReplyReader(EVENTS, skips_words=True).receive(broken))
+        list(ReplyReader(EVENTS).receive(broken))

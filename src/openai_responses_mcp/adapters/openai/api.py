@@ -18,7 +18,7 @@ from openai import AsyncOpenAI, RequestOptions
 
 from openai_responses_mcp.adapters.openai.client import LEAN, load_late_imports
 from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
-from openai_responses_mcp.adapters.openai.streams import ReplyStream, StreamEnded, stream_cut
+from openai_responses_mcp.adapters.openai.replies import ReplyStream, StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, ResponseLost
 
@@ -39,10 +39,10 @@ class ResponsesApi:
         self._mask = mask
 
     @asynccontextmanager
-    async def posted(self, body: JsonObject, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-        """The reply to a question. `skips_words`: neither the words as they come nor the numbers of their events are needed."""
+    async def posted(self, body: JsonObject) -> AsyncIterator[ReplyStream]:
+        """The reply to a question."""
         with self._translated():
-            async with _open(await self._post("/responses", body), skips_words=skips_words) as stream:
+            async with _open(await self._post("/responses", body)) as stream:
                 yield stream
 
     @asynccontextmanager
@@ -132,8 +132,8 @@ class ResponsesApi:
 
 
 @asynccontextmanager
-async def _open(reply: httpx2.Response, *, skips_words: bool = False) -> AsyncIterator[ReplyStream]:
-    stream = ReplyStream(reply, skips_words=skips_words)
+async def _open(reply: httpx2.Response) -> AsyncIterator[ReplyStream]:
+    stream = ReplyStream(reply)
     try:
         yield stream
     finally:

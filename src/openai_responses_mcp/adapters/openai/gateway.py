@@ -11,11 +11,10 @@ from contextlib import asynccontextmanager
 
 from openai import AsyncOpenAI
 
-from openai_responses_mcp.adapters.openai.abandoned import AbandonedRuns
 from openai_responses_mcp.adapters.openai.api import ResponsesApi, counted_body
-from openai_responses_mcp.adapters.openai.background import BackgroundRun
+from openai_responses_mcp.adapters.openai.background import AbandonedRuns, BackgroundRun
 from openai_responses_mcp.adapters.openai.errors import BackgroundRefused
-from openai_responses_mcp.adapters.openai.streams import StreamEnded, stream_cut
+from openai_responses_mcp.adapters.openai.replies import StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject, progress_of, read_reply, read_state, request_body
 from openai_responses_mcp.domain.errors import (
     GatewayError,
@@ -41,10 +40,7 @@ LONGEST_REASON = 150
 
 
 class OpenAIResponsesGateway(LLMGateway):
-    """`make_client` is called once, with the first question or in `prepare`.
-
-    `skips_words`: listeners do not read the words of an answer as they come, so they are not decoded.
-    """
+    """`make_client` is called once, with the first question or in `prepare`."""
 
     def __init__(
         self,
@@ -59,7 +55,6 @@ class OpenAIResponsesGateway(LLMGateway):
         logger: Logger,
         mask: Callable[[str], str] = str,
         extra: Mapping[str, object] | None = None,
-        skips_words: bool = False,
     ) -> None:
         self._api = ResponsesApi(make_client, clock.now, mask)
         self._abandoned = AbandonedRuns(self._api, clock)
@@ -70,7 +65,6 @@ class OpenAIResponsesGateway(LLMGateway):
         self._turns = Turns()
         self._omit = tuple(omit)
         self._extra = extra
-        self._skips_words = skips_words
         self._clock = clock
         self._logger = logger
         self._mask = mask
@@ -159,7 +153,7 @@ class OpenAIResponsesGateway(LLMGateway):
             if progress is not None and on_progress is not None:
                 on_progress(progress)
 
-        async with self._attempt() as deadline, self._api.posted(body, skips_words=self._skips_words) as stream:
+        async with self._attempt() as deadline, self._api.posted(body) as stream:
             try:
                 response = await stream.final_response(tell if on_progress else None)
             except StreamEnded as exc:

@@ -1,19 +1,23 @@
-"""The body of a reply into JSON objects, one for each event; no I/O.
+"""One reply of the API while it comes in: JSON objects out of its body, to the event that ends the answer.
 
 Asked for a stream, most APIs send events and some a single JSON object. Which of the two it is shows in its first byte;
 the content type decides where that byte is not telling. A single object comes out as the event that would have ended a
 stream.
-
-Nearly all events of a stream bring a word of the answer each, and the event that ends the answer has all of them. Where
-the words are not read as they come, they are not decoded: several that came together become one event.
 """
 
+import asyncio
+import contextlib
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from typing import Any
 
+import httpx2
 from pydantic_core import from_json
+
+from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_error
+from openai_responses_mcp.adapters.openai.wire import JsonObject
+from openai_responses_mcp.domain.errors import GatewayBroken
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
 # The longest event, or reply that is a single object. No model writes as much, and decoding it takes no
@@ -23,9 +27,6 @@ LONGEST_OBJECT_BYTES = 2 * 1024 * 1024
 MOST_BRACKETS = 50_000
 COMPLETED = "response.completed"
 
-_WORDS: dict[str, Any] = {"type": "response.output_text.delta"}
-# Those that bring a word, and those that say the same words again at the end of a part.
-_IS_WORDS = re.compile(rb'\{\s*"type"\s*:\s*"response\.(?:output_text|content_part)\.')
 _FIRST_BYTES_OF_EVENTS = b"edir:"  # of event, data, id, retry and of comments
 
 
@@ -39,8 +40,7 @@ class BodyTooLong(ValueError):
 class ReplyReader:
     """Raises ValueError or RecursionError for what cannot be read."""
 
-    def __init__(self, content_type: str, *, skips_words: bool = False) -> None:
-        self._skips_words = skips_words
+    def __init__(self, content_type: str) -> None:
         self._is_declared = content_type.lower().startswith("text/event-stream")
         self._is_stream: bool | None = None
         self._events = StreamedEvents()
@@ -64,7 +64,6 @@ class ReplyReader:
             self._pieces.append(data)
             self._refuse_long_object()
             return
-        has_words = False
         for event in self._events.receive(data):
             self._has_events = True
             self._since_last_event = 0
@@ -73,11 +72,10 @@ class ReplyReader:
             if event.startswith(b"[DONE]"):
                 self.has_ended = True
                 return
-            if not (self._skips_words and _is_words(event)):
-                yield _object_in(event)
-            elif not has_words:
-                has_words = True
-                yield _WORDS
+            value = _parsed(event)
+            if not isinstance(value, dict):
+                raise ValueError("a stream event is no object")
+            yield value
         self._refuse_long_object()
 
     def end(self) -> Iterator[dict[str, Any]]:
@@ -95,18 +93,6 @@ class ReplyReader:
         if data[0] in _FIRST_BYTES_OF_EVENTS:
             return True
         return self._is_declared and not data.startswith(b"{")
-
-
-def _is_words(event: bytes) -> bool:
-    """Its beginning says so. Its end says whether it was cut. Raises as `ReplyReader` for what is no text."""
-    return _IS_WORDS.match(event) is not None and event.endswith(b"}") and bool(event.decode())
-
-
-def _object_in(event: bytes) -> dict[str, Any]:
-    value = _parsed(event)
-    if not isinstance(value, dict):
-        raise ValueError("a stream event is no object")
-    return value
 
 
 def _parsed(content: bytes) -> object:
@@ -164,3 +150,76 @@ class StreamedEvents:
             self._is_first_line = False
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
         return lines
+
+
+# Usually nothing follows the last event. If it takes longer than this, a new connection is the cheaper way.
+LONGEST_END_SECONDS = 0.5
+LONGEST_END_BYTES = 64 * 1024
+
+_FINAL_EVENTS = (COMPLETED, "response.incomplete", "response.failed", "response.cancelled")
+
+EventListener = Callable[[JsonObject], None]
+
+
+class StreamEnded(Exception):
+    """The API stopped sending before the event that ends the answer."""
+
+
+def stream_cut() -> GatewayBroken:
+    what = "The stream ended before the answer was complete."
+    return GatewayBroken(f"{what} Ask again.", what=what)
+
+
+class ReplyStream:
+    def __init__(self, reply: httpx2.Response) -> None:
+        self._reply = reply
+        self._chunks = reply.aiter_bytes()
+        self._reader = ReplyReader(reply.headers.get("content-type", ""))
+
+    async def final_response(self, on_event: EventListener | None = None) -> object:
+        """The response object of the event that ends the answer. The listener hears every event up to it.
+
+        Raises `StreamEnded`, or `GatewayBroken` for an event that is an error.
+        """
+        async for chunk in self._chunks:
+            for event in self._reader.receive(chunk):
+                if on_event is not None:
+                    on_event(event)
+                if _ends_answer(event):
+                    return event.get("response")
+            if self._reader.has_ended:
+                break
+        for event in self._reader.end():
+            return event["response"]
+        raise StreamEnded
+
+    async def read_to_end(self) -> None:
+        """So that the connection can be used again. Whatever goes wrong now costs the connection, not the answer."""
+        count = 0
+        with contextlib.suppress(TimeoutError, *VENDOR_ERRORS):
+            async with asyncio.timeout(LONGEST_END_SECONDS):
+                async for chunk in self._chunks:
+                    count += len(chunk)
+                    if count > LONGEST_END_BYTES:
+                        return
+
+    async def beginning(self) -> bytes:
+        """The part of a body that is looked at. The rest is not read."""
+        beginning = b""
+        async for chunk in self._chunks:
+            beginning += chunk
+            if len(beginning) > LONGEST_END_BYTES:
+                break
+        return beginning
+
+    async def close(self) -> None:
+        async with aclosing(self._reply), aclosing(self._chunks):
+            pass
+
+
+def _ends_answer(event: JsonObject) -> bool:
+    """Raises `GatewayBroken` for an event that ends the stream without one."""
+    kind = event.get("type")
+    if kind == "error" or event.get("error"):
+        raise stream_error(event)
+    return kind in _FINAL_EVENTS
