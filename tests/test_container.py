@@ -9,6 +9,7 @@ from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.telemetry.otel import OtelTelemetry
+from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice
 from openai_responses_mcp.config.settings import (
     ModelProfiles,
     Profile,
@@ -19,7 +20,6 @@ from openai_responses_mcp.config.settings import (
     Settings,
     UserLocation,
 )
-from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.container import Container, answering_rules, calling_rules
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage

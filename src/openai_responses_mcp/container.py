@@ -14,9 +14,8 @@ from openai_responses_mcp.adapters.openai.client import openai_client
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.retrying import RetryingGateway
 from openai_responses_mcp.adapters.process import affordable_connections
-from openai_responses_mcp.adapters.telemetry.starting import maybe_telemetry, maybe_traced
+from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, maybe_telemetry, maybe_traced
 from openai_responses_mcp.config.settings import Settings
-from openai_responses_mcp.config.telemetry import TelemetryChoice
 from openai_responses_mcp.domain.answering import AnsweringRules, AnswerQuestion, FetchAnswer
 from openai_responses_mcp.domain.ports import Logger, WallClock
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage, UsageBook

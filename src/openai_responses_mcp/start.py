@@ -43,7 +43,7 @@ class Basis(NamedTuple):
         `is_ending`: once set, no question is asked again. `is_over_http`: many callers share this process, each
         within limits.
         """
-        from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
+        from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, telemetry_chosen
 
         if owns_process:
             _load_injector()

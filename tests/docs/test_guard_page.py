@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
-from openai_responses_mcp.adapters.policy_file import parse_policy
+from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_policy
 from openai_responses_mcp.guard.command_line import parse
 from tests.desk.terminal.test_for_people import Watching
 from tests.tools.docs.site import DOCS, read

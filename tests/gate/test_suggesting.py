@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
-from openai_responses_mcp.adapters.policy_file import parse_policy
+from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_policy
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.policy.checking import looser_rules_first, rules_that_never_apply

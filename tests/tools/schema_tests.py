@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 
 DRAFTS = {

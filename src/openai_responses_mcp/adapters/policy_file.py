@@ -1,13 +1,13 @@
-"""The policy in a YAML file: read strictly, and again when the file has changed."""
+"""The policy in a YAML file: read strictly, and again when the file has changed; and the patterns in its rules."""
 
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import one_line, without_surrogates
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.checking import (
     KnownTools,
@@ -154,3 +154,30 @@ def _text_of(path: str) -> str:
 
 def _invalid(message: str) -> AgentsError:
     return AgentsError("AGENTS-E-POLICY-INVALID", message)
+
+
+class LinearPatterns(Patterns):
+    """Patterns on the engine inside pydantic, whose time grows only in proportion to the text.
+
+    Python's own engine tries again and again, and one careless pattern would let an argument keep it busy for hours.
+    This one knows no back references and no look-around; everything else is written the same way.
+    """
+
+    def compile(self, pattern: str) -> Callable[[str], bool]:
+        # By itself first: a pattern such as `a)|(b` is complete only with the brackets below, and would escape from
+        # them.
+        _checker(pattern)
+        is_match = _checker(rf"\A(?:{pattern})\z")
+        return lambda text: is_match(without_surrogates(text))
+
+
+def _checker(pattern: str) -> Callable[[str], bool]:
+    # Only a policy with patterns pays for the import.
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
+    except SchemaError as exc:
+        # The engine shows the pattern with a mark below the place, and says what is wrong on the last line.
+        reason = str(exc).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
+        raise ValueError(f"is not a pattern that can be used: {reason}") from exc

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
 from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.log_level import apply_log_level

@@ -30,7 +30,7 @@ from openai_responses_mcp.gate.suggesting import suggest
 def controller_on(
     stores: Stores, audit: AuditLog, masking: Masking, token_ttl_seconds: int, on_requested: OnRequested | None = None
 ) -> ApprovalController:
-    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns
 
     schemas = SchemaChecker(LinearPatterns())
     decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
@@ -52,8 +52,7 @@ def open_rules(
 
     A call that would touch the file itself or the `store` asks. `former_names`: see `PolicyRules`.
     """
-    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.adapters.policy_file import NoPolicyFile, PolicyFile
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, NoPolicyFile, PolicyFile
     from openai_responses_mcp.adapters.system_paths import SystemPaths
 
     source = NoPolicyFile() if policy_file is None else PolicyFile(policy_file, LinearPatterns())
@@ -168,8 +167,7 @@ async def serve_team_desk(
 async def check_policy(policy_file: str, store: str | None = None) -> PolicyFindings:
     """With a store, also names that it does not know. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read
     at all."""
-    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
-    from openai_responses_mcp.adapters.policy_file import check_policy_file
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, check_policy_file
     from openai_responses_mcp.adapters.system_paths import SystemPaths
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 
@@ -200,7 +198,7 @@ async def _known_tools(stores: Stores) -> KnownTools:
 
 async def suggest_policy(store: str, server: str | None = None) -> str:
     """A policy file from what people have decided, for one server or for all."""
-    from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns
     from openai_responses_mcp.adapters.system_paths import SystemPaths
     from openai_responses_mcp.gate.sql.sql_stores import open_stores
 

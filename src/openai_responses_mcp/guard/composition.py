@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from openai_responses_mcp.adapters.child_process import ChildProcess
-from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.adapters.process import WarmUp
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from openai_responses_mcp.adapters.http.joining import ClientsOfCallers
-from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.commands.serve_http import (
     ConfigError,
     checked_tokens,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.gate.schema.patterns import Patterns
 from tests.agents.fake_policy import FakePatterns
 

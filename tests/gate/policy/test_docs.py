@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
-from openai_responses_mcp.adapters.policy_file import parse_policy
+from openai_responses_mcp.adapters.policy_file import LinearPatterns, parse_policy
 from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, fit_of
 from openai_responses_mcp.gate.policy.reading import BUDGET_KEYS, CONDITION_KEYS, RULE_KEYS, TOP_KEYS
 from tests.agents.fake_policy import FakePaths

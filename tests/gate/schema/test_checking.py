@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.gate.schema.checking import TOO_MANY_STEPS, SchemaChecker, SchemaFit
 from openai_responses_mcp.gate.schema.documents import problem_in
 from openai_responses_mcp.gate.schema.keywords import RULES, Steps

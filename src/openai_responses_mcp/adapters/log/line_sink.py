@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from openai_responses_mcp.domain.ports import Logger
+
 MOST_WAITING_BYTES = 4 * 1024 * 1024
 ROTATE_AT_BYTES = 10 * 1000 * 1000
 
@@ -191,3 +193,20 @@ class RotatingFile(Destination):
             if os.path.samestat(os.stat(self._path), state):
                 os.replace(self._path, self._path + ".1")
         return self._open()
+
+
+class SilentLogger(Logger):
+    """Writes nothing, for a process whose stderr belongs to another server."""
+
+    @property
+    def is_debugging(self) -> bool:
+        return False
+
+    def debug(self, event: str, **facts: object) -> None:
+        pass
+
+    def warning(self, event: str, **facts: object) -> None:
+        pass
+
+    def error(self, event: str, **facts: object) -> None:
+        pass

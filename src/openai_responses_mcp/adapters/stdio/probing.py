@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.child_process import ChildProcess
-from openai_responses_mcp.adapters.log.silent_logger import SilentLogger
+from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed

@@ -1,13 +1,62 @@
-"""Telemetry, if it is wanted and can be had. Without it nothing of OpenTelemetry is imported."""
+"""Whether OpenTelemetry is on, and where traces and metrics go. Its own variables say so, and nothing else.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+A signal is on when `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names where it goes, or when an address for OTLP is
+set and they say nothing. Everything else (addresses, headers, sampling, names) the OpenTelemetry SDK reads by itself.
+Where no signal is on, nothing of OpenTelemetry is imported.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from openai_responses_mcp.domain.extras import install_line
 from openai_responses_mcp.domain.ports import LLMGateway, Logger
 
 if TYPE_CHECKING:
     from openai_responses_mcp.adapters.telemetry.otel import Network, OtelTelemetry
+
+
+EXPORTERS = ("otlp", "console")
+_OFF = "none"
+_PROTOCOL = "http/protobuf"
+
+
+class TelemetryChoice(NamedTuple):
+    """Names of exporters for each signal, and what to warn of."""
+
+    traces: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def telemetry_chosen(environ: Mapping[str, str]) -> TelemetryChoice:
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return TelemetryChoice()
+    named = {signal: tuple(_named(signal, environ)) for signal in ("TRACES", "METRICS")}
+    known = {signal: tuple(name for name in names if name in EXPORTERS) for signal, names in named.items()}
+    unknown = [
+        f"OTEL_{signal}_EXPORTER: {name} is not known here; use {', '.join(EXPORTERS)} or {_OFF}"
+        for signal, names in named.items()
+        for name in names
+        if name not in EXPORTERS
+    ]
+    spoken = [word for signal in named if "otlp" in known[signal] for word in _other_protocols(signal, environ)]
+    return TelemetryChoice(known["TRACES"], known["METRICS"], (*unknown, *dict.fromkeys(spoken)))
+
+
+def _named(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
+    names = environ.get(f"OTEL_{signal}_EXPORTER", "").strip()
+    if names:
+        yield from (name.strip() for name in names.lower().split(",") if name.strip() not in ("", _OFF))
+    elif any(environ.get(f"OTEL_EXPORTER_OTLP_{part}ENDPOINT", "").strip() for part in ("", f"{signal}_")):
+        yield "otlp"
+
+
+def _other_protocols(signal: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """OTLP goes over HTTP, whatever else is asked for: gRPC would be one more large package."""
+    for name in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        protocol = environ.get(name, "").strip()
+        if protocol and protocol != _PROTOCOL:
+            yield f"{name}: {protocol} is not spoken here, only {_PROTOCOL}; the address has to be one for that"
 
 
 def maybe_telemetry(

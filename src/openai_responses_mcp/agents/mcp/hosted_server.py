@@ -13,7 +13,7 @@ from agents.mcp import MCPServer, MCPServerStdio
 from mcp_types import CallToolResult
 from mcp_types import Tool as McpTool
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.mcp.connections import ConnectedMcpClient, SdkMcpClient, open_client
 from openai_responses_mcp.agents.mcp.gateway import McpGateway, McpRules, checked_name, config_from
 from openai_responses_mcp.agents.providers.settings import timeout_ms_from

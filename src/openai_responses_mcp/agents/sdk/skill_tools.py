@@ -23,7 +23,7 @@ from agents import (
 from agents.items import TResponseStreamEvent
 from agents.tool_context import ToolContext
 
-from openai_responses_mcp.adapters.linear_patterns import LinearPatterns
+from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, summary_of
 from openai_responses_mcp.agents.skills.models import (

@@ -1,6 +1,6 @@
 import pytest
 
-from openai_responses_mcp.config.telemetry import TelemetryChoice, telemetry_chosen
+from openai_responses_mcp.adapters.telemetry.starting import TelemetryChoice, telemetry_chosen
 
 ADDRESS = "http://127.0.0.1:4318"
 
