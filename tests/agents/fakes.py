@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from openai_responses_mcp.agents.doctor import McpProbe
 from openai_responses_mcp.agents.mcp.gateway import McpClient
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
@@ -258,23 +257,6 @@ class FakeMcpClient(McpClient):
 
     async def close(self) -> None:
         self.is_closed = True
-
-
-class FakeMcpProbe(McpProbe):
-    """Lists what it was given, or fails with it."""
-
-    def __init__(self, name: str, outcome: Any) -> None:
-        self._name = name
-        self._outcome = outcome
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def list_tools(self) -> list[object]:
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return list(self._outcome)
 
 
 class FakeProvider(ProviderHandle):

@@ -13,7 +13,7 @@ from agents import WebSearchTool
 from openai_responses_mcp import cli
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, hosted_mcp_tool, load_skills, to_tools
 from openai_responses_mcp.agents import command_line as doctor_command
-from openai_responses_mcp.agents.doctor import Diagnosis, DoctorReport, Finding, ReadOnlyLedger
+from openai_responses_mcp.agents.doctor import Diagnosis, DoctorReport, Finding, McpListing, ReadOnlyLedger
 from openai_responses_mcp.agents.providers.table import ModelList
 from openai_responses_mcp.gate.audit.records import LogVerification
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
@@ -21,7 +21,7 @@ from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
-from tests.agents.fakes import FakeMcpProbe, FakeProvider, code_of, within
+from tests.agents.fakes import FakeProvider, code_of, within
 from tests.agents.mcp.conftest import wild
 from tests.agents.providers.stand_in import KEY, ChatStandIn
 from tests.agents.skills.places import BAD, GOOD
@@ -40,6 +40,17 @@ def verifying(outcome: LogVerification | Exception) -> Callable[[], Awaitable[Lo
     return verify
 
 
+def listing(name: str, outcome: list[object] | Exception) -> McpListing:
+    """A server that lists these tools, or fails so."""
+
+    async def list_tools() -> list[object]:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return name, list_tools
+
+
 LIVE = ModelList(["llama", "qwen"])
 
 
@@ -56,7 +67,7 @@ async def lines(report: Any) -> list[str]:
 
 async def test_all_is_well() -> None:
     verify = verifying(LogVerification(True, 7))
-    doctor = diagnosis(verify_log=verify).doctor(servers=[FakeMcpProbe("notes", [1, 2])], skills=[str(GOOD)])
+    doctor = diagnosis(verify_log=verify).doctor(servers=[listing("notes", [1, 2])], skills=[str(GOOD)])
     report = await within(doctor)
     assert report.is_healthy
     assert str(report).splitlines() == [
@@ -104,7 +115,7 @@ async def test_what_is_wrong_with_a_provider_says_what_to_do(
     ],
 )
 async def test_what_is_wrong_with_a_server_says_what_to_do(outcome: Exception, expected: str) -> None:
-    report = await within(diagnosis().doctor(servers=[FakeMcpProbe("notes", outcome)]))
+    report = await within(diagnosis().doctor(servers=[listing("notes", outcome)]))
     assert not report.is_healthy
     assert f"FAIL  MCP server notes: {expected}" in str(report)
 
@@ -133,7 +144,7 @@ async def test_what_is_wrong_with_skills_says_what_to_do(tmp_path: Path) -> None
 
 
 async def test_findings_hold_no_secrets_and_no_second_line() -> None:
-    server = FakeMcpProbe("a\nb", AgentsError("AGENTS-E-MCP-UNREACHABLE", f"no {KEY}"))
+    server = listing("a\nb", AgentsError("AGENTS-E-MCP-UNREACHABLE", f"no {KEY}"))
     (line,) = [
         line
         for line in await lines(diagnosis({**OLLAMA, "AGENTS_OLLAMA_API_KEY": KEY}).doctor(servers=[server]))

@@ -52,13 +52,13 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.sdk.loops import run_demo_loop as run_demo_loop
     from openai_responses_mcp.agents.sdk.model_safety_agent import ModelSafetyAgent as ModelSafetyAgent
     from openai_responses_mcp.agents.sdk.run_states import RunState as RunState
+    from openai_responses_mcp.agents.skills.manifests import Skill as Skill
+    from openai_responses_mcp.agents.skills.manifests import SkillDescriptor as SkillDescriptor
+    from openai_responses_mcp.agents.skills.manifests import SkillExample as SkillExample
+    from openai_responses_mcp.agents.skills.manifests import SkillList as SkillList
+    from openai_responses_mcp.agents.skills.manifests import SkillManifest as SkillManifest
     from openai_responses_mcp.agents.skills.manifests import SkillMetadataExtractor as SkillMetadataExtractor
-    from openai_responses_mcp.agents.skills.models import Skill as Skill
-    from openai_responses_mcp.agents.skills.models import SkillDescriptor as SkillDescriptor
-    from openai_responses_mcp.agents.skills.models import SkillExample as SkillExample
-    from openai_responses_mcp.agents.skills.models import SkillList as SkillList
-    from openai_responses_mcp.agents.skills.models import SkillManifest as SkillManifest
-    from openai_responses_mcp.agents.skills.models import SkillSummary as SkillSummary
+    from openai_responses_mcp.agents.skills.manifests import SkillSummary as SkillSummary
     from openai_responses_mcp.agents.skills.registry import SkillRegistry as SkillRegistry
     from openai_responses_mcp.gate.approvals.controller import ApprovalController as ApprovalController
     from openai_responses_mcp.gate.approvals.models import ApprovalStore as ApprovalStore
@@ -142,13 +142,13 @@ _PLACES = {
     ),
     "agents.sdk.model_safety_agent": ("ModelSafetyAgent",),
     "agents.sdk.run_states": ("RunState",),
-    "agents.skills.manifests": ("SkillMetadataExtractor",),
-    "agents.skills.models": (
+    "agents.skills.manifests": (
         "Skill",
         "SkillDescriptor",
         "SkillExample",
         "SkillList",
         "SkillManifest",
+        "SkillMetadataExtractor",
         "SkillSummary",
     ),
     "agents.skills.registry": ("SkillRegistry",),

@@ -54,7 +54,8 @@ async def _report(arguments: argparse.Namespace) -> DoctorReport:
         servers = [hosted_mcp_tool(server) for server in arguments.mcp]
     diagnosis = open_diagnosis(arguments.store or os.environ.get("AGENTS_STORE"), arguments.audit_head)
     try:
-        return await diagnosis.doctor(servers=servers, skills=arguments.skills, provider=arguments.provider)
+        listings = [(server.name, server.list_tools) for server in servers]
+        return await diagnosis.doctor(servers=listings, skills=arguments.skills, provider=arguments.provider)
     finally:
         for server in servers:
             await server.close()

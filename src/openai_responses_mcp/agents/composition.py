@@ -8,8 +8,9 @@ approvals does without it.
 """
 
 import asyncio
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, cast, get_args
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
 from openai_responses_mcp.agents.doctor import Diagnosis
-from openai_responses_mcp.agents.log_level import apply_log_level
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
@@ -28,7 +28,7 @@ from openai_responses_mcp.agents.runs.pausing import PauseRun, ReadRunBack, Save
 from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.starting import StartRun
-from openai_responses_mcp.agents.skills.models import (
+from openai_responses_mcp.agents.skills.manifests import (
     MOST_SKILLS,
     Skill,
     SkillList,
@@ -58,6 +58,9 @@ from openai_responses_mcp.gate.stores import RunStateStore, Stores
 
 if TYPE_CHECKING:
     from openai_responses_mcp.agents.sdk.tool_traits import SdkFunctionTool, SdkTool
+
+LOG_VARIABLE = "AGENTS_LOG_LEVEL"
+LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Runners
@@ -136,6 +139,22 @@ def create_runner(
     )
 
 
+def apply_log_level(environ: Mapping[str, str]) -> None:
+    """How much this library says through the standard `logging`, under the name `openai_responses_mcp.agents`.
+
+    Without the variable nothing changes. With it, lines go to stderr unless the program has set up logging.
+    """
+    written = environ.get(LOG_VARIABLE, "").strip().lower()
+    if not written:
+        return
+    if written not in LOG_LEVELS:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"{LOG_VARIABLE} is one of {', '.join(LOG_LEVELS)}")
+    logger = logging.getLogger("openai_responses_mcp.agents")
+    logger.setLevel(LOG_LEVELS[written])
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+
+
 async def _no_judge(agent: object, request: object, policy: object) -> GateDecision:
     return GateDecision("allow", 1, "no judge is set: profile and rules decide")
 
@@ -193,10 +212,9 @@ def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] 
 @cache
 def skill_registry() -> SkillRegistry:
     from openai_responses_mcp.agents.sdk.skill_tools import SdkSkillTools
-    from openai_responses_mcp.agents.skills.skill_files import SkillFiles, YamlFrontMatter
 
-    folder = SkillFiles()
-    return SkillRegistry(folder, YamlFrontMatter(), SdkSkillTools(folder))
+    tools = SdkSkillTools()
+    return SkillRegistry(tools.skill_tool, tools.introspection_tools)
 
 
 async def load_skills(

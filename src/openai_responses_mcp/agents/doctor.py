@@ -4,14 +4,14 @@ Looking at an agent must not start anything, so the look has a ledger that lets 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from openai_responses_mcp.agents.providers.settings import CHOICE_VARIABLE, chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderSpec
 from openai_responses_mcp.agents.runs.ports import TurnLedger
-from openai_responses_mcp.agents.skills.models import SkillList
+from openai_responses_mcp.agents.skills.manifests import SkillList
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.audit.records import LogVerification
 from openai_responses_mcp.gate.calls import ChangedCall, PlannedCall, ToolCallResult, ToolDescription
@@ -20,15 +20,8 @@ from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.secrets.masking import Masking
 
-
-class McpProbe(Protocol):
-    """A server that can be asked for its tools, as the SDK's are. Listing may raise anything."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def list_tools(self) -> Sequence[object]: ...
-
+McpListing = tuple[str, Callable[[], Awaitable[Sized]]]
+"""The name of an MCP server, and how to list its tools. Listing may raise anything."""
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -156,10 +149,10 @@ class Diagnosis:
         return AgentsStatus(settings.spec.name, settings.model, policy, count)
 
     async def doctor(
-        self, *, servers: Sequence[McpProbe] = (), skills: Sequence[str] = (), provider: str | None = None
+        self, *, servers: Sequence[McpListing] = (), skills: Sequence[str] = (), provider: str | None = None
     ) -> DoctorReport:
         checks: list[Awaitable[list[Finding]]] = [self._provider(provider)]
-        checks += [_server(server) for server in servers]
+        checks += [_server(name, list_tools) for name, list_tools in servers]
         checks += [self._store()] if self._verify_log is not None else []
         checks += [self._skills(folder) for folder in skills]
         findings = [finding for group in await asyncio.gather(*checks) for finding in group]
@@ -224,10 +217,10 @@ class Diagnosis:
         return [Finding("ok" if skills or bad else "warn", "skills", f"{len(skills)} in {folder}", step), *bad]
 
 
-async def _server(server: McpProbe) -> list[Finding]:
-    what = f"MCP server {server.name}"
+async def _server(name: str, list_tools: Callable[[], Awaitable[Sized]]) -> list[Finding]:
+    what = f"MCP server {name}"
     try:
-        tools = await server.list_tools()
+        tools = await list_tools()
     except AgentsError as exc:
         step = "check that its command or address works by itself"
         if exc.code == "AGENTS-E-MCP-SCHEMA":

@@ -218,7 +218,8 @@ class AgentRunner:
 
     async def doctor(self, agent: object = None, *, skills: Sequence[str] = ()) -> DoctorReport:
         """Whether provider, store, folders of skills and the agent's MCP servers are there and answer."""
-        return await self._parts.diagnosis.doctor(servers=getattr(agent, "mcp_servers", ()), skills=skills)
+        servers = [(server.name, server.list_tools) for server in getattr(agent, "mcp_servers", ())]
+        return await self._parts.diagnosis.doctor(servers=servers, skills=skills)
 
     async def set_policy_profile(self, profile: PolicyProfile) -> None:
         if not isinstance(profile, PolicyProfile):

@@ -13,8 +13,13 @@ from openai_responses_mcp.agents.composition import (
     to_introspection_tools,
     to_tools,
 )
-from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA
-from openai_responses_mcp.agents.skills.models import Skill, SkillDescriptor, SkillExample, SkillManifest
+from openai_responses_mcp.agents.skills.manifests import (
+    DEFAULT_INPUT_SCHEMA,
+    Skill,
+    SkillDescriptor,
+    SkillExample,
+    SkillManifest,
+)
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import code_of
 from tests.agents.skills.places import BAD, GOOD, write_skill

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.agents.composition import list_skills, load_skills, skill_registry, to_tools
 from openai_responses_mcp.agents.skills import skill_files
-from openai_responses_mcp.agents.skills.models import FoundSkill
-from openai_responses_mcp.agents.skills.skill_files import SkillFiles
+from openai_responses_mcp.agents.skills.manifests import FoundSkill
+from openai_responses_mcp.agents.skills.skill_files import find_skills, read_skill_file
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import code_of, within
 from tests.agents.skills.places import BAD, write_skill
 
-SECRET = "the text that nobody may see"
+SECRET = "the text that stays outside"
 
 
 @pytest.fixture
@@ -123,6 +123,19 @@ def test_whatever_a_file_holds_it_is_a_skill_or_a_problem(text: str) -> None:
             registry._skill_from(FoundSkill("SKILL.md", "SKILL.md", heading + text), "function_tool")
 
 
+def test_skills_are_found_in_order_with_their_files(root: Path) -> None:
+    write_skill(root / "deep" / "er", "# Deeper\n")
+    (root / "good" / "notes").mkdir()
+    (root / "good" / "notes" / "style.md").write_text("Be brief.\n")
+    (root / "readme.txt").write_text("no skill\n")
+    found, problems = find_skills(str(root), 1_000)
+    assert [(one.place, one.files) for one in found] == [
+        ("deep/er/SKILL.md", ()),
+        ("good/SKILL.md", ("notes/style.md",)),
+    ]
+    assert problems == []
+
+
 async def test_a_japanese_name_is_no_fault(root: Path) -> None:
     write_skill(root / "日本語", name="日本語")
     skills = await load_skills(root)
@@ -193,9 +206,9 @@ def test_only_files_of_the_skill_itself_can_be_read(root: Path, name: str) -> No
     (root / "good" / "notes.md").write_text("fine")
     (root / "good" / "link.md").symlink_to(root.parent / "outside" / "secret.md")
     with pytest.raises(AgentsError) as caught:
-        SkillFiles().read_file(str(root / "good" / "SKILL.md"), name)
+        read_skill_file(str(root / "good" / "SKILL.md"), name)
     assert caught.value.code == "AGENTS-E-SKILL-NOT-FOUND"
-    assert SkillFiles().read_file(str(root / "good" / "SKILL.md"), "notes.md") == "fine"
+    assert read_skill_file(str(root / "good" / "SKILL.md"), "notes.md") == "fine"
 
 
 def test_a_file_that_is_no_text_or_too_large_is_not_read(root: Path) -> None:
@@ -203,7 +216,7 @@ def test_a_file_that_is_no_text_or_too_large_is_not_read(root: Path) -> None:
     (root / "good" / "large.md").write_bytes(b"x" * (skill_files.MAX_FILE_BYTES + 1))
     for name in ("image.png", "large.md"):
         with pytest.raises(AgentsError) as caught:
-            SkillFiles().read_file(str(root / "good" / "SKILL.md"), name)
+            read_skill_file(str(root / "good" / "SKILL.md"), name)
         assert caught.value.code == "AGENTS-E-SKILL-PARSE"
 
 
@@ -212,12 +225,12 @@ def test_only_so_many_files_can_be_asked_for(root: Path) -> None:
         (root / "good" / folder).mkdir()
         for number in range(skill_files.MAX_FILES_PER_SKILL):
             (root / "good" / folder / f"{number}.md").touch()
-    (found,), _ = SkillFiles().find(str(root), 1_000)
+    (found,), _ = find_skills(str(root), 1_000)
     assert len(found.files) == skill_files.MAX_FILES_PER_SKILL
 
 
 def test_a_folder_that_cannot_be_opened_is_a_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may be allowed everything, so the system's answer is played."""
+    """The tests may run as root, who may open everything: the refusal is played."""
     (root / "closed").mkdir()
     real = os.scandir
 
@@ -228,7 +241,7 @@ def test_a_folder_that_cannot_be_opened_is_a_problem(root: Path, monkeypatch: py
 
     (root / "good" / "inner").mkdir()
     monkeypatch.setattr(os, "scandir", refuse)
-    found, problems = SkillFiles().find(str(root), 1_000)
+    found, problems = find_skills(str(root), 1_000)
     assert [one.place for one in found] == ["good/SKILL.md"]
     assert [problem.message for problem in problems] == ["closed: cannot be opened (Permission denied)"]
 
@@ -238,6 +251,6 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_a_problem(root: Path, monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    found, problems = SkillFiles().find(str(root), 1_000)
+    found, problems = find_skills(str(root), 1_000)
     assert found == []
     assert "(Permission denied)" in problems[0].message

@@ -25,16 +25,16 @@ from agents.tool_context import ToolContext
 
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
-from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, summary_of
-from openai_responses_mcp.agents.skills.models import (
+from openai_responses_mcp.agents.skills.manifests import (
+    DEFAULT_INPUT_SCHEMA,
     LONGEST_DESCRIPTION,
     LoadedSkill,
-    SkillFolder,
     SkillManifest,
     SkillSummary,
-    SkillToolMaker,
+    summary_of,
 )
 from openai_responses_mcp.agents.skills.parsing import tool_name_for
+from openai_responses_mcp.agents.skills.skill_files import read_skill_file
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
@@ -48,9 +48,8 @@ LIST_TOOL, DESCRIBE_TOOL = "skill_list", "skill_describe"
 _callers_model: ContextVar[Model] = ContextVar("callers_model")
 
 
-class SdkSkillTools(SkillToolMaker):
-    def __init__(self, folder: SkillFolder) -> None:
-        self._folder = folder
+class SdkSkillTools:
+    def __init__(self) -> None:
         self._schemas = SchemaChecker(LinearPatterns())
 
     def skill_tool(self, skill: LoadedSkill) -> FunctionTool:
@@ -146,7 +145,7 @@ class SdkSkillTools(SkillToolMaker):
 
     def _file(self, skill: LoadedSkill, name: JsonValue) -> str:
         try:
-            return self._folder.read_file(skill.source_path, str(name))
+            return read_skill_file(skill.source_path, str(name))
         except AgentsError as exc:
             return str(exc)
 

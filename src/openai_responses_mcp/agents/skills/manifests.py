@@ -1,16 +1,10 @@
-"""What a skill's text says about it: overview, examples, constraints, tags."""
+"""A skill, and what its text says about it: overview, examples, constraints, tags."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-from openai_responses_mcp.agents.skills.models import (
-    LONGEST_DESCRIPTION,
-    SkillDescriptor,
-    SkillExample,
-    SkillManifest,
-    SkillSummary,
-    SkillToolMaker,
-)
 from openai_responses_mcp.agents.skills.parsing import (
     CONSTRAINT_HEADINGS,
     EXAMPLE_HEADINGS,
@@ -29,6 +23,89 @@ from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.schema.keywords import Steps
 
+SkillMode = Literal["function_tool", "child_agent"]
+
+LONGEST_DESCRIPTION = 1024
+MOST_SKILLS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SkillExample:
+    title: str
+    input: JsonObject
+    expected_output: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDescriptor:
+    skill_id: str
+    mode: SkillMode
+    input_schema: JsonObject
+    output_schema: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillManifest:
+    skill_id: str
+    overview: str
+    usage_examples: tuple[SkillExample, ...] = ()
+    constraints: tuple[str, ...] = ()
+    input_schema: JsonObject = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSummary:
+    skill_id: str
+    name: str
+    overview: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    descriptor: SkillDescriptor
+    manifest: SkillManifest
+    source_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill(Skill):
+    """A skill as it was found: the instructions for the model (`body`) and the files next to it."""
+
+    name: str = ""
+    body: str = ""
+    files: tuple[str, ...] = ()
+    front_matter: JsonObject | None = None
+
+
+class SkillList(list[LoadedSkill]):
+    """The skills that were loaded, and in `problems` one error for each that was not.
+
+    A problem whose `details["level"]` is "warning" is about a skill that was loaded all the same.
+    """
+
+    def __init__(self, skills: Sequence[LoadedSkill] = (), problems: Sequence[AgentsError] = ()) -> None:
+        super().__init__(skills)
+        self.problems = list(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
+    """A SKILL.md with its text; `place` is where it lies in the folder that was searched."""
+
+    place: str
+    source_path: str
+    text: str
+    files: tuple[str, ...] = ()
+
+
+IntrospectionTools = Callable[[Sequence[SkillSummary], Sequence[SkillManifest]], Sequence[object]]
+"""Makes `skill_list` and `skill_describe`."""
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Manifests
+
 # For all examples of a skill together: a folder may hold hundreds of skills.
 MOST_STEPS_FOR_EXAMPLES = 50_000
 
@@ -43,13 +120,13 @@ DEFAULT_INPUT_SCHEMA: JsonObject = {
 class SkillMetadataExtractor:
     """What a skill's text says about it."""
 
-    def __init__(self, tools: SkillToolMaker) -> None:
-        self._tools = tools
+    def __init__(self, introspection_tools: IntrospectionTools) -> None:
+        self._introspection_tools = introspection_tools
 
     def extract_manifest(
         self, descriptor: SkillDescriptor, source_text: str, front_matter: JsonObject | None = None
     ) -> SkillManifest:
-        """Raises `AGENTS-E-SKILL-PARSE` without anything to tell, `AGENTS-E-SKILL-SCHEMA` when an example does not fit."""
+        """Raises `AGENTS-E-SKILL-PARSE` where nothing describes the skill, `AGENTS-E-SKILL-SCHEMA` where an example does not fit."""
         _, body = split_front_matter(source_text)
         sections = sections_of(body)
         overview = _overview(front_matter, sections, body)
@@ -69,7 +146,7 @@ class SkillMetadataExtractor:
 
     def build_introspection_tools(self, manifests: Sequence[SkillManifest]) -> Sequence[object]:
         summaries = [SkillSummary(one.skill_id, one.skill_id, one.overview, one.tags) for one in manifests]
-        return self._tools.introspection_tools(summaries, manifests)
+        return self._introspection_tools(summaries, manifests)
 
 
 def summary_of(manifest: SkillManifest) -> SkillManifest:

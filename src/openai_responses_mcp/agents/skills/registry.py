@@ -6,24 +6,24 @@ such as `allowed-tools`, is shown and never acted upon: only the gate decides wh
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
-from openai_responses_mcp.agents.skills.manifests import DEFAULT_INPUT_SCHEMA, SkillMetadataExtractor, summary_of
-from openai_responses_mcp.agents.skills.models import (
+from openai_responses_mcp.agents.skills.manifests import (
+    DEFAULT_INPUT_SCHEMA,
     LONGEST_DESCRIPTION,
     MOST_SKILLS,
     FoundSkill,
-    FrontMatterReader,
+    IntrospectionTools,
     LoadedSkill,
     Skill,
     SkillDescriptor,
-    SkillFolder,
     SkillList,
     SkillManifest,
+    SkillMetadataExtractor,
     SkillMode,
     SkillSummary,
-    SkillToolMaker,
+    summary_of,
 )
 from openai_responses_mcp.agents.skills.parsing import (
     INPUT_HEADINGS,
@@ -34,6 +34,7 @@ from openai_responses_mcp.agents.skills.parsing import (
     skill_id_for,
     split_front_matter,
 )
+from openai_responses_mcp.agents.skills.skill_files import find_skills
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.documents import problem_in
@@ -44,11 +45,12 @@ LONGEST_COMPATIBILITY = 500
 
 
 class SkillRegistry:
-    def __init__(self, folder: SkillFolder, front_matter: FrontMatterReader, tools: SkillToolMaker) -> None:
-        self._folder = folder
-        self._front_matter = front_matter
-        self._tools = tools
-        self._extractor = SkillMetadataExtractor(tools)
+    """`skill_tool` makes a tool of the SDK from a skill, or raises `AGENTS-E-SKILL-SCHEMA`."""
+
+    def __init__(self, skill_tool: Callable[[LoadedSkill], object], introspection_tools: IntrospectionTools) -> None:
+        self._skill_tool = skill_tool
+        self._introspection_tools = introspection_tools
+        self._extractor = SkillMetadataExtractor(introspection_tools)
 
     async def load_from_directory(
         self, dir: str, mode: SkillMode = "function_tool", max_skills: int = MOST_SKILLS
@@ -77,13 +79,13 @@ class SkillRegistry:
         return known[skill_id] if detail_level == "full" else summary_of(known[skill_id])
 
     def to_tools(self, skills: Sequence[Skill]) -> list[object]:
-        return [self._tools.skill_tool(skill) for skill in _loaded(skills)]
+        return [self._skill_tool(skill) for skill in _loaded(skills)]
 
     def to_introspection_tools(self, skills: Sequence[Skill]) -> Sequence[object]:
-        return self._tools.introspection_tools(self.list_skills(skills), [one.manifest for one in _loaded(skills)])
+        return self._introspection_tools(self.list_skills(skills), [one.manifest for one in _loaded(skills)])
 
     def _load(self, folder: str, mode: SkillMode, max_skills: int) -> SkillList:
-        found, problems = self._folder.find(folder, max_skills)
+        found, problems = find_skills(folder, max_skills)
         loaded: dict[str, LoadedSkill] = {}
         for one in found:
             try:
@@ -101,7 +103,7 @@ class SkillRegistry:
 
     def _skill_from(self, found: FoundSkill, mode: SkillMode) -> LoadedSkill:
         yaml, body = split_front_matter(found.text)
-        matter = None if yaml is None else _checked_front_matter(self._front_matter.read(yaml))
+        matter = None if yaml is None else _front_matter(yaml)
         sections = sections_of(body)
         name = str(matter["name"]).strip() if matter else _first_title(sections)
         skill_id = skill_id_for(name)
@@ -155,7 +157,15 @@ def _loaded(skills: object) -> list[LoadedSkill]:
     return loaded
 
 
-def _checked_front_matter(matter: JsonValue) -> JsonObject:
+def _front_matter(yaml: str) -> JsonObject:
+    # Here, because the reader of YAML takes long to import and not every program loads skills.
+    from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
+
+    try:
+        matter: JsonValue = read_yaml(yaml).data
+    except YamlProblem as exc:
+        # The first line of the file is the line of dashes.
+        raise AgentsError("AGENTS-E-SKILL-PARSE", f"front matter, line {exc.line + 1}: {exc.text}") from exc
     if not isinstance(matter, dict):
         raise AgentsError("AGENTS-E-SKILL-PARSE", "The front matter must be names with values, such as name: my-skill")
     for key in ("name", "description"):

@@ -11,20 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openai_responses_mcp.adapters.bounded_file import read_text
-from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
-from openai_responses_mcp.agents.skills.models import FoundSkill, FrontMatterReader, SkillFolder
+from openai_responses_mcp.agents.skills.manifests import FoundSkill
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonValue
-
-
-class YamlFrontMatter(FrontMatterReader):
-    def read(self, yaml: str) -> JsonValue:
-        try:
-            return read_yaml(yaml).data
-        except YamlProblem as exc:
-            # The first line of the file is the line of dashes.
-            raise AgentsError("AGENTS-E-SKILL-PARSE", f"front matter, line {exc.line + 1}: {exc.text}") from exc
-
 
 SKILL_FILE = "SKILL.md"
 MAX_DEPTH = 5
@@ -52,63 +40,73 @@ class _Search:
         place = path.relative_to(self.root).as_posix()
         self.problems.append(AgentsError("AGENTS-E-SKILL-PARSE", f"{place}: {reason}", details={"path": str(path)}))
 
-
-class SkillFiles(SkillFolder):
-    def find(self, folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
-        root = _folder_at(folder)
-        if root is None:
-            raise AgentsError(
-                "AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}", details={"path": str(folder)}
-            )
-        search = _Search(root, most_skills)
-        self._look_into(root, search, depth=0)
-        return search.found, search.problems
-
-    def read_file(self, source_path: str, name: str) -> str:
-        folder = Path(source_path).parent
-        if name not in _files_of(folder):
-            raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", "The skill has no file of this name")
-        try:
-            return _text_of(folder / name, MAX_FILE_BYTES)
-        except _Unreadable as exc:
-            raise AgentsError("AGENTS-E-SKILL-PARSE", f"{name}: {exc}") from exc
-
-    def _look_into(self, folder: Path, search: _Search, depth: int) -> None:
+    def look_into(self, folder: Path, depth: int) -> None:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as exc:
-            search.note(folder, f"cannot be opened ({exc.strerror or 'no reason given'})")
+            self.note(folder, f"cannot be opened ({exc.strerror or 'no reason given'})")
             return
-        search.entries_left -= len(entries)
-        if search.entries_left < 0:
-            search.note(folder, f"there are more than {MAX_ENTRIES} files and folders")
+        self.entries_left -= len(entries)
+        if self.entries_left < 0:
+            self.note(folder, f"there are more than {MAX_ENTRIES} files and folders")
             return
         if any(entry.name == SKILL_FILE for entry in entries):
-            self._take(folder / SKILL_FILE, search)
+            self._take(folder / SKILL_FILE)
             # What lies in a skill's folder belongs to the skill.
             return
         for entry in entries:
             path = Path(entry.path)
             if entry.is_symlink():
-                if not _is_inside(path, search.root) and os.path.isdir(path):
-                    search.note(path, "is a link that leads out of the folder")
+                if os.path.isdir(path) and not Path(os.path.realpath(path)).is_relative_to(self.root):
+                    self.note(path, "is a link that leads out of the folder")
             elif entry.is_dir(follow_symlinks=False):
                 if depth + 1 < MAX_DEPTH:
-                    self._look_into(path, search, depth + 1)
-                elif _holds_skill(path, search):
-                    search.note(path, f"lies deeper than {MAX_DEPTH} folders")
+                    self.look_into(path, depth + 1)
+                elif self._holds_skill(path):
+                    self.note(path, f"lies deeper than {MAX_DEPTH} folders")
 
-    def _take(self, path: Path, search: _Search) -> None:
-        if len(search.found) == search.most_skills:
-            search.note(path, f"there are more than {search.most_skills} skills")
+    def _take(self, path: Path) -> None:
+        if len(self.found) == self.most_skills:
+            self.note(path, f"there are more than {self.most_skills} skills")
             return
         try:
             text = _text_of(path, MAX_SKILL_BYTES)
         except _Unreadable as exc:
-            search.note(path, str(exc))
+            self.note(path, str(exc))
             return
-        place = path.relative_to(search.root).as_posix()
-        search.found.append(FoundSkill(place, str(path), text, tuple(_files_of(path.parent))))
+        place = path.relative_to(self.root).as_posix()
+        self.found.append(FoundSkill(place, str(path), text, tuple(_files_of(path.parent))))
+
+    def _holds_skill(self, folder: Path) -> bool:
+        for _, folders, files in os.walk(folder):
+            self.entries_left -= len(folders) + len(files)
+            if SKILL_FILE in files or self.entries_left < 0:
+                return True
+        return False
+
+
+def find_skills(folder: str, most_skills: int) -> tuple[list[FoundSkill], list[AgentsError]]:
+    """All skills below the folder, in a stable order, and a problem for each that may not or cannot be read.
+
+    No such folder: `AGENTS-E-SKILL-NOT-LOADED`.
+    """
+    root = _folder_at(folder)
+    if root is None:
+        raise AgentsError("AGENTS-E-SKILL-NOT-LOADED", f"There is no folder {folder}", details={"path": str(folder)})
+    search = _Search(root, most_skills)
+    search.look_into(root, depth=0)
+    return search.found, search.problems
+
+
+def read_skill_file(source_path: str, name: str) -> str:
+    """A file next to the SKILL.md. Any other name: `AGENTS-E-SKILL-NOT-FOUND`. Not text: `AGENTS-E-SKILL-PARSE`."""
+    folder = Path(source_path).parent
+    if name not in _files_of(folder):
+        raise AgentsError("AGENTS-E-SKILL-NOT-FOUND", "The skill has no file of this name")
+    try:
+        return _text_of(folder / name, MAX_FILE_BYTES)
+    except _Unreadable as exc:
+        raise AgentsError("AGENTS-E-SKILL-PARSE", f"{name}: {exc}") from exc
 
 
 def _folder_at(path: str) -> Path | None:
@@ -117,14 +115,6 @@ def _folder_at(path: str) -> Path | None:
         return root if root.is_dir() else None
     except ValueError:  # no folder can have such a name
         return None
-
-
-def _holds_skill(folder: Path, search: _Search) -> bool:
-    for _, folders, files in os.walk(folder):
-        search.entries_left -= len(folders) + len(files)
-        if SKILL_FILE in files or search.entries_left < 0:
-            return True
-    return False
 
 
 def _files_of(folder: Path) -> list[str]:
@@ -160,7 +150,3 @@ def _text_of(path: Path, most_bytes: int) -> str:
         raise _Unreadable(f"cannot be opened ({exc.strerror or 'no reason given'})") from exc
     except ValueError as exc:
         raise _Unreadable(str(exc)) from exc
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(root)
