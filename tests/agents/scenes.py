@@ -10,8 +10,8 @@ from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.runs.book import Sleep
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.gate.approvals.controller import OnRequested
+from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import StandingStore
-from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
 from openai_responses_mcp.gate.clock import Clock

@@ -17,8 +17,8 @@ from sqlalchemy import text
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
+from openai_responses_mcp.gate.approvals.decisions import seal, token_hash
 from openai_responses_mcp.gate.approvals.models import ApprovalChoice
-from openai_responses_mcp.gate.approvals.tokens import seal, token_hash
 from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest

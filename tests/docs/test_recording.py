@@ -1,6 +1,6 @@
 """The recording is what the commands leave on a terminal today."""
 
-from openai_responses_mcp.domain.columns import columns
+from openai_responses_mcp.domain.texts import columns
 from tests.tools.docs import recording
 from tests.tools.docs.site import DOCS, read
 

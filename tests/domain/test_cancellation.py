@@ -1,11 +1,15 @@
+"""Calls in flight, the cancel use case, and waiting for an event or a while."""
+
+import asyncio
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from openai_responses_mcp.domain.cancellation import Call, CallId, CallsInFlight
+from openai_responses_mcp.domain.cancellation import Call, CallId, CallsInFlight, has_happened_within
 from openai_responses_mcp.domain.errors import CallInFlight
-from tests.fakes import FakeLogger
+from tests.fakes import FakeClock, FakeLogger
 
 
 def nothing() -> None:
@@ -153,3 +157,28 @@ class CallsInAnyOrder(RuleBasedStateMachine):
 
 CallsInAnyOrder.TestCase.settings = settings(stateful_step_count=30)
 TestCallsInAnyOrder = CallsInAnyOrder.TestCase
+
+
+async def test_an_event_ends_the_wait() -> None:
+    clock, event = FakeClock(), asyncio.Event()
+    waiting = asyncio.create_task(has_happened_within(event, 60, clock))
+    await asyncio.sleep(0)
+    event.set()
+    async with asyncio.timeout(5):
+        assert await waiting
+
+
+async def test_the_time_ends_the_wait() -> None:
+    clock, event = FakeClock(), asyncio.Event()
+    waiting = asyncio.create_task(has_happened_within(event, 60, clock))
+    async with asyncio.timeout(5):
+        await clock.wait_for_sleepers(1)
+        await clock.advance(60)
+        assert not await waiting
+
+
+async def test_what_has_happened_needs_no_wait() -> None:
+    event = asyncio.Event()
+    event.set()
+    async with asyncio.timeout(5):
+        assert await has_happened_within(event, 60, FakeClock())

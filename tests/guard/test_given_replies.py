@@ -319,7 +319,7 @@ async def test_a_long_result_in_the_newer_era_and_of_a_task_have_the_forms_that_
 
 
 async def test_a_result_that_cannot_be_searched_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openai_responses_mcp.gate.secrets.fields.MOST_STEPS", 50)
+    monkeypatch.setattr("openai_responses_mcp.gate.secrets.masking.MOST_STEPS", 50)
     scene = Answering(HIDING)
     output: JsonObject = {"properties": {f"name {number}": {} for number in range(60)}}
     scene.server_lists = [entry("echo", outputSchema=output)]

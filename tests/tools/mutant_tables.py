@@ -51,14 +51,11 @@ MODULES = {
     "policy.reading": Module(GATE / "policy/reading.py", (f"{_POLICY}reading.py",)),
     "gate.suggesting": Module(GATE / "suggesting.py", (f"{_GATE}suggesting.py",)),
     "policy.ruling": Module(GATE / "policy/ruling.py", (f"{_POLICY}ruling.py",)),
-    "approvals.changes": Module(GATE / "approvals/changes.py", (f"{_APPROVALS}changes.py",)),
+    "approvals.decisions": Module(GATE / "approvals/decisions.py", (f"{_APPROVALS}decisions.py",)),
     "approvals.standing": Module(
         GATE / "approvals/standing.py", (f"{_APPROVALS}standing.py", f"{_GUARD}call_keeper.py")
     ),
     "approvals.controller": Module(GATE / "approvals/controller.py", (f"{_APPROVALS}controller.py",)),
-    "approvals.tokens": Module(
-        GATE / "approvals/tokens.py", (f"{_APPROVALS}tokens.py", f"{_APPROVALS}token_lifetimes.py")
-    ),
     "audit.records": Module(GATE / "audit/records.py", (f"{_AUDIT}heads.py", f"{_AUDIT}log.py")),
     "audit.log": Module(GATE / "audit/log.py", (f"{_AUDIT}log.py", "tests/agents/test_composition.py")),
     "audit.verifying": Module(GATE / "audit/verifying.py", (f"{_AUDIT}story.py",)),
@@ -71,7 +68,6 @@ MODULES = {
         PACKAGE / "guard/messages.py", (f"{_GUARD}messages.py", f"{_GUARD}relay.py", f"{_GUARD}call_keeper.py")
     ),
     "guard.questions": Module(PACKAGE / "guard/questions.py", (f"{_GUARD}call_keeper.py", f"{_GUARD}parts.py")),
-    "secrets.fields": Module(GATE / "secrets/fields.py", (f"{_SECRETS}fields.py",)),
     "secrets.masking": Module(GATE / "secrets/masking.py", (f"{_SECRETS}masking.py",)),
     "secrets.withholding": Module(GATE / "secrets/withholding.py", (f"{_SECRETS}withholding.py",)),
 }
@@ -184,7 +180,7 @@ KNOWN_SURVIVORS: dict[tuple[str, str, str], str] = {
         "another text",
     ): "only asked whether it is required",
     **{
-        ("secrets.fields", line, change): "a limit against endless work; where exactly it lies does not matter"
+        ("secrets.masking", line, change): "a limit against endless work; where exactly it lies does not matter"
         for line, change in (
             ("MOST_STEPS = 100_000", "100000 to 100001"),
             ("if self._steps > MOST_STEPS:", "Gt to GtE"),

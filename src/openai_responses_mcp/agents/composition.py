@@ -39,8 +39,8 @@ from openai_responses_mcp.agents.skills.manifests import (
 from openai_responses_mcp.agents.skills.registry import DetailLevel, SkillRegistry
 from openai_responses_mcp.desk.opening import controller_on, open_desk_parts, open_rules, standing_on
 from openai_responses_mcp.gate.approvals.controller import OnRequested
+from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
-from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog, AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
 from openai_responses_mcp.gate.budgets import BudgetStore

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TextIO
 
-from openai_responses_mcp.domain.columns import columns, cut
 from openai_responses_mcp.domain.models import Progress
-from openai_responses_mcp.domain.texts import one_line, visible
+from openai_responses_mcp.domain.texts import columns, cut, one_line, visible
 
 FRAME_SECONDS = 0.1
 # The API names a search or a page and goes on at once. A person needs this long to read the name.

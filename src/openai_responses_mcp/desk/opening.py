@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from openai_responses_mcp.desk.page.desk import Desk
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, OnRequested, RecordedFirst
+from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
-from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.clock import PresenceStore
 from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries

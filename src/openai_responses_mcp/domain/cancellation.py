@@ -1,13 +1,14 @@
-"""Calls in flight, and the cancel use case.
+"""Calls in flight, the cancel use case, and waiting for an event or a while.
 
 A call is in flight from `start` until `finish`; both happen on one event loop, so that of a reply and a cancellation
 exactly one comes first. The one who gets `True` from `finish` owns the reply; after a cancellation there is none.
 """
 
+import asyncio
 from collections.abc import Callable
 
 from openai_responses_mcp.domain.errors import CallInFlight
-from openai_responses_mcp.domain.ports import Logger
+from openai_responses_mcp.domain.ports import Logger, WallClock
 
 CallId = int | str
 
@@ -61,3 +62,17 @@ class CallsInFlight:
     def cancel_all(self, reason: str) -> None:
         for call_id in list(self._calls):
             self.cancel(call_id, reason)
+
+
+async def has_happened_within(event: asyncio.Event, seconds: float, clock: WallClock) -> bool:
+    """Whether the event is set; comes back as soon as it is, at the latest when the time has passed."""
+    if event.is_set():
+        return True
+    happening = asyncio.ensure_future(event.wait())
+    passing = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({happening, passing}, return_when=asyncio.FIRST_COMPLETED)
+        return event.is_set()
+    finally:
+        happening.cancel()
+        passing.cancel()

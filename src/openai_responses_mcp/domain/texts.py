@@ -1,10 +1,11 @@
-"""What a text may hold, depending on where it goes: to a wire, to a terminal, to a file, onto one line.
+"""What a text may hold, depending on where it goes: to a wire, to a terminal, to a file, onto one line; and how wide it is.
 
 Only what does harm is touched. Blanks of other scripts, joiners of emoji and marks of direction are part of a text.
 A text that a person decides on is the exception: nothing in it may be invisible, whatever it is good for.
 """
 
 import re
+from collections.abc import Iterator
 
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
 _LONE_SURROGATE = "[\ud800-\udfff]"
@@ -82,3 +83,53 @@ def _escape(letter: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How much room a text takes on a terminal, counted in columns: a letter of Chinese, Japanese or Korean takes two.
+#
+# A letter never counts for less than it takes. What joins or follows another letter is counted as if it stood alone, so
+# that a line that is cut to fit always fits.
+
+
+def columns(text: str) -> int:
+    return sum(map(_columns_of, text))
+
+
+def cut(text: str, room: int) -> str:
+    """The text, or as much of it as fits, with an ellipsis at its end."""
+    if columns(text) <= room:
+        return text
+    return f"{next(pieces(text, room - 1))}…"
+
+
+def pieces(text: str, room: int) -> Iterator[str]:
+    """The text in pieces that fit, cut between any two letters, so that nothing of it gets lost."""
+    start, used = 0, 0
+    for place, letter in enumerate(text):
+        used += _columns_of(letter)
+        if used > room:
+            yield text[start:place]
+            start, used = place, _columns_of(letter)
+    yield text[start:]
+
+
+def wrapped(text: str, room: int) -> Iterator[str]:
+    """The text in lines that fit, broken at blanks; only a word that is wider than a line is cut."""
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if columns(longer) <= room:
+            line = longer
+            continue
+        if line:
+            yield line
+        *whole, line = pieces(word, room)
+        yield from whole
+    yield line
+
+
+def _columns_of(letter: str) -> int:
+    import unicodedata  # Here: this module is needed before the first reply, and its width is not.
+
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

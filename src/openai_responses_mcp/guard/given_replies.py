@@ -17,8 +17,7 @@ from openai_responses_mcp.gate.definitions import annotations_of
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.secrets.fields import Path, secret_fields
-from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.masking import Masking, Path, secret_fields
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.messages import CALL, LIST, JsonObject, JsonValue, object_in
 from openai_responses_mcp.guard.peers import tool_error

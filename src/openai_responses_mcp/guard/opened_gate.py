@@ -12,8 +12,8 @@ from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
 from openai_responses_mcp.desk.terminal.words import language_of
 from openai_responses_mcp.domain.usage import UsageBook
+from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.gate.approvals.tokens import lifetime_seconds
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.budgets import SessionBudget, limits_of
 from openai_responses_mcp.gate.calls import GUARD_RUN

@@ -10,8 +10,7 @@ from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, E
 from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
 from openai_responses_mcp.adapters.remote.server import RemoteServer
 from openai_responses_mcp.domain.masking import MASK
-from openai_responses_mcp.gate.secrets.fields import is_secret_name
-from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.masking import Masking, is_secret_name
 from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.guard.lifetime import ServerProcess
 from openai_responses_mcp.guard.login import login_command

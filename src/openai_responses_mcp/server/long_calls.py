@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from openai_responses_mcp.domain.cancellation import has_happened_within
 from openai_responses_mcp.domain.jsonrpc import JsonObject
 from openai_responses_mcp.domain.models import Answer, Progress, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import LLMGateway, WallClock
-from openai_responses_mcp.domain.waiting import has_happened_within
 from openai_responses_mcp.server.jsonrpc import notification_message
 
 Inquiry = Callable[[StartListener], Coroutine[Any, Any, Answer]]

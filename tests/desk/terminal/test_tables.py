@@ -1,7 +1,7 @@
 """Tables and the width of a terminal."""
 
 from openai_responses_mcp.desk.terminal.tables import table
-from openai_responses_mcp.domain.columns import columns
+from openai_responses_mcp.domain.texts import columns
 
 HEADINGS = ("APPROVAL", "TOOL", "REASON")
 ROW = ("apr_0123456789", "mcp:files/書く", "the policy file asks for a human")

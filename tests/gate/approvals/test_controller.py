@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.decisions import Pause
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, Undecided
-from openai_responses_mcp.gate.approvals.tokens import Pause
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import timestamp

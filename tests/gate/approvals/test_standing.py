@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
+from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
-from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable

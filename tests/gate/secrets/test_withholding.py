@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.secrets.withholding import MOST_SAVES, Withholding
+from openai_responses_mcp.gate.secrets.withholding import MOST_SAVES, Withholding, with_secrets
 
 KEY = "very-private-value"
 BROKEN = 'first\nsecond"third\\fourth'
@@ -223,3 +223,30 @@ def test_everything_comes_back_and_nothing_stays(state: Any) -> None:
     taken = stored(process.take_out(state, ["hunter2"]))
     assert process.put_back(taken) == state
     assert KEY not in json.dumps(taken, ensure_ascii=False)
+
+
+LABEL = "‹OPENAI_API_KEY›"
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown", "original", "restored"),
+    [
+        ({"key": LABEL, "n": 2}, {"key": LABEL, "n": 1}, {"key": "sk-1", "n": 1}, {"key": "sk-1", "n": 2}),
+        ({"a": {"key": LABEL}}, {"a": {"key": LABEL}}, {"a": {"key": "sk-1"}}, {"a": {"key": "sk-1"}}),
+        ({"a": [LABEL, "x", "y"]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["sk-1", "x", "y"]}),
+        ({"a": [LABEL]}, {"a": [LABEL, "x"]}, {"a": ["sk-1", "x"]}, {"a": ["sk-1"]}),
+        ({"a": ["x", LABEL]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["x", LABEL]}),
+        ({"b": LABEL}, {"a": LABEL}, {"a": "sk-1"}, {"b": LABEL}),
+        ({"a": "same"}, {"a": "same"}, {"a": "same"}, {"a": "same"}),
+        ({"a": LABEL}, {"a": LABEL}, {"a": 5}, {"a": LABEL}),
+        ({"a": {"x": 1}}, {"a": "text"}, {"a": "text"}, {"a": {"x": 1}}),
+        ({"a": [1]}, {"a": {"x": 1}}, {"a": {"x": 1}}, {"a": [1]}),
+        ({"a": ["x"]}, {"a": "xyz"}, {"a": "abc"}, {"a": ["x"]}),
+        ({"a": ["x"]}, {"a": ["x"]}, {"a": "abc"}, {"a": ["x"]}),
+        ({}, {"a": LABEL}, {"a": "sk-1"}, {}),
+    ],
+)
+def test_what_was_left_as_it_was_shown_is_what_it_was(
+    changed: dict[str, object], shown: dict[str, object], original: dict[str, object], restored: dict[str, object]
+) -> None:
+    assert with_secrets(changed, shown, original) == restored

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import backoff
 
+from openai_responses_mcp.domain.cancellation import has_happened_within
 from openai_responses_mcp.domain.errors import GatewayError
 from openai_responses_mcp.domain.models import (
     ModelReply,
@@ -17,7 +18,6 @@ from openai_responses_mcp.domain.models import (
     StartListener,
 )
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
-from openai_responses_mcp.domain.waiting import has_happened_within
 
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 8.0

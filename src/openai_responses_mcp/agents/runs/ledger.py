@@ -51,8 +51,7 @@ from openai_responses_mcp.gate.guardrails import guardrails_of
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 from openai_responses_mcp.gate.reasons import is_new
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
-from openai_responses_mcp.gate.secrets.fields import secret_texts
-from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
 
 _T = TypeVar("_T")
 

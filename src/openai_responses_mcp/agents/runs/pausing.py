@@ -14,8 +14,8 @@ from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineOptions, PausedRun, Resumption
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.decisions import Pause
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
-from openai_responses_mcp.gate.approvals.tokens import Pause
 from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, OwnJson, digest

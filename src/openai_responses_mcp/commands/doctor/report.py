@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from openai_responses_mcp.commands.live import is_lively
-from openai_responses_mcp.domain.columns import wrapped
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import one_line, wrapped
 
 NOT_SET_UP = "--"
 _INDENT = 6

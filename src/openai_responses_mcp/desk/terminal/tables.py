@@ -6,8 +6,7 @@ sheet is what somebody decides on: nothing in it is invisible, and long lines ar
 
 from collections.abc import Iterator, Sequence
 
-from openai_responses_mcp.domain.columns import columns, cut, pieces
-from openai_responses_mcp.domain.texts import revealed, visible
+from openai_responses_mcp.domain.texts import columns, cut, pieces, revealed, visible
 
 _NARROWEST = 12
 _INDENT = _GAP = "  "

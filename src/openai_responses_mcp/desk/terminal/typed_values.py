@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
 from openai_responses_mcp.domain.texts import visible
-from openai_responses_mcp.gate.approvals.changes import LONGEST_ARGUMENTS
-from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
+from openai_responses_mcp.gate.approvals.decisions import LONGEST_ARGUMENTS, LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhdw])+", re.ASCII)

@@ -17,7 +17,14 @@ from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import get_args
 
-from openai_responses_mcp.gate.approvals.changes import checked_changes, entry_about
+from openai_responses_mcp.gate.approvals.decisions import (
+    Pause,
+    bad_token,
+    checked_changes,
+    entry_about,
+    seal,
+    token_hash,
+)
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalChoice,
     ApprovalRecord,
@@ -29,7 +36,6 @@ from openai_responses_mcp.gate.approvals.models import (
     ResumeToken,
     Undecided,
 )
-from openai_responses_mcp.gate.approvals.tokens import Pause, bad_token, seal, token_hash
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GUARD_RUN, GateDecision, PlannedCall, arguments_hash

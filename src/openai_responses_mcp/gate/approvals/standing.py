@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
     ApprovalStore,
@@ -26,7 +27,6 @@ from openai_responses_mcp.gate.approvals.models import (
     StandingApproval,
     StandingStore,
 )
-from openai_responses_mcp.gate.approvals.tokens import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.clock import Clock, timestamp

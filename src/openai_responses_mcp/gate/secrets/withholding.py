@@ -18,8 +18,7 @@ from itertools import count, islice
 from openai_responses_mcp.domain.masking import SHORTEST_SECRET, Found, joined
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
-from openai_responses_mcp.gate.secrets.fields import Path
-from openai_responses_mcp.gate.secrets.masking import Masking
+from openai_responses_mcp.gate.secrets.masking import Masking, Path
 
 
 def with_secrets(changed: JsonObject, shown: JsonObject, original: JsonObject) -> JsonObject:

@@ -1,15 +1,25 @@
-"""What a human may put in the place of a call's arguments, and that the seal covers it."""
+"""What a decision is made of: changed arguments, tokens, seals, pauses."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.gate.approvals.changes import checked_changes
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
+from openai_responses_mcp.gate.approvals.decisions import (
+    LONGEST_LIFETIME_SECONDS,
+    Pause,
+    bad_token,
+    checked_changes,
+    lifetime_seconds,
+    seal,
+    token_hash,
+)
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import sealed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore
@@ -139,3 +149,111 @@ async def test_what_expired_is_asked_again_as_the_model_made_it() -> None:
     (renewed,) = await room.controller.pending()
     assert (renewed.arguments, renewed.changed_arguments, renewed.tell_model) == (SHOWN, None, False)
     assert (await room.controller.get(renewed.approval_id)).parameters == SCHEMA
+
+
+REQUEST = HumanApprovalRequest("apr_1", "r1", "Approve", "May it?", "pending", tool_call_id="c1", tool_name="pay")
+RECORD = ApprovalRecord(REQUEST, "pause_1", "arguments", "definition", "state")
+
+
+def test_a_seal_is_of_one_token_and_of_everything_that_was_decided() -> None:
+    others = replace(REQUEST, run_id="x"), replace(REQUEST, tool_call_id="x"), replace(REQUEST, tool_name="x")
+    seals = [
+        seal("token", RECORD, "approved", "later"),
+        seal("another", RECORD, "approved", "later"),
+        seal("token", RECORD, "denied", "later"),
+        seal("token", RECORD, "approved", "much later"),
+        seal("token", replace(RECORD, pause_id="pause_2"), "approved", "later"),
+        seal("token", replace(RECORD, arguments_hash="x"), "approved", "later"),
+        seal("token", replace(RECORD, definition_hash="x"), "approved", "later"),
+        seal("token", replace(RECORD, state_hash="x"), "approved", "later"),
+        *(seal("token", replace(RECORD, request=request), "approved", "later") for request in others),
+    ]
+    assert len(set(seals)) == len(seals)
+    assert seal("token", RECORD, "approved", "later") == seals[0]
+
+
+def test_a_seal_is_of_what_a_human_made_of_the_call_too() -> None:
+    said = [
+        REQUEST,
+        replace(REQUEST, tell_model=True),
+        replace(REQUEST, changed_arguments={}),
+        replace(REQUEST, changed_arguments={"amount": 5}),
+        replace(REQUEST, changed_arguments={"amount": 6}),
+        replace(REQUEST, tell_model=True, changed_arguments={"amount": 5}),
+    ]
+    seals = {seal("token", replace(RECORD, request=request), "approved", "later") for request in said}
+    assert len(seals) == len(said)
+
+
+def test_a_plain_decision_is_sealed_as_it_always_was() -> None:
+    parts = ("r1", "c1", "pay", "pause_1", "arguments", "definition", "state", "approved", "later")
+    assert seal("token", RECORD, "approved", "later") == sealed("token", *parts)
+
+
+def test_what_is_stored_of_a_token_does_not_show_it() -> None:
+    assert token_hash("token") == token_hash("token") != token_hash("another")
+    assert "token" not in token_hash("token")
+
+
+def test_what_is_stored_of_a_token_is_the_same_in_every_version() -> None:
+    assert token_hash("token") == "0e2b6bb96a6bdf68c0b45ee10ecebbb7394cb485b7834994e58c3dbfcb0082d7"
+
+
+def test_a_token_that_cannot_be_used_says_why() -> None:
+    error = bad_token("used", "used", approval_id="apr_1")
+    assert (error.code, error.details) == ("AGENTS-E-RESUME-TOKEN", {"reason": "used", "approval_id": "apr_1"})
+
+
+VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "seconds"),
+    [
+        (None, {}, 900),
+        (None, {VARIABLE: " 60 "}, 60),
+        (None, {VARIABLE: "000000000060"}, 60),
+        (5, {VARIABLE: "60"}, 5),
+        (1, {}, 1),
+        (LONGEST_LIFETIME_SECONDS, {}, LONGEST_LIFETIME_SECONDS),
+    ],
+)
+def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ: dict[str, str], seconds: int) -> None:
+    assert lifetime_seconds(given, environ) == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "environ"),
+    [
+        (0, {}),
+        (-1, {}),
+        (1.5, {}),
+        (True, {}),
+        (LONGEST_LIFETIME_SECONDS + 1, {}),
+        (10**100, {}),
+        (None, {VARIABLE: "0000000000060"}),
+        (None, {VARIABLE: ""}),
+        (None, {VARIABLE: "soon"}),
+        (None, {VARIABLE: "-5"}),
+        (None, {VARIABLE: "９００"}),
+        (None, {VARIABLE: "9" * 13}),
+        (None, {VARIABLE: "9" * 5000}),
+    ],
+)
+def test_a_lifetime_that_makes_no_sense_is_refused(given: int | None, environ: dict[str, str]) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
+        lifetime_seconds(given, environ)
+    assert caught.value.message == (
+        f"resume_token_ttl_sec ({VARIABLE}) is a whole number of seconds from 1 to {LONGEST_LIFETIME_SECONDS}"
+    )
+
+
+def test_the_longest_lifetime_is_ten_years() -> None:
+    assert LONGEST_LIFETIME_SECONDS == 315_360_000
+
+
+def test_each_pause_has_an_id_of_its_own_and_begins_empty() -> None:
+    first, second = Pause(), Pause()
+    assert first.pause_id != second.pause_id
+    assert re.fullmatch("pause_[0-9a-f]{32}", first.pause_id)
+    assert (first.state_hash, first.records) == ("", [])

@@ -1,4 +1,4 @@
-"""Approving with changes: which arguments a human may give instead of the call's own, and how they are checked.
+"""What a decision is made of: the arguments that a human may give instead of the call's own, its record, its token.
 
 The approver sees a label for each secret (`‹OPENAI_API_KEY›`) and leaves it where it stands: there it becomes the
 secret again when the run goes on. New arguments are stored until then, so they must not hold a new secret.
@@ -6,17 +6,22 @@ secret again when the run goes on. New arguments are stored until then, so they 
 
 import json
 import re
+import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, differences, digest, sealed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 
 LONGEST_ARGUMENTS = 1_000_000
+DEFAULT_LIFETIME_SECONDS = 900
+LONGEST_LIFETIME_SECONDS = 10 * 365 * 24 * 3600
+_LIFETIME_VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
+_MOST_DIGITS = 12
 
 _LABEL = re.compile(r"‹[^‹›]*›")
 
@@ -104,3 +109,62 @@ def entry_about(
         return entry
     change = differences(request.arguments, changed)
     return replace(entry, reasons=(), reason=f"a human changed the arguments:\n{change}", arguments=changed)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tokens
+
+
+def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
+    """As given, else as the environment says."""
+    if given is None:
+        written = environ.get(_LIFETIME_VARIABLE)
+        if written is None:
+            return DEFAULT_LIFETIME_SECONDS
+        given = _number_in(written.strip())
+    if type(given) is not int or not 1 <= given <= LONGEST_LIFETIME_SECONDS:
+        limits = f"from 1 to {LONGEST_LIFETIME_SECONDS}"
+        message = f"resume_token_ttl_sec ({_LIFETIME_VARIABLE}) is a whole number of seconds {limits}"
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+    return given
+
+
+def _number_in(text: str) -> int:
+    """0 if the text is not a number. Python refuses to read a number with thousands of digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
+
+
+def token_hash(token: str) -> str:
+    return digest("token", token)
+
+
+def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at: str | None) -> str:
+    request = record.request
+    # A plain decision is sealed as in earlier versions, so that one from before an update still counts.
+    more = [request.tell_model, request.changed_arguments]
+    return sealed(
+        token,
+        request.run_id,
+        request.tool_call_id,
+        request.tool_name,
+        record.pause_id,
+        record.arguments_hash,
+        record.definition_hash,
+        record.state_hash,
+        status,
+        expires_at,
+        *(more if any(one not in (False, None) for one in more) else ()),
+    )
+
+
+def bad_token(message: str, reason: str, **facts: object) -> AgentsError:
+    return AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": reason, **facts})
+
+
+@dataclass(slots=True)
+class Pause:
+    """`state_hash` is of the run as it was saved. The records are stored when the pause is opened, all or none."""
+
+    state_hash: str = ""
+    pause_id: str = field(default_factory=lambda: f"pause_{uuid.uuid4().hex}")
+    records: list[ApprovalRecord] = field(default_factory=list)
