@@ -5,6 +5,8 @@ from typing import Any
 
 import agents as sdk
 import pytest
+from openai.types.responses import ResponseCustomToolCall
+from openai.types.responses.response_output_item import McpApprovalRequest
 
 from openai_responses_mcp import agents as guarded
 from openai_responses_mcp.agents import Agent, AgentsError, Extensions, RunOptions, RunState, configure, create_runner
@@ -200,6 +202,50 @@ async def test_a_tools_output_keeps_its_type_when_its_state_goes_on() -> None:
         await within(guarded.Runner.run(scene.agent, state, hooks=FailingHooks()))
     assert (await run(scene, state)).final_output == "done"
     assert seen == [output]
+
+
+async def test_always_approve_covers_the_tool_of_one_server_of_the_provider() -> None:
+    def asked(label: str) -> McpApprovalRequest:
+        kind: Any = "mcp_approval_request"
+        return McpApprovalRequest(id=f"r-{label}", arguments="{}", name="read", server_label=label, type=kind)
+
+    scene = a_scene(asked("wiki"), asked("mail"))
+    configs: list[Any] = [
+        {"type": "mcp", "server_label": name, "server_url": "https://x/"} for name in ("wiki", "mail")
+    ]
+    scene.agent.tools = [sdk.HostedMCPTool(tool_config=config) for config in configs]
+    paused = await run(scene, "go")
+    state = paused.to_state()
+    state.approve(paused.interruptions[0], always_approve=True)
+    paused = await run(scene, state)
+    assert [item.raw_item.server_label for item in paused.interruptions] == ["mail"]
+
+
+async def test_a_rejected_call_whose_tool_is_gone_is_told_to_the_model() -> None:
+    def edit(context: Any, text: str) -> str:
+        raise AssertionError("must not run")
+
+    call = ResponseCustomToolCall(type="custom_tool_call", name="edit", call_id="e-1", input="x")
+    scene = a_scene(call, "done")
+    scene.agent.tools = [sdk.CustomTool(name="edit", description="", on_invoke_tool=edit, needs_approval=True)]
+    state = (await run(scene, "go")).to_state()
+    state.reject(state.get_interruptions()[0], rejection_message="not now")
+    scene.agent.tools = []
+    assert (await run(scene, state)).final_output == "done"
+    assert [item["output"] for item in scene.model.calls[-1].input if "output" in item] == ["not now"]
+
+
+async def test_an_agent_used_as_a_tool_that_is_another_one_now_does_not_go_on() -> None:
+    inner = Scene(PAY)
+    inner.agent.name = "Inner"
+    outer = a_scene(ScriptedCall("look", {"input": "go"}, "o-1"))
+    outer.agent.tools = [inner.agent.as_tool("look", "Ask.")]
+    state = (await run(outer, "go")).to_state()
+    state.approve(state.get_interruptions()[0])
+    outer.agent.tools = [outer.look]
+    with pytest.raises(AgentsError, match="is another one now") as refused:
+        await run(outer, state)
+    assert (refused.value.code, inner.ran, outer.ran) == ("AGENTS-E-RESUME-TOKEN", [], [])
 
 
 async def test_a_tool_that_a_hook_adds_is_seen_at_the_next_turn_and_passes_the_gate() -> None:

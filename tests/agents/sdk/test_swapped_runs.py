@@ -1,6 +1,7 @@
 """Code written for the SDK, run by the swapped `Runner`: what its own tests expect, and what may never follow from it."""
 
 import asyncio
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -274,3 +275,30 @@ def test_a_result_that_is_made_by_hand_is_one_of_the_sdk() -> None:
     agent = Agent(name="a")
     result = made(input="", final_output=1, context_wrapper=RunContextWrapper(None), _last_agent=agent, **lists)
     assert result.final_output_as(int) == 1
+
+
+async def test_instructions_and_enablement_of_handoffs_see_the_users_own_agent() -> None:
+    scene, seen = Scene("done"), list[object]()
+
+    def noted(context: Any, agent: Any) -> Any:
+        seen.append(agent)
+        return "Be brief."
+
+    scene.agent.instructions = noted
+    scene.agent.handoffs = [sdk.handoff(Agent(name="Other"), is_enabled=noted)]
+    await scene.go()
+    assert len(seen) == 2
+    assert all(agent is scene.agent for agent in seen)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_the_items_of_a_result_can_be_copied_and_its_input_changed(is_streamed: bool) -> None:
+    scene = Scene(LOOK, "done")
+    configure(scene.runner)
+    scene.agent.handoffs = [Agent(name="Other")]
+    result: Any = Runner.run_streamed(scene.agent, "go") if is_streamed else await Runner.run(scene.agent, "go")
+    if is_streamed:
+        assert [event async for event in result.stream_events()]
+    assert len(copy.deepcopy(result.new_items)) == len(result.new_items)
+    result.input = "something else"
+    assert result.to_input_list()[0] == {"role": "user", "content": "something else"}

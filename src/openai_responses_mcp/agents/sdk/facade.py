@@ -312,6 +312,12 @@ class StreamedRun:
             return cast("list[Any]", self.result.new_items)
         return [] if self._live is None else [as_the_user_knows_it(item) for item in self._live.new_items]
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "input" and self.result is not None:
+            self.result.input = value
+        else:
+            object.__setattr__(self, name, value)
+
     def __getattr__(self, name: str) -> Any:
         known = self.__dict__
         if name.startswith("__") or "result" not in known:

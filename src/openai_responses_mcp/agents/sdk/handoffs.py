@@ -38,6 +38,9 @@ class GuardedHandoff:
         self._own = (handoff.input_filter, handoff.nest_handoff_history)
         self._message = handoff.get_transfer_message
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "GuardedHandoff":
+        return self  # as a function is
+
     async def __call__(self, context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
         guard, call = self._speaker.guard, self._speaker.next_call(self._handoff, arguments)
         told = guard.told(call.call_id)

@@ -42,9 +42,11 @@ class OwnAgentHooks(AgentHooks[Any]):
 
 
 def own_hooks(agent: Agent[Any], hooks: AgentHooks[Any]) -> OwnAgentHooks:
-    """The SDK tells agents of one name apart by the class of their hooks, so it keeps its name."""
+    """The SDK tells agents of one name apart by the class of their hooks: its name, and whether it is a dataclass."""
     users = type(hooks)
-    names = {"__module__": users.__module__, "__qualname__": users.__qualname__}
+    names: dict[str, Any] = {"__module__": users.__module__, "__qualname__": users.__qualname__}
+    if hasattr(users, "__dataclass_fields__"):
+        names["__dataclass_fields__"] = {}
     made: OwnAgentHooks = type(users.__name__, (OwnAgentHooks,), names)(agent, hooks)
     return made
 

@@ -38,6 +38,7 @@ from openai_responses_mcp.agents.sdk.internals import (
 from openai_responses_mcp.agents.sdk.sessions import Session, approve_all, context_for
 from openai_responses_mcp.agents.sdk.takeover import Takeover
 from openai_responses_mcp.gate.calls import PlannedCall, Turn
+from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
 
 _OUTPUT = TypeAdapter(list[ResponseOutputItem])
@@ -61,7 +62,11 @@ class PausedAtTools(PausedRun):
         put_calls(state, calls_before)
         turns: list[Turn] = []
         takeover.first_uses = dict(saved["first_uses"])
-        for item, call_id in zip(state.get_interruptions(), saved["call_ids"], strict=True):
+        waiting = state.get_interruptions()
+        if len(waiting) < len(saved["call_ids"]):
+            message = "An agent used as a tool that waits for a human is gone, or is another one now"
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": "changed"})
+        for item, call_id in zip(waiting, saved["call_ids"], strict=True):
             takeover.put_id(item.raw_item, call_id)
             await item.agent.get_all_tools(context)
             turns.append(_turn(takeover, item.agent, await takeover.planned(item.agent, [item.raw_item])))

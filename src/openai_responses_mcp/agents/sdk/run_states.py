@@ -35,6 +35,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     starting_agent,
     without_decisions,
 )
+from openai_responses_mcp.agents.sdk.tool_traits import field_of
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
@@ -65,6 +66,11 @@ class SwappedResult(RunResult):
 
     standing: Decisions
     state: "RunState | None"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """What the SDK makes its own answers from is changed in its result."""
+        target = self.sdk_result if name in ("input", "new_items") else None
+        object.__setattr__(target or self, name, value)
 
     def to_state(self) -> "RunState":
         if self.state is not None:
@@ -247,4 +253,6 @@ def _item(request: HumanApprovalRequest, item: ToolApprovalItem | None, agent: A
 
 
 def _key(item: ToolApprovalItem) -> str:
-    return f"{id(public_agent(item.agent))}/{item.qualified_name}"
+    """A decision for always is for one agent's tool, and for one server's where the provider calls it."""
+    server = field_of(item.raw_item, "server_label")
+    return f"{id(public_agent(item.agent))}/{item.qualified_name if server is None else f'{server}/{item.tool_name}'}"

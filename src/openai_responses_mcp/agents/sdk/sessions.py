@@ -105,8 +105,9 @@ async def approve_all(
     guard = takeover.guard
     for item in state.get_interruptions():
         call_id = takeover.id_of(item)
-        if (told := guard.told(call_id)) is not None:
-            state.reject(item, rejection_message=(rejections or {}).get(call_id, told))
+        told, rejected = guard.told(call_id), rejections or {}
+        if told is not None or call_id in rejected:  # of a tool that is gone, the guard knows no call
+            state.reject(item, rejection_message=rejected.get(call_id, told))
             continue
         for call in await takeover.planned(item.agent, [item.raw_item]):
             if field_of(item.raw_item, "type") == "mcp_approval_request":

@@ -46,6 +46,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     put_handoff_target,
     put_public_agent,
     shell_call_in,
+    use_tools,
     watched,
 )
 from openai_responses_mcp.agents.sdk.notes import with_note
@@ -148,6 +149,10 @@ class Takeover:
         # For each id of a call the calls around the one that used it first.
         self.first_uses: dict[str, list[str]] = {}
         self._ids: dict[int, tuple[object, str]] = {}
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Takeover":
+        """What is copied with items and tools still belongs to this run."""
+        return self
 
     # -----------------------------------------------------------------------------------------------------------------
     # Agents
@@ -387,6 +392,14 @@ class Takeover:
         target = handoff_target(guarded)
         if isinstance(target, Agent):
             put_handoff_target(guarded, self.double_of(target))
+        if callable(is_enabled := guarded.is_enabled):
+            agent = self.original_of(double)
+
+            def asked_with_own_agent(context: RunContextWrapper[Any], _: object) -> Any:
+                use_tools(agent)
+                return is_enabled(context, agent)
+
+            guarded.is_enabled = asked_with_own_agent
         speaker = Speaker(double, self.guard, self._next_handoff, self.double_of, self._stay)
         guarded.on_invoke_handoff = GuardedHandoff(speaker, guarded)
         return guarded
@@ -537,6 +550,9 @@ class _GuardedAgent:
     def __deepcopy__(self, memo: dict[int, object]) -> Agent[Any]:
         """Handoff filters copy items. The agent in a copied item is the user's own."""
         return public_agent(self)  # type: ignore[arg-type]
+
+    async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
+        return await public_agent(self).get_system_prompt(run_context)  # type: ignore[arg-type]
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         return await self.takeover.mcp_tools(self, run_context)  # type: ignore[arg-type]
