@@ -140,3 +140,18 @@ def test_an_entry_that_does_not_start_says_its_last_words(machine: Machine) -> N
 def _as_module(entry: dict[str, Any]) -> dict[str, Any]:
     """Python finds the module only by its own name; an entry is ours by either."""
     return {**entry, "args": ["-m", "openai_responses_mcp", *entry["args"][2:]]}
+
+
+def test_the_doctor_speaks_japanese_where_the_terminal_does(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.environ["LANG"] = "ja_JP.UTF-8"
+    machine.cursor(files=machine.entry("--policy", str(machine.policy)), gone=machine.entry(server=("no-such",)))
+    assert main([], machine.environ, str(machine.home / "project")) == 1
+    said = capsys.readouterr().out
+    assert f"ok    Cursor の files ({machine.home}/.cursor/mcp.json): ポリシー {machine.policy} を読めます、" in said
+    assert "コマンド no-such が見つかりません。" in said
+    assert "1 件の問題があります。まずこれから: Cursor の gone" in said
+    machine.cursor()
+    assert main([], machine.environ, str(machine.home / "project")) == 0
+    assert "ありません。openai-responses-mcp guard setup でガードできます" in capsys.readouterr().out

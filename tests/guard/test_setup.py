@@ -576,3 +576,14 @@ def test_in_the_users_own_folder_the_users_files_are_found(machine: Machine) -> 
     assert main(["--dry-run"], machine.environ, None, str(machine.home)) == 0
     assert main(["--yes"], machine.environ, None, str(machine.home)) == 0
     assert "guard" in machine.cursor.read_text()
+
+
+def test_setup_speaks_japanese_where_the_terminal_does(machine: Machine) -> None:
+    machine.environ["LANG"] = "ja_JP.UTF-8"
+    assert "何も書き込みませんでした。書き込むには --yes" in machine.setup(code=2)
+    said = machine.setup("--yes")
+    assert f"変更なし: mine ({machine.cursor}): すでにガードされています" in said
+    assert "ガードしました: files, git, bare, remote" in said
+    assert "変更するものはありません。" in machine.setup("--yes")
+    assert "手作業でガードされています" in machine.setup("--policy", machine.policy("a.yaml"), "--yes")
+    assert "ガードを外しました: files" in machine.setup("--undo", "--yes")

@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Literal
 
+from openai_responses_mcp.domain.texts import Sentence
+
 REPOSITORY = "git+https://github.com/uchimanajet7/openai-responses-mcp"
 
 
@@ -26,4 +28,9 @@ def install_line(
 def needs_extra(extra: Literal["agents", "guard", "http"], missing: str | None = None) -> str:
     """`missing` is the package that could not be imported."""
     because = f" ({missing} is missing)" if missing else ""
-    return f'this needs the extra "{extra}"{because}: {install_line(extra)}'
+    return Sentence(
+        'this needs the extra "{extra}"{because}: {command}',
+        extra=extra,
+        because=because,
+        command=install_line(extra),
+    )

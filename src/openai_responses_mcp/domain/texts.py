@@ -7,6 +7,26 @@ A text that a person decides on is the exception: nothing in it may be invisible
 import re
 from collections.abc import Iterator
 
+
+class Sentence(str):
+    """A sentence in English that remembers what it was made of, so that it can be said in another language.
+
+    The first argument is a template, and facts take the places in it: `Sentence("There is no file {file}", file=name)`.
+    """
+
+    template: str
+    facts: dict[str, object]
+
+    def __new__(cls, template: str, /, **facts: object) -> "Sentence":
+        made = super().__new__(cls, template.format(**facts))
+        made.template, made.facts = template, facts
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
+        """For copies."""
+        return (self.template,), self.facts
+
+
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.
 _LONE_SURROGATE = "[\ud800-\udfff]"
 # Controls except tab and newline, and marks that turn the direction of a text around.

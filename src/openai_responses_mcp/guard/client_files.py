@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
 from openai_responses_mcp.commands.doctor.client_setups import Client, with_comments
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 
 _DEEPEST = 100
-_UNSAFE = "it is written in a way that cannot be changed safely"
+_UNSAFE = Sentence("it is written in a way that cannot be changed safely")
 # Keys of an entry with a URL that mean the same for one with a command, besides those that are rewritten.
 _KEPT_KEYS = frozenset(
     [
@@ -104,9 +105,9 @@ def _entry(client: Client, place: Place, value: JsonObject) -> ServerEntry:
         in_file = _values_in(value.get("headers") if headers else None)
         return ServerEntry(place, None, (), url, is_disabled, problem, headers, in_file)
     if not isinstance(command, str) or not command.strip():
-        return ServerEntry(place, None, (), None, is_disabled, "it has no command")
+        return ServerEntry(place, None, (), None, is_disabled, Sentence("it has no command"))
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
-        return ServerEntry(place, command, (), None, is_disabled, "its args are not a list of texts")
+        return ServerEntry(place, command, (), None, is_disabled, Sentence("its args are not a list of texts"))
     given = value.get("env")
     own = (
         {name: one for name, one in given.items() if name.startswith(_HEADER_VARIABLE)}
@@ -127,20 +128,20 @@ def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
     is_toml = client.parse is tomllib.loads
     kind = value.get("type", "http")
     if kind not in ("http", "streamable-http", "streamableHttp") or (client.name == "Gemini CLI" and _is_sse(value)):
-        return "it is reached over HTTP with SSE, the older transport, which the guard does not speak"
+        return Sentence("it is reached over HTTP with SSE, the older transport, which the guard does not speak")
     if "${" in url:
-        return "its URL is filled in by the client"
+        return Sentence("its URL is filled in by the client")
     try:
         remote_address(url)
     except WrongAddress as exc:
         return str(exc).replace("--url", "its URL")
     own = _TOML_KEYS if is_toml else _JSON_KEYS
     if others := sorted(set(value) - own - _KEPT_KEYS):
-        return f"it has {others[0]}, which the guard cannot take over"
+        return Sentence("it has {key}, which the guard cannot take over", key=others[0])
     try:
         _variables(client, value)
     except CannotRewrite as exc:
-        return str(exc)
+        return str(exc.args[0])
     return ""
 
 
@@ -164,7 +165,7 @@ def _variables(client: Client, value: JsonObject) -> dict[str, str]:
         variables = {name: _variable_of(name) for name in headers}
     fit = {name: named for name, named in variables.items() if isinstance(named, str) and _HEADER.fullmatch(name)}
     if len(fit) < len(variables) or len(set(fit.values())) < len(fit):
-        raise CannotRewrite("its headers cannot be taken over")
+        raise CannotRewrite(Sentence("its headers cannot be taken over"))
     return fit
 
 

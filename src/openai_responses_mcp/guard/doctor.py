@@ -18,7 +18,9 @@ from typing import Literal
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
 from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, Entry, files_of, maybe_guard
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
+from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -56,9 +58,16 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: s
     parser.add_argument("--start", action="store_true", help="start each entry, list its tools, and end it")
     arguments = parser.parse_args(list(argv))
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
-    report = Report(Masking(environ).text, environ)
+    words = Words(language_of(environ))
+
+    def summary(failed: Sequence[Line], warnings: int) -> str:
+        if not failed:
+            return words("no problems")
+        return words("one problem" if len(failed) == 1 else "problems", count=len(failed), first=failed[0].text)
+
+    report = Report(Masking(environ).text, environ, summary)
     lines = list(guarded_lines(environ, folder or os.getcwd(), clients, arguments.server, is_started=arguments.start))
-    for line in lines or [Line(NOT_SET_UP, "guarded servers", "none; openai-responses-mcp guard setup guards them")]:
+    for line in lines or [Line(NOT_SET_UP, words("guarded servers"), words("none guarded"))]:
         report.add(line)
     return report.end()
 
@@ -73,12 +82,13 @@ def guarded_lines(
     names_unreadable: bool = True,
 ) -> Iterator[Line]:
     """A line for each guarded entry of these clients, and for each file that cannot be read."""
+    words = Words(language_of(environ))
     for client, file, problem, entry in _found(clients, environ, folder):
         if entry is None and names_unreadable:
-            yield Line("FAIL", client.name, f"{file} {problem}")
+            yield Line("FAIL", client.name, f"{file} {words.of(problem)}")
         elif entry is not None and (not servers or entry.name in servers):
-            level, detail = asyncio.run(_examined(entry, is_started))
-            yield Line(level, f"{client.name}, {entry.name} in {file}", detail)
+            level, detail = asyncio.run(_examined(entry, is_started, words))
+            yield Line(level, words("entry in file", client=client.name, server=entry.name, file=file), detail)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -98,7 +108,12 @@ def _found(
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError, RecursionError) as exc:
-                yield client, file, f"cannot be read ({getattr(exc, 'strerror', None) or exc})", None
+                yield (
+                    client,
+                    file,
+                    Sentence("cannot be read ({why})", why=getattr(exc, "strerror", None) or exc),
+                    None,
+                )
                 continue
             for project in (None, *_projects(data)):
                 for entry in entries_in(client, text, project):
@@ -141,7 +156,7 @@ class _Wrong(Exception):
     """The text says what, and what to do."""
 
 
-async def _examined(entry: GuardedEntry, is_started: bool) -> tuple[Level, str]:
+async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tuple[Level, str]:
     try:
         _check_command(entry, entry.words[0])
         options = _options(entry)
@@ -149,44 +164,50 @@ async def _examined(entry: GuardedEntry, is_started: bool) -> tuple[Level, str]:
             _check_command(entry, options.command[0])
         for header in options.headers:
             if not entry.environ.get(header.variable):
-                raise _Wrong(f"the variable {header.variable} of --header-env is not set")
+                raise _Wrong(Sentence("the variable {variable} of --header-env is not set", variable=header.variable))
         told = [_checked_policy(entry, options), await _checked_store(entry, options)]
         if is_started:
             told.append(await _started(entry))
     except _Wrong as exc:
-        return "FAIL", str(exc)
-    return "ok", "; ".join(told)
+        return "FAIL", words.of(exc.args[0])
+    return "ok", words("between checks").join(map(words.of, told))
 
 
 def _check_command(entry: GuardedEntry, command: str) -> None:
     # What the client fills in cannot be looked for here.
     if "${" not in command and shutil.which(command, path=entry.environ.get("PATH")) is None:
-        raise _Wrong(f"the command {command} cannot be found: install it, or write its whole path")
+        raise _Wrong(
+            Sentence("the command {command} cannot be found: install it, or write its whole path", command=command)
+        )
 
 
 def _options(entry: GuardedEntry) -> GuardOptions:
     try:
         return parse(entry.own, entry.environ)
     except UsageError as exc:
-        raise _Wrong(f"the guard does not start: {exc}") from None
+        raise _Wrong(Sentence("the guard does not start: {why}", why=exc)) from None
 
 
 def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
     if options.policy is None:
-        return "no policy file, so every call is asked about"
+        return Sentence("no policy file, so every call is asked about")
     if not os.path.isabs(options.policy):
-        raise _Wrong(f"the policy {options.policy} is looked for where the client starts: write its whole path")
+        raise _Wrong(
+            Sentence(
+                "the policy {policy} is looked for where the client starts: write its whole path", policy=options.policy
+            )
+        )
     try:
         checked_policy(options.policy)
     except CannotUsePolicy as exc:
-        raise _Wrong(str(exc)) from None
-    return f"the policy {options.policy} can be read"
+        raise _Wrong(exc.args[0]) from None
+    return Sentence("the policy {policy} can be read", policy=options.policy)
 
 
 async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
     store = options.store or store_from(None, entry.environ)
     if store is None:
-        return "the store is made when it first runs"
+        return Sentence("the store is made when it first runs")
     try:
         from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
         from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -195,21 +216,29 @@ async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
         if file is not None and not file.path.exists():
             folder = file.path.absolute().parent
             if not os.access(folder, os.W_OK | os.X_OK):
-                raise _Wrong(f"the store {file.path} cannot be made: {folder} is not a folder that can be written to")
-            return f"the store {file.path} is made when it first runs"
+                raise _Wrong(
+                    Sentence(
+                        "the store {path} cannot be made: {folder} is not a folder that can be written to",
+                        path=file.path,
+                        folder=folder,
+                    )
+                )
+            return Sentence("the store {path} is made when it first runs", path=file.path)
         await open_stores(store, must_exist=True).approvals.list_pending()
     except AgentsError as exc:
-        raise _Wrong(f"the store cannot be used: {exc.message}") from None
+        raise _Wrong(Sentence("the store cannot be used: {why}", why=exc.message)) from None
     except ModuleNotFoundError as exc:
         raise _Wrong(needs_extra("guard", exc.name)) from None
-    return "the store can be opened"
+    return Sentence("the store can be opened")
 
 
 async def _started(entry: GuardedEntry) -> str:
     try:
         seen = await look_at(entry.words, entry.environ, within_seconds=LONGEST_START_SECONDS)
     except ProbeFailed as exc:
-        raise _Wrong(f"it was started, and {exc}") from None
+        raise _Wrong(Sentence("it was started, and {why}", why=exc)) from None
     names = ", ".join(seen.tools[:_MOST_NAMES])
     more = ", …" if len(seen.tools) > _MOST_NAMES else ""
-    return f"it starts and has {len(seen.tools)} tool{'' if len(seen.tools) == 1 else 's'}: {names}{more}"
+    if len(seen.tools) == 1:
+        return Sentence("it starts and has 1 tool: {names}", names=names)
+    return Sentence("it starts and has {count} tools: {names}", count=len(seen.tools), names=f"{names}{more}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
-from openai_responses_mcp.desk.terminal.words import language_of
+from openai_responses_mcp.desk.words import language_of
 from openai_responses_mcp.domain.usage import UsageBook
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest

@@ -32,10 +32,11 @@ from openai_responses_mcp.commands.doctor.client_setups import (
     own_files_of,
     starts_this_program,
 )
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser, nearest
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, nearest, words_here
+from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.domain.extras import REPOSITORY, needs_extra
 from openai_responses_mcp.domain.masking import MASK
-from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.domain.texts import Sentence, visible
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -61,6 +62,7 @@ KEYS: Mapping[str, str] = {
     "codex": "Codex",
     "gemini": "Gemini CLI",
 }
+_GUARDED = Sentence("it is guarded already")
 _NOTES = "setup.json"
 _BACKUPS = "backups"
 _LARGEST_FILE = 16 * 1024 * 1024
@@ -103,35 +105,30 @@ def main(
     here = folder or os.getcwd()
     clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
     notes = Notes(Path(own_folder(environ)))
+    words = Words(language_of(environ))
     try:
         policy = None if arguments.policy is None else checked_policy(arguments.policy)
     except CannotUsePolicy as exc:
-        sys.stderr.write(f"{PROGRAM}: {visible(str(exc))}\n")
-        return 2
+        return _complain(words.of(exc.args[0]), 2)
     if arguments.undo:
         plans = _undoing(notes, clients, environ, here, arguments)
     else:
         plans = _guarding(notes, clients, environ, here, arguments, policy)
     changing = [plan for plan in plans if plan.before != plan.after]
-    _show(plans, changing)
+    _show(plans, changing, words)
     if not changing:
-        _say("Nothing to change.")
+        _say(words("nothing to change"))
         return 0
     if arguments.dry_run:
         return 0
     if not arguments.yes:
         if ask is None or not sys.stdin.isatty():
-            sys.stderr.write(
-                f"{PROGRAM}: there is no terminal to ask on, so nothing was written; add --yes to write it\n"
-            )
-            return 2
-        if ask(f"Write {len(changing)} file{'' if len(changing) == 1 else 's'}? [y/N] ").strip().lower() not in (
-            "y",
-            "yes",
-        ):
-            _say("Nothing was written.")
+            return _complain(words("no terminal to ask on"), 2)
+        question = words("write one file" if len(changing) == 1 else "write files", count=len(changing))
+        if ask(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+            _say(words("nothing written"))
             return 0
-    return _write(changing, notes, is_undo=arguments.undo)
+    return _write(changing, notes, words, is_undo=arguments.undo)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -156,7 +153,8 @@ def client_parser(program: str, description: str) -> argparse.ArgumentParser:
 
 def _client(key: str) -> str:
     if key not in KEYS:
-        raise argparse.ArgumentTypeError(f"unknown client {key}{nearest(key, KEYS)} ({', '.join(KEYS)})")
+        known = words_here()("unknown client", word=key, near=nearest(key, KEYS), known=", ".join(KEYS))
+        raise argparse.ArgumentTypeError(known)
     return KEYS[key]
 
 
@@ -200,9 +198,18 @@ def _guarding(
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as exc:
-            plans.append(Plan(file, b"", b"", (), (f"{file}: it cannot be read ({type(exc).__name__})",)))
+            plans.append(
+                Plan(
+                    file,
+                    b"",
+                    b"",
+                    (),
+                    (Sentence("{file}: it cannot be read ({why})", file=file, why=type(exc).__name__),),
+                )
+            )
             continue
-        guarded, skipped = [], []
+        guarded: list[tuple[ServerEntry, Guarded]] = []
+        skipped: list[str] = []
         for entry in entries:
             if arguments.server and entry.place.name not in arguments.server:
                 continue
@@ -213,8 +220,10 @@ def _guarding(
                     guarded.append((entry, replace(earlier, after=words)))
                     continue
             why_not = _why_not(entry)
+            if why_not == _GUARDED and policy is not None and earlier is None:
+                why_not = Sentence("it was guarded by hand: write --policy into its command yourself")
             if why_not is not None:
-                skipped.append(f"{entry.place.name} in {file}: {why_not}")
+                skipped.append(Sentence("{name} in {file}: {why}", name=entry.place.name, file=file, why=why_not))
                 continue
             name = entry.place.name.replace("/", "-")[:64]
             rule = () if policy is None else ("--policy", policy)
@@ -249,14 +258,14 @@ def _why_not(entry: ServerEntry) -> str | None:
     if entry.problem:
         return entry.problem
     if entry.url is not None:
-        return "it is disabled" if entry.is_disabled else None
+        return Sentence("it is disabled") if entry.is_disabled else None
     words = tuple(word for argument in entry.args for word in argument.split())
     known = Entry(entry.place.name, entry.command or "", words, {}, ())
     if maybe_guard(known) is not None:
-        return "it is guarded already"
+        return _GUARDED
     if entry.is_disabled:
-        return "it is disabled"
-    return "it is this product's own server" if starts_this_program(known) else None
+        return Sentence("it is disabled")
+    return Sentence("it is this product's own server") if starts_this_program(known) else None
 
 
 def _is_unchanged(client: Client, before: bytes, entry: ServerEntry, made: Guarded) -> bool:
@@ -285,18 +294,29 @@ def _undoing(
         try:
             before = _read(file)
         except OSError as exc:
-            plans.append(Plan(file, b"", b"", (), (f"{file}: it cannot be read ({type(exc).__name__})",)))
+            plans.append(
+                Plan(
+                    file,
+                    b"",
+                    b"",
+                    (),
+                    (Sentence("{file}: it cannot be read ({why})", file=file, why=type(exc).__name__),),
+                )
+            )
             continue
         original = notes.original_of(before) if not arguments.server else None
         if original is not None:
             plans.append(Plan(file, before, original, tuple(noted), (), _secrets_in(client, original, noted)))
             continue
-        undone, skipped = [], []
+        undone: list[Guarded] = []
+        skipped: list[str] = []
         for one in noted:
             place = Place(one.keys)
             now = {entry.place: entry for entry in _entries_at(client, before, place)}.get(place)
             if now is None or now.words != one.after or not _is_as_written(client, before, one):
-                skipped.append(f"{place.name} in {file}: it has changed since, so it stays as it is")
+                skipped.append(
+                    Sentence("{name} in {file}: it has changed since, so it stays as it is", name=place.name, file=file)
+                )
                 continue
             undone.append(one)
         plan = _plan(file, before, undone, skipped, partial(_undone, client))
@@ -345,7 +365,7 @@ def _plan(
         try:
             text, changed = change(text, one)
         except CannotRewrite as exc:
-            skipped.append(f"{one.keys[-1]} in {file}: {exc}")
+            skipped.append(Sentence("{name} in {file}: {why}", name=one.keys[-1], file=file, why=exc.args[0]))
         else:
             done.append(changed)
     mark = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
@@ -392,7 +412,7 @@ def _is_passing(path: str) -> bool:
 # Showing and writing
 
 
-def _show(plans: Sequence[Plan], changing: Sequence[Plan]) -> None:
+def _show(plans: Sequence[Plan], changing: Sequence[Plan], words: Words) -> None:
     masking = Masking()
     for plan in changing:
         old, new = (side.decode("utf-8", "replace").splitlines() for side in (plan.before, plan.after))
@@ -404,40 +424,42 @@ def _show(plans: Sequence[Plan], changing: Sequence[Plan]) -> None:
         _say("")
     for plan in plans:
         for skipped in plan.skipped:
-            _say(f"Left alone: {skipped}")
+            _say(words("left alone", entry=words.of(skipped)))
 
 
 def _say(text: str) -> None:
     sys.stdout.write(f"{visible(text)}\n")
 
 
-def _write(plans: Sequence[Plan], notes: "Notes", *, is_undo: bool) -> int:
+def _complain(text: str, code: int) -> int:
+    sys.stderr.write(f"{PROGRAM}: {visible(text)}\n")
+    return code
+
+
+def _write(plans: Sequence[Plan], notes: "Notes", words: Words, *, is_undo: bool) -> int:
     failed = 0
     for plan in plans:
         try:
             if _read(plan.file) != plan.before:
-                raise CannotRewrite("it has changed since it was read")
+                raise CannotRewrite(Sentence("it has changed since it was read"))
             if not is_undo:
                 notes.keep(plan)
             _replace(plan.file, plan.after)
         except (OSError, CannotRewrite) as exc:
-            failed += 1
-            sys.stderr.write(f"{PROGRAM}: {plan.file} was not written: {visible(str(exc))}\n")
+            why = words.of(exc.args[0]) if isinstance(exc, CannotRewrite) else str(exc)
+            failed += _complain(words("not written", file=plan.file, why=why), 1)
             continue
         if is_undo:
             notes.forget(plan.guarded)
-        count = len(plan.guarded)
-        what = "No longer guarded" if is_undo else "Guarded"
         names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
-        _say(f"{what}: {names} ({count} in {plan.file})")
+        key = "no longer guarded" if is_undo else "guarded"
+        _say(words(key, names=names, count=len(plan.guarded), file=plan.file))
         for one in () if is_undo else plan.guarded:
             if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
-                command = login_command(one.after[one.after.index("--url") + 1])
-                _say(f"If {shlex.quote(one.keys[-1])} asks for a login: {Masking().text(command)}")
+                command = Masking().text(login_command(one.after[one.after.index("--url") + 1]))
+                _say(words("if it asks for a login", name=shlex.quote(one.keys[-1]), command=command))
     if not is_undo and failed < len(plans):
-        _say(
-            "Restart your clients. Decide with `openai-responses-mcp approvals watch`; undo with `openai-responses-mcp guard setup --undo`."
-        )
+        _say(words("restart your clients"))
     return 1 if failed else 0
 
 

@@ -114,7 +114,11 @@ async def test_several_are_decided_each_by_itself(desk: Any, asker: Asker) -> No
     assert (first["approval_id"], first["decision"], first["token"]["run_id"]) == (one, "approve", "run_1")
     assert missing == {
         "approval_id": "apr_none",
-        "error": {"code": "AGENTS-E-APPROVAL-NOT-FOUND", "message": "There is no such approval"},
+        "error": {
+            "code": "AGENTS-E-APPROVAL-NOT-FOUND",
+            "message": "There is no such approval",
+            "says": {"en": "There is no such approval", "ja": "そのような承認依頼はありません"},
+        },
     }
     assert last["decision"] == "deny"
     assert await desk.waiting() == {"waiting": []}
@@ -217,7 +221,8 @@ async def test_the_log_is_verified(desk: Any, asker: Asker) -> None:
     await asker.audit.record(AuditEntry("run_1", "c9", "started", "started", "look\u202e"))
     found = await desk.verify()
     assert found["is_intact"] is False
-    assert "\\u202e" in found["findings"][0]
+    assert "\\u202e" in found["says"]["en"]["findings"][0]
+    assert "判断の記録がありません" in found["says"]["ja"]["findings"][0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What a person reads in the terminal: sentences, local time, commands that can be pasted."""
 
+import ast
 import asyncio
 import json
 import os
@@ -17,10 +18,12 @@ from typing import Any
 
 import pytest
 
+import openai_responses_mcp
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
-from openai_responses_mcp.desk.terminal.words import SENTENCES, Words, language_of
+from openai_responses_mcp.desk.words import IN_JAPANESE, SENTENCES, Words, language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.audit.records import Head, LogPlace, kept_finding, misfit
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
 from openai_responses_mcp.gate.clock import Presence
 from openai_responses_mcp.gate.reasons import Reason
@@ -29,6 +32,7 @@ from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 
 READ: dict[str, Any] = {"name": "files/read_file"}
+SOURCE = Path(openai_responses_mcp.__file__).parent
 
 
 class Shell:
@@ -293,12 +297,97 @@ async def test_lang_chooses_japanese(shell: Shell, asker: Asker, monkeypatch: py
     assert "を拒否しました。" in await shell("approvals", "deny", request.approval_id)
 
 
-def test_every_sentence_is_there_in_both_languages_with_the_same_facts() -> None:
-    def facts(text: str) -> set[str]:
-        return set(re.findall(r"\{(\w+)\}", text))
+async def test_errors_and_what_is_wrong_in_a_log_are_japanese_too(
+    shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await asker.audit.record(AuditEntry("guard_1", "c1", "started", "started", "files/read_file", "mcp"))
+    assert "call c1 of guard_1 (mcp files/read_file) started, and no decision" in await shell("log", "verify", code=1)
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    found = await shell("log", "verify", code=1)
+    assert "guard_1 の呼び出し c1 (mcp files/read_file): 開始されましたが、判断の記録がありません" in found
+    assert json.loads(await shell("log", "verify", "--json", code=1))["problem"].endswith("no decision was recorded")
+    for words, said, code in (
+        (["approvals", "show", "zzz"], "AGENTS-E-APPROVAL-NOT-FOUND: そのような承認依頼はありません", 1),
+        (["log", "verify", "no.log"], "ファイル no.log はありません", 2),
+        (["log", "accept-loss", "--reason", " "], "欠損を受け入れる理由を 1 から 2000 文字で", 2),
+        (["log", "--since", "now"], "--since は 2026-11-16T09:00:00+09:00 のような時刻です", 2),
+    ):
+        assert said in await shell(*words, code=code)
 
+
+def test_wrong_usage_is_japanese_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    for words, said in (
+        (
+            ["approvals", "lst"],
+            "lst というコマンドはありません。list のことですか? (openai-responses-mcp approvals --help",
+        ),
+        (["approvals", "allow", "x", "--for", "8"], "'8' は 30m、8h、7d のような時間 (10 年まで) ではありません"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(words)
+        assert said in capsys.readouterr().err
+
+
+def facts(text: str) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", text))
+
+
+def test_every_sentence_is_there_in_both_languages_with_the_same_facts() -> None:
     english, japanese = SENTENCES["en"], SENTENCES["ja"]
     assert {key: facts(text) for key, text in english.items()} == {key: facts(text) for key, text in japanese.items()}
+    assert {key: facts(key) for key in IN_JAPANESE} == {key: facts(text) for key, text in IN_JAPANESE.items()}
+
+
+def test_every_sentence_in_the_source_is_in_the_table_and_no_other() -> None:
+    sentences, constants = set(), set()
+    for file in SOURCE.rglob("*.py"):
+        if file.name == "words.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Call(func=ast.Name("Sentence"), args=[ast.Constant(str(template))]):
+                    sentences.add(template)
+                case ast.Constant(str(text)):
+                    constants.add(text)
+    assert sentences - set(IN_JAPANESE) == set()
+    assert set(IN_JAPANESE) - constants == set()
+
+
+def test_every_error_of_the_store_the_log_and_the_terminal_can_be_said_in_japanese() -> None:
+    """An error with a plain text would be English in every language."""
+    plain = []
+    for folder in ("desk/terminal", "gate/audit", "gate/sql"):
+        for file in (SOURCE / folder).glob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                match node:
+                    case ast.Call(
+                        func=ast.Name("AgentsError" | "StoreUnavailable"), args=[*_, ast.Constant() | ast.JoinedStr()]
+                    ):
+                        plain.append(f"{file.name}:{node.lineno}")
+    assert plain == []
+
+
+@pytest.mark.parametrize(
+    ("known", "last", "hashes"),
+    [
+        (None, 3, {}),
+        (LogPlace(5, "five"), 3, {}),
+        (LogPlace(2, "two"), 3, {}),
+        (LogPlace(2, "two"), 3, {2: "other"}),
+        (LogPlace(2, "two"), 3, {2: "two"}),
+    ],
+)
+def test_what_a_head_has_kept_can_be_said_in_japanese_again(
+    known: LogPlace | None, last: int, hashes: dict[int, str]
+) -> None:
+    head = known and Head(known, known, is_confirmed=True)
+    found = misfit(head, LogPlace(last, "last"), hashes.get, is_sole_writer=True)
+    assert found is not None
+    again = kept_finding(found.sequence, str(found.problem))
+    assert again == found
+    assert Words("ja").of(again.problem) == Words("ja").of(found.problem) != found.problem
+    assert kept_finding(1, "written by hand").problem == "written by hand"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ be pasted stands on a line of its own, whole.
 
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.commands.live import is_lively
@@ -38,8 +38,15 @@ class CannotReport(Exception):
 class Report:
     """`mask` hides secrets. What is to be pasted is ours and not masked: the place for a key looks like a key."""
 
-    def __init__(self, mask: Callable[[str], str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        mask: Callable[[str], str],
+        environ: Mapping[str, str],
+        summary: Callable[[Sequence[Line], int], str] | None = None,
+    ) -> None:
+        """`summary` makes the last line of what failed and the number of warnings."""
         self._mask = mask
+        self._summary = summary or _summary
         self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         self._has_colours = is_lively(sys.stdout, environ)
         self._failed: list[Line] = []
@@ -63,11 +70,7 @@ class Report:
 
     def end(self) -> int:
         """Writes the last line. The exit code: 1 if something failed. Raises `CannotReport`."""
-        warnings = f" {_counted(self._warnings, 'warning')}." if self._warnings else ""
-        if not self._failed:
-            text = f"No problems found.{warnings}"
-        else:
-            text = f"{_counted(len(self._failed), 'problem')} found.{warnings} Begin with this: {self._failed[0].text}"
+        text = self._summary(self._failed, self._warnings)
         self._write(text if self._width is None else "\n".join(wrapped(text, self._width - 1)))
         return 1 if self._failed else 0
 
@@ -80,6 +83,13 @@ class Report:
             raise
         except OSError as exc:
             raise CannotReport(exc.strerror) from exc
+
+
+def _summary(failed: Sequence[Line], warnings: int) -> str:
+    more = f" {_counted(warnings, 'warning')}." if warnings else ""
+    if not failed:
+        return f"No problems found.{more}"
+    return f"{_counted(len(failed), 'problem')} found.{more} Begin with this: {failed[0].text}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from uvicorn import Config, Server
 
 from openai_responses_mcp.adapters.http.serving import PromptProtocol
 from openai_responses_mcp.desk.page.access import LIMITS, Limits
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 
 _LARGEST_HEAD = 16 * 1024
@@ -26,8 +27,11 @@ def listening_socket(port: int) -> socket.socket:
         listening.bind(("127.0.0.1", port))
     except (OSError, OverflowError) as exc:
         listening.close()
-        reason = exc.strerror if isinstance(exc, OSError) else "a port is a number from 0 to 65535"
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"Port {port} of 127.0.0.1 cannot be used: {reason}") from None
+        reason = exc.strerror if isinstance(exc, OSError) else Sentence("a port is a number from 0 to 65535")
+        raise AgentsError(
+            "AGENTS-E-RUNNER-CONFIG",
+            Sentence("Port {port} of 127.0.0.1 cannot be used: {reason}", port=port, reason=reason),
+        ) from None
     return listening
 
 

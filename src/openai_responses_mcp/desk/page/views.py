@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import get_args
 
 from openai_responses_mcp.desk.calls import LoggedCall, reason_of
+from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
@@ -93,7 +94,15 @@ def _record_view(log: ExecutionLog) -> View:
 
 
 def verification_view(found: LogVerification) -> View:
-    return _revealed(asdict(found))
+    def said(words: Words) -> View:
+        return {
+            "findings": list(map(words.of, found.findings)),
+            "accepted": list(map(words.of, found.accepted)),
+            "uncovered": words.of(found.uncovered),
+        }
+
+    says = {language: said(Words(language)) for language in get_args(Language)}
+    return _revealed({"is_intact": found.is_intact, "records": found.records, "says": says})
 
 
 def token_view(token: ResumeToken) -> View:
@@ -118,7 +127,8 @@ def standing_view(standing: StandingApproval) -> View:
 
 
 def error_view(error: AgentsError) -> View:
-    return {"code": error.code, "message": revealed(error.message)}
+    says = {language: revealed(Words(language).of(error.message)) for language in get_args(Language)}
+    return {"code": error.code, "message": says["en"], "says": says}
 
 
 def json_view(value: JsonObject) -> str:

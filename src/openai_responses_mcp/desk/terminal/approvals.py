@@ -16,7 +16,7 @@ from openai_responses_mcp.desk.terminal.text import (
     seconds_between,
     span,
 )
-from openai_responses_mcp.domain.texts import revealed
+from openai_responses_mcp.domain.texts import Sentence, revealed
 from openai_responses_mcp.gate.approvals.models import (
     ApprovalRecord,
     HumanApprovalRequest,
@@ -44,7 +44,11 @@ async def full_id(console: Console, written: str) -> str:
     start = f"{_PREFIX}{written.removeprefix(_PREFIX)}"
     found = await console.requests.ids_beginning(start)
     if len(found) > 1 and start not in found:
-        message = f"{len(found)} requests begin with {name_shown(written)}: write more of the id"
+        message = Sentence(
+            "{count} requests begin with {written}: write more of the id",
+            count=len(found),
+            written=name_shown(written),
+        )
         raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
     return found[0] if len(found) == 1 else start if start in found else written
 
@@ -202,7 +206,10 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
         console.tell(token_facts(token), "\n".join(decided_lines(console, record, decision, token, changed)))
         console.flush()
     except OSError as exc:
-        message = f"This is decided. Its token cannot be shown ({exc.strerror}); the run goes on without one"
+        message = Sentence(
+            "This is decided. Its token cannot be shown ({why}); the run goes on without one",
+            why=exc.strerror,
+        )
         raise AgentsError("AGENTS-E-APPROVAL-INVALID", message) from None
     return 0
 
@@ -305,7 +312,9 @@ def _named_standing(holding: Sequence[StandingApproval], written: str) -> list[S
     found = [one for one in holding if one.standing_id.startswith(own) or one.made_from.startswith(of_request)]
     exact = [one for one in found if one.standing_id == own]
     if len({one.made_from for one in exact or found}) > 1:
-        message = f"Several standing approvals are meant by {name_shown(written)}: write more of the id"
+        message = Sentence(
+            "Several standing approvals are meant by {written}: write more of the id", written=name_shown(written)
+        )
         raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
     return exact or found
 

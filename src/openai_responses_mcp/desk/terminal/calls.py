@@ -9,7 +9,7 @@ from dataclasses import asdict
 from openai_responses_mcp.desk.calls import LoggedCall, calls_in, reason_of
 from openai_responses_mcp.desk.terminal.console import Console
 from openai_responses_mcp.desk.terminal.text import beginning, local, name_shown
-from openai_responses_mcp.domain.texts import revealed
+from openai_responses_mcp.domain.texts import Sentence, revealed
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.audit.verifying import unfinished
 from openai_responses_mcp.gate.errors import AgentsError
@@ -110,7 +110,7 @@ async def verify(console: Console, arguments: argparse.Namespace) -> int:
 def _records_in(file: str) -> list[ExecutionLog]:
     records = ArchiveOnDisk(file).read()
     if records is None:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"There is no file {file}")
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("There is no file {file}", file=file))
     return records
 
 
@@ -134,10 +134,13 @@ def verification_lines(console: Console, found: LogVerification, is_archive: boo
     else:
         problems = found.findings or (found.problem,)
         lines = [paper.painted(words(kind + "not intact", records=found.records), "red")]
-        lines += [piece for one in problems for piece in paper.wrapped(_one_line(one), "  ")]
+        lines += [piece for one in problems for piece in paper.wrapped(_one_line(words.of(one)), "  ")]
     if found.accepted:
-        lines += [words("accepted losses"), *(p for one in found.accepted for p in paper.wrapped(_one_line(one), "  "))]
-    return [*lines, *paper.wrapped(_one_line(found.uncovered))] if found.uncovered else lines
+        lines += [
+            words("accepted losses"),
+            *(p for one in found.accepted for p in paper.wrapped(_one_line(words.of(one)), "  ")),
+        ]
+    return [*lines, *paper.wrapped(_one_line(words.of(found.uncovered)))] if found.uncovered else lines
 
 
 def _one_line(text: str) -> str:

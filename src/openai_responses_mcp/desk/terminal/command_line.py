@@ -27,8 +27,7 @@ from importlib.util import find_spec
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser, duration, json_arguments, moment
-from openai_responses_mcp.desk.terminal.words import Words, language_of
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, duration, json_arguments, moment, words_here
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
@@ -73,9 +72,9 @@ def main(argv: Sequence[str]) -> int:
         console = Console.here(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
         return asyncio.run(_run(console, arguments))
     except AgentsError as exc:
-        return _complain(str(exc), 2 if exc.code in _USAGE_CODES else 1)
+        return _complain(words_here().error(exc), 2 if exc.code in _USAGE_CODES else 1)
     except ModuleNotFoundError as exc:
-        return _complain(needs_extra("guard", exc.name), 2)
+        return _complain(words_here().of(needs_extra("guard", exc.name)), 2)
     except KeyboardInterrupt:
         sys.stdout.write("\n")
         return _INTERRUPTED
@@ -84,8 +83,8 @@ def main(argv: Sequence[str]) -> int:
 def _without_store(arguments: argparse.Namespace) -> int:
     """Before the guard has run for the first time there is nothing to see, which is no error."""
     if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
-        return _complain(why_no_store(), 2)
-    sys.stdout.write("[]\n" if arguments.json else f"{Words(language_of(os.environ))('no store')}\n")
+        return _complain(words_here().of(why_no_store()), 2)
+    sys.stdout.write("[]\n" if arguments.json else f"{words_here()('no store')}\n")
     return 0
 
 

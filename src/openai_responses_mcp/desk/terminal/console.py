@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from openai_responses_mcp.desk.opening import DeskParts
 from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.desk.terminal.text import Paper
-from openai_responses_mcp.desk.terminal.words import Words, language_of
+from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from openai_responses_mcp.desk.opening import serve_desk, serve_team_desk
 from openai_responses_mcp.desk.terminal.output import json_of
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, words_here
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
@@ -31,9 +31,9 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
     try:
         store = store_to_wait_at(arguments.store, os.environ)
     except AgentsError as exc:
-        return _complain(str(exc))
+        return _complain(words_here().error(exc))
     if not store:
-        return _complain(why_no_store())
+        return _complain(words_here().of(why_no_store()))
     is_json = arguments.json or not sys.stdout.isatty()
 
     def tell(link: str) -> None:
@@ -51,9 +51,9 @@ def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser
             return asyncio.run(serve_team_desk(*given, on_listening=tell))
         asyncio.run(serve_desk(store, arguments.audit_head, port=arguments.port, on_listening=tell))
     except AgentsError as exc:
-        return _complain(str(exc))
+        return _complain(words_here().error(exc))
     except ModuleNotFoundError as exc:
-        return _complain(needs_extra("guard", exc.name))
+        return _complain(words_here().of(needs_extra("guard", exc.name)))
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
@@ -85,6 +85,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _welcome(link: str, *, is_for_team: bool) -> str:
-    if is_for_team:
-        return f"The desk is open:\n\n  {link}\n\nEach person signs in with a token. Ctrl-C closes the desk.\n"
-    return f"The desk is open:\n\n  {link}\n\nThe link works once, on this machine. Ctrl-C closes the desk.\n"
+    words = words_here()
+    return f"{words('desk is open')}\n\n  {link}\n\n{words('desk for a team' if is_for_team else 'desk for one')}\n"

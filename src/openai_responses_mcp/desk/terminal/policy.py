@@ -23,9 +23,9 @@ from openai_responses_mcp.desk.opening import check_policy, replay_policy, sugge
 from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.desk.terminal.tables import table
 from openai_responses_mcp.desk.terminal.text import local
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser
-from openai_responses_mcp.desk.terminal.words import Words, language_of
+from openai_responses_mcp.desk.terminal.typed_values import CommandParser, words_here
 from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.checking import PolicyFindings
@@ -40,13 +40,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _COMMANDS[arguments.command](arguments)
     except AgentsError as exc:
-        return _complain(str(exc))
+        return _complain(words_here().error(exc))
     except ModuleNotFoundError as exc:
         return _complain(needs_extra("guard", exc.name))
 
 
 def _complain(message: str) -> int:
-    sys.stderr.write(f"openai-responses-mcp: {message}\n")
+    sys.stderr.write(f"openai-responses-mcp: {words_here().of(message)}\n")
     return 2
 
 
@@ -87,7 +87,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _lines(file: str, found: PolicyFindings) -> str:
     key = "one rule" if found.rules == 1 else "many rules"
-    return "\n".join(found.lines) or _words()(key, file=file, rules=found.rules)
+    return "\n".join(found.lines) or words_here()(key, file=file, rules=found.rules)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _report(replay: Replay) -> str:
     rows = [_row(one) for one in replay.found]
     otherwise = sum(1 for one in replay.found if one.decision)
     hidden = len(replay.found) - otherwise
-    words = _words()
+    words = words_here()
     summary = words("otherwise", count=otherwise, calls=replay.calls)
     summary += words("hidden", count=hidden) if hidden else ""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _NEVER_CUT
@@ -133,7 +133,7 @@ def _report(replay: Replay) -> str:
 
 def _row(one: Replayed) -> tuple[str, ...]:
     log = one.log
-    tool, words = policy_name(log.tool_kind, log.tool_name), _words()
+    tool, words = policy_name(log.tool_kind, log.tool_name), words_here()
     return (
         str(log.sequence),
         local(log.timestamp, datetime.now(UTC)),
@@ -157,12 +157,20 @@ def _suggest(arguments: argparse.Namespace) -> int:
         with open(arguments.write, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        return _complain(f"{arguments.write} is there already; choose another name, or take it away first")
+        return _complain(
+            Sentence("{file} is there already; choose another name, or take it away first", file=arguments.write)
+        )
     except (OSError, ValueError) as exc:
-        return _complain(f"{arguments.write} cannot be written: {getattr(exc, 'strerror', None) or exc}")
+        return _complain(
+            Sentence(
+                "{file} cannot be written: {why}",
+                file=arguments.write,
+                why=getattr(exc, "strerror", None) or exc,
+            )
+        )
     written, program = shlex.quote(arguments.write), "openai-responses-mcp"
-    _write(_words()("wrote", file=arguments.write, command=f"{program} policy test {written}"))
-    _write(_words()("use it", command=f"{program} guard setup --policy {written}"))
+    _write(words_here()("wrote", file=arguments.write, command=f"{program} policy test {written}"))
+    _write(words_here()("use it", command=f"{program} guard setup --policy {written}"))
     return 0
 
 
@@ -175,10 +183,6 @@ def _json(facts: JsonValue) -> str:
 
 def _write(text: str) -> None:
     sys.stdout.write(writable(text, _encoding()) + "\n")
-
-
-def _words() -> Words:
-    return Words(language_of(os.environ))
 
 
 def _encoding() -> str:

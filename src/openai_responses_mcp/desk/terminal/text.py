@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from openai_responses_mcp.desk.terminal.words import Words
+from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import revealed, revealed_json
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 

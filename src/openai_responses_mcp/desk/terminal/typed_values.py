@@ -1,6 +1,7 @@
 """What a person types: commands, durations, dates, and arguments as JSON or in a file. Anything else is wrong usage."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -8,8 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.domain.strict_json import UnreadableJson, read_json
-from openai_responses_mcp.domain.texts import visible
+from openai_responses_mcp.domain.texts import Sentence, visible
 from openai_responses_mcp.gate.approvals.decisions import LONGEST_ARGUMENTS, LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
@@ -18,10 +20,14 @@ _PART = re.compile(r"([0-9]+)([smhdw])", re.ASCII)
 _SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
 
+def words_here() -> Words:
+    return Words(language_of(os.environ))
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """`: did you mean …?`, or nothing where no known word is close."""
     near = get_close_matches(word.partition("=")[0], list(known), n=1, cutoff=0.6)
-    return f": did you mean {near[0]}?" if near else ""
+    return words_here()("did you mean", word=near[0]) if near else ""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -32,17 +38,22 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             flags = [flag for action in self._actions for flag in action.option_strings]
             kind, near = ("option", nearest(unknown[0], flags)) if unknown[0].startswith("-") else ("argument", "")
-            self.error(f"unknown {kind} {unknown[0]}{near}")
+            self.error(words_here()(f"unknown {kind}", word=unknown[0], near=near))
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action.choices, Mapping) and value not in action.choices:
-            known = ", ".join(action.choices)
-            self.error(f"unknown command {value}{nearest(value, action.choices) or f' ({known})'}")
+            near = nearest(value, action.choices) or f" ({', '.join(action.choices)})"
+            self.error(words_here()("unknown command", word=value, near=near))
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {visible(message)} (see {self.prog} --help)\n")
+        line = words_here()("see help", problem=message, command=f"{self.prog} --help")
+        self.exit(2, f"{self.prog}: {visible(line)}\n")
+
+
+def _wrong(problem: Sentence) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(words_here().of(problem))
 
 
 def duration(text: str) -> int:
@@ -51,7 +62,7 @@ def duration(text: str) -> int:
     if _DURATION.fullmatch(text):
         seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     if not 1 <= seconds <= LONGEST_LIFETIME_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 8h or 7d, up to ten years")
+        raise _wrong(Sentence("{text} is not a time such as 30m, 8h or 7d, up to ten years", text=repr(text)))
     return seconds
 
 
@@ -60,7 +71,7 @@ def moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, OSError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2026-11-01") from None
+        raise _wrong(Sentence("{text} is not a date such as 2026-11-01", text=repr(text))) from None
 
 
 def json_arguments(text: str) -> JsonObject:
@@ -69,11 +80,11 @@ def json_arguments(text: str) -> JsonObject:
         read = _content(text.removeprefix("@")) if text.startswith("@") else text
         value: JsonValue = read_json(read)
     except OSError as exc:
-        raise argparse.ArgumentTypeError(f"{text.removeprefix('@')} cannot be read: {exc.strerror}") from None
+        raise _wrong(Sentence("{file} cannot be read: {why}", file=text.removeprefix("@"), why=exc.strerror)) from None
     except (UnreadableJson, UnicodeError) as exc:
-        raise argparse.ArgumentTypeError(f"that is not JSON: {exc}") from None
+        raise _wrong(Sentence("that is not JSON: {problem}", problem=exc)) from None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError('that is not a JSON object, such as {"amount": 5}')
+        raise _wrong(Sentence('that is not a JSON object, such as {{"amount": 5}}'))
     return value
 
 

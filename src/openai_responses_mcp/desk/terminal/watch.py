@@ -90,7 +90,7 @@ async def _decide(console: Console, record: ApprovalRecord, keys: Keys) -> None:
         try:
             lines = await _acted(console, record, key, keys)
         except AgentsError as exc:
-            console.tell([], exc.message)
+            console.tell([], console.words.of(exc.message))
             return
         if lines:
             console.tell([], "\n".join(lines))

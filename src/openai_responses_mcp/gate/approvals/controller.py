@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import get_args
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.decisions import (
     Pause,
     bad_token,
@@ -234,10 +235,12 @@ class ApprovalController:
 
     async def get(self, approval_id: str) -> ApprovalRecord:
         if not is_text(approval_id) or len(approval_id) > LONGEST_ID:
-            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", f"approval_id has 1 to {LONGEST_ID} characters")
+            raise AgentsError(
+                "AGENTS-E-APPROVAL-NOT-FOUND", Sentence("approval_id has 1 to {most} characters", most=LONGEST_ID)
+            )
         record = await self._store.get(approval_id)
         if record is None:
-            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such approval")
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", Sentence("There is no such approval"))
         return record
 
     async def submit_decision(
@@ -255,13 +258,17 @@ class ApprovalController:
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
         is_short = comment is None or is_short_text(comment)
-        require(is_short, code, f"comment is a text of up to {LONGEST_TEXT} characters")
+        require(is_short, code, Sentence("comment is a text of up to {most} characters", most=LONGEST_TEXT))
         require(isinstance(tell_model, bool), code, "tell_model is true or false")
         require(not tell_model or decision == "deny", code, "tell_model is for denials only")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
         record = await self.get(approval_id)
         if record.request.status == "withdrawn" and decision == "approve" and _is_of_guard(record):
-            require(arguments is None, code, "The client has given up on this call, so its arguments cannot be changed")
+            require(
+                arguments is None,
+                code,
+                Sentence("The client has given up on this call, so its arguments cannot be changed"),
+            )
             return await self.keep(record, comment or "", who)
         changed = None if arguments is None else await checked_changes(record, arguments, self._masking, self._schemas)
         token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
@@ -279,7 +286,7 @@ class ApprovalController:
         )
         told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed, who))
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", Sentence("This approval has been decided already"))
         return ResumeToken(token, record.request.run_id, expires_at)
 
     async def keep(self, record: ApprovalRecord, comment: str = "", who: str = "") -> ResumeToken:
@@ -297,7 +304,7 @@ class ApprovalController:
         )
         told = await self._audit.prepared(entry_about(record, "approval_kept", "kept", comment, who=who))
         if record.replaced_by is not None or not await self._decisions.decide(choice, told):
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This approval has been decided already")
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", Sentence("This approval has been decided already"))
         return ResumeToken(token, record.request.run_id, expires_at)
 
     async def take_kept(

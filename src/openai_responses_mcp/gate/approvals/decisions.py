@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.errors import AgentsError
@@ -34,33 +35,37 @@ async def checked_changes(
     if not differences(shown, given):
         return None
     if not record.parameters:
-        raise _invalid("The arguments of this call cannot be changed: its tool has no schema to check them against")
+        raise _invalid(
+            Sentence("The arguments of this call cannot be changed: its tool has no schema to check them against")
+        )
     labels = {label for text in _texts(shown) for label in _LABEL.findall(text)}
     kept = {(place, text) for place, text in _places(shown)}
     for place, text in _places(given):
         if (place, text) not in kept and any(label in text for label in labels):
-            raise _invalid(f"{place} holds the mark of a secret: leave such a text whole, and at its place")
+            raise _invalid(
+                Sentence("{place} holds the mark of a secret: leave such a text whole, and at its place", place=place)
+            )
     if masking.shown(given, record.parameters) != given:
-        raise _invalid("New arguments are stored until the run goes on, and so must not hold a secret")
+        raise _invalid(Sentence("New arguments are stored until the run goes on, and so must not hold a secret"))
     if not any(_LABEL.search(text) for text in _texts(given)):
         # A label is not checked in place of its secret. That is done when the secret is back.
         problem = (await schemas.check(given, record.parameters)).problem
         if problem is not None:
-            raise _invalid(f"The arguments do not fit the tool: {problem}")
+            raise _invalid(Sentence("The arguments do not fit the tool: {problem}", problem=problem))
     return given
 
 
 def _as_json(arguments: object) -> JsonObject:
     """As they would come back from the store."""
     if not isinstance(arguments, Mapping):
-        raise _invalid("arguments is an object with the names of the tool's arguments")
+        raise _invalid(Sentence("arguments is an object with the names of the tool's arguments"))
     try:
         text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False)
         read: JsonObject = json.loads(text)
     except (TypeError, ValueError, RecursionError):
-        raise _invalid("arguments holds something that JSON has no word for") from None
+        raise _invalid(Sentence("arguments holds something that JSON has no word for")) from None
     if len(text) > LONGEST_ARGUMENTS:
-        raise _invalid(f"arguments may have {LONGEST_ARGUMENTS} characters as JSON")
+        raise _invalid(Sentence("arguments may have {most} characters as JSON", most=LONGEST_ARGUMENTS))
     return read
 
 
@@ -123,8 +128,11 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
             return DEFAULT_LIFETIME_SECONDS
         given = _number_in(written.strip())
     if type(given) is not int or not 1 <= given <= LONGEST_LIFETIME_SECONDS:
-        limits = f"from 1 to {LONGEST_LIFETIME_SECONDS}"
-        message = f"resume_token_ttl_sec ({_LIFETIME_VARIABLE}) is a whole number of seconds {limits}"
+        message = Sentence(
+            "resume_token_ttl_sec ({variable}) is a whole number of seconds from 1 to {most}",
+            variable=_LIFETIME_VARIABLE,
+            most=LONGEST_LIFETIME_SECONDS,
+        )
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     return given
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS
 from openai_responses_mcp.gate.approvals.models import (
@@ -170,13 +171,17 @@ class StandingApprovals:
     async def revoke(self, standing_id: str, comment: str | None = None, *, who: str = "") -> StandingApproval:
         """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""
         is_short = comment is None or is_short_text(comment)
-        require(is_short, "AGENTS-E-APPROVAL-INVALID", f"comment is a text of up to {LONGEST_TEXT} characters")
+        require(
+            is_short,
+            "AGENTS-E-APPROVAL-INVALID",
+            Sentence("comment is a text of up to {most} characters", most=LONGEST_TEXT),
+        )
         is_id = is_text(standing_id) and len(standing_id) <= LONGEST_ID
         known = await self._store.get(standing_id) if is_id else None
         if known is None:
-            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such standing approval")
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", Sentence("There is no such standing approval"))
         if not await self._end(known, REVOKED, await self._now(), comment or "", who):
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", "This standing approval has ended already")
+            raise AgentsError("AGENTS-E-APPROVAL-INVALID", Sentence("This standing approval has ended already"))
         return known
 
     async def end_session(self, session_id: str) -> None:
@@ -227,7 +232,7 @@ async def approve_from_now_on(
     """
     record = await approvals.get(approval_id)
     if terms.reads and not record.reading:
-        message = "The tool of this call does not claim to read only, so there is nothing to allow with it"
+        message = Sentence("The tool of this call does not claim to read only, so there is nothing to allow with it")
         raise AgentsError("AGENTS-E-APPROVAL-INVALID", message)
     token = await approvals.submit_decision(approval_id, "approve", comment, who=who)
     others = {name: pin for name, pin in record.reading.items() if terms.reads and name != record.request.tool_name}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Protocol
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.audit.records import (
     LOG_ARCHIVED,
@@ -31,8 +32,8 @@ _MARK = "openai-responses-mcp log"
 _VERSION = 1
 _OVER = frozenset({"denied", "withdrawn", "unasked"})
 
-NOT_NAMED = "This log does not name the archive: a cut end, or a chain written from scratch, would not show"
-LOG_NOT_INTACT = "The log that the archive was moved out of is not intact, and cannot vouch for it"
+NOT_NAMED = Sentence("This log does not name the archive: a cut end, or a chain written from scratch, would not show")
+LOG_NOT_INTACT = Sentence("The log that the archive was moved out of is not intact, and cannot vouch for it")
 
 
 class ArchiveFile(Protocol):
@@ -161,7 +162,12 @@ def archive_verification(
         first, last = records[0].sequence, records[-1].sequence
         is_same = named == [first, last, fingerprint(records)]
         changed = LogFinding(
-            first, f"the archive is not what was moved out of this log as the records {first} to {last}"
+            first,
+            Sentence(
+                "the archive is not what was moved out of this log as the records {first} to {last}",
+                first=first,
+                last=last,
+            ),
         )
         finding = (
             None if is_same else first_break(records, after=LogPlace(first - 1, records[0].previous_hash)) or changed
@@ -192,4 +198,6 @@ def _rows(value: JsonValue) -> list[list[JsonValue]]:
 
 
 def nothing_to_move(moment: str) -> AgentsError:
-    return AgentsError("AGENTS-E-RUNNER-CONFIG", f"No record from before {moment} can be moved out of the log")
+    return AgentsError(
+        "AGENTS-E-RUNNER-CONFIG", Sentence("No record from before {moment} can be moved out of the log", moment=moment)
+    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.archiving import (
     ArchiveFile,
     archive_verification,
@@ -57,7 +58,7 @@ AuditMode = Literal["best_effort", "required"]
 
 _T = TypeVar("_T")
 
-NO_HEAD = "No head is kept outside the log: a cut tail or an old copy put back would not show"
+NO_HEAD = Sentence("No head is kept outside the log: a cut tail or an old copy put back would not show")
 
 _MOST_LOOKS = 5  # how often the log is read again while others write to it
 
@@ -289,11 +290,11 @@ class AuditLog:
     async def accept_loss(self, reason: str, by: str = "") -> ExecutionLog:
         """A person takes the log as it is now for the truth, by name. That is a record itself."""
         if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_TEXT:
-            message = f"Say in 1 to {LONGEST_TEXT} characters why the loss is accepted"
+            message = Sentence("Say in 1 to {most} characters why the loss is accepted", most=LONGEST_TEXT)
             raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
         logs, found = await self._look()
         if found.is_intact:
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "The log is intact: there is no loss to accept")
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("The log is intact: there is no loss to accept"))
         return await self._store.append(
             ExecutionLog(
                 run_id="log",
@@ -315,13 +316,17 @@ class AuditLog:
         moment = _moment(before) or ""
         logs, found = await self._look()
         if not found.is_intact:
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "The log is not intact, so nothing is moved out of it")
+            raise AgentsError(
+                "AGENTS-E-RUNNER-CONFIG", Sentence("The log is not intact, so nothing is moved out of it")
+            )
         kept = file.read()
         moved = older_than(moment, logs) if kept is None else kept
         if not moved:
             raise nothing_to_move(moment)
         if not is_beginning(moved, logs):
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"{file.name} is there already: choose another file")
+            raise AgentsError(
+                "AGENTS-E-RUNNER-CONFIG", Sentence("{name} is there already: choose another file", name=file.name)
+            )
         if kept is None:
             file.write(moved)
         stated = statements(logs, self._head.read() if self._head else None)
@@ -339,7 +344,9 @@ class AuditLog:
             ),
         )
         if record is None:
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "Others have moved these records out at the same time")
+            raise AgentsError(
+                "AGENTS-E-RUNNER-CONFIG", Sentence("Others have moved these records out at the same time")
+            )
         return record
 
     async def verify_archive(self, records: Sequence[ExecutionLog]) -> LogVerification:
@@ -377,4 +384,6 @@ def _moment(since: str | datetime | None) -> str | None:
         moment = since if isinstance(since, datetime) else datetime.fromisoformat(since)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, TypeError, OverflowError) as exc:
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "since is a time such as 2026-11-16T09:00:00+09:00") from exc
+        raise AgentsError(
+            "AGENTS-E-RUNNER-CONFIG", Sentence("since is a time such as 2026-11-16T09:00:00+09:00")
+        ) from exc

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, digest
 from openai_responses_mcp.gate.reasons import Reason, as_json
@@ -121,13 +122,15 @@ def first_break(logs: Sequence[ExecutionLog], after: ExecutionLog | LogPlace | N
     previous = after
     for number, log in enumerate(logs, start=after.sequence + 1 if after else 1):
         if log.sequence > number:
-            return LogFinding(number, f"record {number} was removed")
+            return LogFinding(number, Sentence("record {number} was removed", number=number))
         if log.sequence < number:
-            return LogFinding(number, f"a record was inserted after record {number - 1}")
+            return LogFinding(number, Sentence("a record was inserted after record {number}", number=number - 1))
         if hash_of(log) != log.hash:
-            return LogFinding(number, f"record {number} was changed")
+            return LogFinding(number, Sentence("record {number} was changed", number=number))
         if log.previous_hash != (previous.hash if previous else ""):
-            problem = f"record {number} does not follow the one before it: reordered, replaced or inserted"
+            problem = Sentence(
+                "record {number} does not follow the one before it: reordered, replaced or inserted", number=number
+            )
             return LogFinding(number, problem)
         previous = log
     return None
@@ -164,7 +167,21 @@ class Head:
 
 
 _NEW = Head(BEGINNING, BEGINNING)
-UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, "the head of the log cannot be read"))
+_HEAD_FINDINGS = (
+    "the head of the log cannot be read",
+    "the head of the log is missing",
+    "the tail from record {number} was cut, or an old copy was put back",
+    "record {number} is not in the log any more: removed, or archived with another head",
+    "record {number} is not the one that was written: the chain was rebuilt",
+    "record {number} was inserted after the end of the log",
+)
+UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, Sentence("the head of the log cannot be read")))
+
+
+def kept_finding(sequence: int, problem: str) -> LogFinding:
+    """One that a head has kept. Those that are made here can be said in other languages again."""
+    made = (Sentence(template, number=sequence) for template in _HEAD_FINDINGS)
+    return LogFinding(sequence, next((sentence for sentence in made if sentence == problem), problem))
 
 
 def announced(
@@ -194,19 +211,30 @@ def misfit(known: Head | None, last: LogPlace, hash_at: HashAt, *, is_sole_write
     contain it.
     """
     if known is None:
-        return None if last == BEGINNING else LogFinding(1, "the head of the log is missing")
+        return None if last == BEGINNING else LogFinding(1, Sentence("the head of the log is missing"))
     if known.finding is not None or last in known.ends:
         return known.finding
     number = known.end.sequence
     if last.sequence < number:
         cut = last.sequence + 1
-        return LogFinding(cut, f"the tail from record {cut} was cut, or an old copy was put back")
+        return LogFinding(
+            cut, Sentence("the tail from record {number} was cut, or an old copy was put back", number=cut)
+        )
     if all(end.sequence > 0 and hash_at(end.sequence) is None for end in known.ends):
-        return LogFinding(number, f"record {number} is not in the log any more: removed, or archived with another head")
+        return LogFinding(
+            number,
+            Sentence(
+                "record {number} is not in the log any more: removed, or archived with another head", number=number
+            ),
+        )
     if not any(end == BEGINNING or hash_at(end.sequence) == end.hash for end in known.ends):
-        return LogFinding(number, f"record {number} is not the one that was written: the chain was rebuilt")
+        return LogFinding(
+            number, Sentence("record {number} is not the one that was written: the chain was rebuilt", number=number)
+        )
     if is_sole_writer:
-        return LogFinding(number + 1, f"record {number + 1} was inserted after the end of the log")
+        return LogFinding(
+            number + 1, Sentence("record {number} was inserted after the end of the log", number=number + 1)
+        )
     return None
 
 
@@ -241,7 +269,7 @@ class ExecutionLogStore(Protocol):
 
         None if the log does not begin with these records any more. A store need not be able to do this.
         """
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "This log store cannot move records out")
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("This log store cannot move records out"))
 
 
 class AuditHead(Protocol):

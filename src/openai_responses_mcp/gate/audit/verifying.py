@@ -8,7 +8,7 @@ head, only those count that were made with this head: who can write to a shared 
 import re
 from collections.abc import Iterator, Sequence
 
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import Sentence, one_line
 from openai_responses_mcp.gate.audit.records import (
     LOG_ARCHIVED,
     LOSS_ACCEPTED,
@@ -71,14 +71,14 @@ def _story(logs: Sequence[ExecutionLog]) -> Iterator[tuple[ExecutionLog, LogFind
             started.add(call)
             answer = approvals.get(call)
             approval = answer[1] if answer and answer[0] >= asked.get(call, 1) else None
-            if reason := _reason_against(decisions.get(call), approval):
-                yield log, _finding(log, f"started, and {reason}")
+            if against := _reason_against(decisions.get(call), approval):
+                yield log, _finding(log, against)
         elif event == "standing_made":
             made.add(log.tool_call_id)
         elif event == "standing_used" and not _standing_ids(log) & made:
-            yield log, _finding(log, "used a standing approval that is not in the log")
+            yield log, _finding(log, Sentence("used a standing approval that is not in the log"))
         elif event == "outcome" and call not in started:
-            yield log, _finding(log, "has an outcome, and never started")
+            yield log, _finding(log, Sentence("has an outcome, and never started"))
 
 
 def _standing_ids(log: ExecutionLog) -> set[object]:
@@ -89,19 +89,32 @@ def _standing_ids(log: ExecutionLog) -> set[object]:
     }
 
 
-def _reason_against(decision: str | None, approval: str | None) -> str | None:
+def _reason_against(decision: str | None, approval: str | None) -> Sentence | None:
     if decision is None:
-        return "no decision was recorded"
+        return Sentence("started, and no decision was recorded")
     if decision == "deny":
-        return "the gate had refused it"
+        return Sentence("started, and the gate had refused it")
     if decision == "needs_human" and approval != "approved":
-        return "a human had denied it" if approval else "needed a human, and no approval was recorded"
+        return (
+            Sentence("started, and a human had denied it")
+            if approval
+            else Sentence("started, and needed a human, and no approval was recorded")
+        )
     return None
 
 
-def _finding(log: ExecutionLog, what: str) -> LogFinding:
+def _finding(log: ExecutionLog, what: Sentence) -> LogFinding:
     tool = f"{log.tool_kind} {log.tool_name}".strip()
-    return LogFinding(log.sequence, f"call {log.tool_call_id} of {log.run_id} ({tool}) {what}")
+    return LogFinding(
+        log.sequence,
+        Sentence(
+            "call {call} of {run} ({tool}) {what}",
+            call=log.tool_call_id,
+            run=log.run_id,
+            tool=tool,
+            what=what,
+        ),
+    )
 
 
 def unfinished(logs: Sequence[ExecutionLog]) -> list[ExecutionLog]:
@@ -127,7 +140,12 @@ def verification(
         uncovered=uncovered,
         findings=tuple(finding.problem for finding in findings),
         accepted=tuple(
-            f"{log.reason}; accepted in record {log.sequence}: {log.comment}"
+            Sentence(
+                "{finding}; accepted in record {number}: {comment}",
+                finding=log.reason,
+                number=log.sequence,
+                comment=log.comment,
+            )
             for log in stated
             if log.event == LOSS_ACCEPTED
         ),
@@ -154,11 +172,17 @@ def _is_known(statement: ExecutionLog, head: Head | None) -> bool:
 
 
 def _stated_elsewhere(statement: ExecutionLog) -> LogFinding:
-    who = one_line(str(statement.arguments.get("by") or "somebody without a name"))
-    number, does = statement.sequence, "accepts a loss" if statement.event == LOSS_ACCEPTED else "archives records"
-    return LogFinding(
-        number, f"record {number} {does} in the name of {who}, and not with this head: accept it here too"
-    )
+    by = statement.arguments.get("by")
+    facts = {"number": statement.sequence, "who": one_line(str(by)) if by else Sentence("somebody without a name")}
+    if statement.event == LOSS_ACCEPTED:
+        problem = Sentence(
+            "record {number} accepts a loss in the name of {who}, and not with this head: accept it here too", **facts
+        )
+    else:
+        problem = Sentence(
+            "record {number} archives records in the name of {who}, and not with this head: accept it here too", **facts
+        )
+    return LogFinding(statement.sequence, problem)
 
 
 def facts_to_accept(logs: Sequence[ExecutionLog], found: LogVerification) -> JsonObject:
@@ -173,7 +197,9 @@ def _findings_after(
     before, after = logs[:count], logs[count:]
     found = [first_break(after, after=before[-1] if before else start)]
     if statement and fingerprint(before) != statement.arguments.get("fingerprint"):
-        changed = f"records were changed after record {statement.sequence} accepted them as they were"
+        changed = Sentence(
+            "records were changed after record {number} accepted them as they were", number=statement.sequence
+        )
         found.insert(0, first_break(before, after=start) or LogFinding(statement.sequence, changed))
     return [finding for finding in found if finding]
 

@@ -24,6 +24,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from openai_responses_mcp.domain.extras import install_line
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.sql_tables import metadata
 
@@ -48,12 +49,12 @@ def understood(url: str) -> URL:
             raise ValueError
         parsed = make_url(url)
     except (ArgumentError, ValueError, AttributeError, TypeError):
-        raise _unusable("store is not a database URL; write sqlite:///agents.db or postgresql://…") from None
+        raise _unusable(Sentence("store is not a database URL; write sqlite:///agents.db or postgresql://…")) from None
     backend = parsed.get_backend_name()
     if backend == "postgres":
-        raise _unusable("store begins with postgresql://, not with postgres://")
+        raise _unusable(Sentence("store begins with postgresql://, not with postgres://"))
     if backend not in ("sqlite", "postgresql"):
-        raise _unusable(f"store is a sqlite: or postgresql: URL, not {backend}:")
+        raise _unusable(Sentence("store is a sqlite: or postgresql: URL, not {backend}:", backend=backend))
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     _check_driver(parsed)
@@ -66,12 +67,22 @@ def _check_driver(url: URL) -> None:
         dialect = url.get_dialect()
         dialect.import_dbapi()
     except (NoSuchModuleError, ArgumentError):
-        raise _unusable(f"store names a driver that does not exist: {url.drivername}") from None
+        raise _unusable(Sentence("store names a driver that does not exist: {driver}", driver=url.drivername)) from None
     except ImportError as exc:
-        message = f"The driver of {url.drivername} is not installed ({exc.name}); write postgresql:// and {install_line('postgres')}"
+        message = Sentence(
+            "The driver of {driver} is not installed ({name}); write postgresql:// and {command}",
+            driver=url.drivername,
+            name=exc.name,
+            command=install_line("postgres"),
+        )
         raise _unusable(message) from None
     if dialect.is_async:
-        raise _unusable(f"store takes no asynchronous driver; write {url.get_backend_name()}:// alone")
+        raise _unusable(
+            Sentence(
+                "store takes no asynchronous driver; write {backend}:// alone",
+                backend=url.get_backend_name(),
+            )
+        )
 
 
 def _check_query(url: URL) -> None:
@@ -80,7 +91,9 @@ def _check_query(url: URL) -> None:
     unread = sorted(set(url.query) - _DRIVER_ARGUMENTS)
     if unread and not _is_uri(url):
         names = ", ".join(unread)
-        raise _unusable(f"SQLite reads {names} of store only in a URI: sqlite:///file:agents.db?…&uri=true")
+        raise _unusable(
+            Sentence("SQLite reads {names} of store only in a URI: sqlite:///file:agents.db?…&uri=true", names=names)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +146,7 @@ def make_ours(file: SqliteFile, busy_seconds: float) -> None:
         return
     found = os.stat(file.path)
     if not stat.S_ISREG(found.st_mode):
-        raise _unusable(f"store names {file.path.name}, which is not a file")
+        raise _unusable(Sentence("store names {name}, which is not a file", name=file.path.name))
     if found.st_size > 0:
         _check_owner(file.path, busy_seconds)
     if not file.is_read_only:
@@ -168,13 +181,18 @@ def _check_owner(path: Path, busy_seconds: float) -> None:
     except sqlite3.OperationalError as exc:
         if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
             raise
-        message = f"store names {path.name}, in which another program has left an unfinished write; nothing was changed"
+        message = Sentence(
+            "store names {name}, in which another program has left an unfinished write; nothing was changed",
+            name=path.name,
+        )
         raise _unusable(message) from None
     except sqlite3.DatabaseError:
-        message = f"store names {path.name}, which is not a SQLite database; nothing was changed"
+        message = Sentence("store names {name}, which is not a SQLite database; nothing was changed", name=path.name)
         raise _unusable(message) from None
     if names and not is_marked and not names & set(metadata.tables):
-        message = f"store names {path.name}, which is the database of something else; name a file of its own"
+        message = Sentence(
+            "store names {name}, which is the database of something else; name a file of its own", name=path.name
+        )
         raise _unusable(message)
 
 

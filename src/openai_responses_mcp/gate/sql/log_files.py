@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.archiving import ArchiveFile, records_in, text_of
 from openai_responses_mcp.gate.audit.records import (
     BEGINNING,
@@ -24,10 +25,10 @@ from openai_responses_mcp.gate.audit.records import (
     ExecutionLog,
     HashAt,
     Head,
-    LogFinding,
     LogPlace,
     announced,
     confirmed,
+    kept_finding,
 )
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.json_values import OwnJson
@@ -47,7 +48,7 @@ class HeadFile(AuditHead):
         self._path = Path(path)
         self._is_sole_writer = is_sole_writer
         if b"\0" in _encoded(self._path):
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit_head is not a path that a file can have")
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", Sentence("audit_head is not a path that a file can have"))
 
     @property
     def is_sole_writer(self) -> bool:
@@ -100,7 +101,7 @@ def _translated() -> Iterator[None]:
         yield
     except OSError as exc:
         raise StoreUnavailable(
-            f"The head of the audit log cannot be written: {exc.strerror or 'no reason given'}"
+            Sentence("The head of the audit log cannot be written: {why}", why=exc.strerror or "no reason given")
         ) from exc
 
 
@@ -140,7 +141,7 @@ def _head_from(facts: OwnJson) -> Head:
         end,
         _place(*facts["before"]),
         facts["confirmed"] is True,
-        finding and LogFinding(*finding),
+        finding and kept_finding(*finding),
         BEGINNING if is_old else _place(*facts["accepted"]),
         end.sequence if is_old else int(facts["accepted_to"]),
         int(facts.get("archived_to", 0)),
@@ -168,9 +169,9 @@ class ArchiveOnDisk(ArchiveFile):
         except FileNotFoundError:
             return None
         except OSError as exc:
-            raise self._problem(f"cannot be read: {exc.strerror}") from None
+            raise _unusable(Sentence("{file} cannot be read: {why}", file=self._path, why=exc.strerror)) from None
         except ValueError:
-            raise self._problem("is not an archive of a log, or is cut off") from None
+            raise _unusable(Sentence("{file} is not an archive of a log, or is cut off", file=self._path)) from None
 
     def write(self, records: Sequence[ExecutionLog]) -> None:
         beside = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
@@ -184,12 +185,13 @@ class ArchiveOnDisk(ArchiveFile):
             os.link(beside, self._path)
             _sync_folder(self._path.parent)
         except OSError as exc:
-            raise self._problem(f"cannot be written: {exc.strerror}") from None
+            raise _unusable(Sentence("{file} cannot be written: {why}", file=self._path, why=exc.strerror)) from None
         finally:
             beside.unlink(missing_ok=True)
 
-    def _problem(self, what: str) -> AgentsError:
-        return AgentsError("AGENTS-E-RUNNER-CONFIG", f"{self._path} {what}")
+
+def _unusable(problem: Sentence) -> AgentsError:
+    return AgentsError("AGENTS-E-RUNNER-CONFIG", problem)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import StoreUnavailable
 
 _FOLDER, _FILE = "openai-responses-mcp", "guard.db"
@@ -47,7 +48,9 @@ def store_to_wait_at(given: str | None, environ: Mapping[str, str]) -> str | Non
     try:
         database = SqlDatabase(own_store(environ))
     except OSError as exc:
-        raise StoreUnavailable(f"{own_folder(environ)} cannot be made: {exc.strerror}") from exc
+        raise StoreUnavailable(
+            Sentence("{folder} cannot be made: {why}", folder=own_folder(environ), why=exc.strerror)
+        ) from exc
     database.work_now(lambda connection: None)
     database.close()
     return own_store(environ)
@@ -57,9 +60,8 @@ def why_no_store(is_installed: Callable[[str], object] = find_spec) -> str:
     """What to do when `store_from` finds none. Without the extra there cannot be one."""
     if not is_installed("sqlalchemy"):
         return needs_extra("guard")
-    return (
-        "there is no store yet: the guard makes one when it first runs;"
-        " name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
+    return Sentence(
+        "there is no store yet: the guard makes one when it first runs; name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
     )
 
 

@@ -35,6 +35,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.sql import sql_tables as tables
 from openai_responses_mcp.gate.sql.database_urls import MARK, make_ours, sqlite_file, understood
@@ -44,7 +45,6 @@ IN_MEMORY = "sqlite://"
 BUSY_SECONDS = 15.0  # how long a SQLite file may be locked by others; `?timeout=` in the URL says otherwise
 
 _SETTING_UP = 0x0A6E7_5E7  # the advisory lock of PostgreSQL under which the tables are made
-_NOWHERE = "There is no store at this address: nothing was ever kept there"
 _T = TypeVar("_T")
 
 INSERTS: dict[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
@@ -194,7 +194,12 @@ class SqlDatabase:
         with self._setting_up:
             if self._sqlite_file is not None:
                 if self._must_exist and not self._sqlite_file.path.exists():
-                    raise StoreUnavailable(f"{_NOWHERE} ({self._sqlite_file.path.name})")
+                    raise StoreUnavailable(
+                        Sentence(
+                            "There is no store at this address: nothing was ever kept there ({name})",
+                            name=self._sqlite_file.path.name,
+                        )
+                    )
                 make_ours(self._sqlite_file, float(self._url.query.get("timeout", BUSY_SECONDS)))  # type: ignore[arg-type]
             self._make_tables()
             self._is_ready = True
@@ -203,7 +208,7 @@ class SqlDatabase:
         with self._transaction(is_writing=False) as connection:
             has = partial(connection.dialect.has_table, connection)
             if self._must_exist and not has(tables.log_turns.name):
-                raise StoreUnavailable(_NOWHERE)
+                raise StoreUnavailable(Sentence("There is no store at this address: nothing was ever kept there"))
             if all(
                 has(one.table.name) and one.name in _columns_of(connection, one.table.name) for one in tables.NEWEST
             ):
@@ -271,9 +276,11 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (DataError, sqlite3.DataError, UnicodeError, OverflowError) as exc:
-        failure: StoreUnavailable = RecordRefused(f"The store does not take this record: {_kind_of(exc)}")
+        failure: StoreUnavailable = RecordRefused(
+            Sentence("The store does not take this record: {why}", why=_kind_of(exc))
+        )
     except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
-        failure = StoreUnavailable(f"The store cannot be used: {_kind_of(exc)}")
+        failure = StoreUnavailable(Sentence("The store cannot be used: {why}", why=_kind_of(exc)))
     else:
         return
     raise failure
@@ -286,24 +293,24 @@ def _kind_of(error: Exception) -> str:
         # SQLite has no address and no password to tell.
         return _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", ""), str(cause))
     if isinstance(cause, OSError):
-        return cause.strerror or "the system does not say why"
-    return _WORDS.get(type(cause).__name__, "the database does not say why")
+        return cause.strerror or Sentence("the system does not say why")
+    return _WORDS.get(type(cause).__name__, Sentence("the database does not say why"))
 
 
-_READ_ONLY = "the file or its folder is read-only"
-_NOT_UNDONE = f"a write was interrupted and has to be undone first, but {_READ_ONLY}"
+_READ_ONLY = Sentence("the file or its folder is read-only")
+_NOT_UNDONE = Sentence("a write was interrupted and has to be undone first, but the file or its folder is read-only")
 _SQLITE_WORDS = {
-    "SQLITE_IOERR_WRITE": "the disk did not take the write; is it full?",
+    "SQLITE_IOERR_WRITE": Sentence("the disk did not take the write; is it full?"),
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_READONLY_DIRECTORY": _READ_ONLY,
     "SQLITE_READONLY_ROLLBACK": _NOT_UNDONE,
     "SQLITE_IOERR_DELETE": _NOT_UNDONE,
 }
 _WORDS = {
-    "OperationalError": "no connection to the database",
-    "ProgrammingError": "the database lacks the tables, or the right to use them",
-    "DataError": "a value does not fit",
-    "IntegrityError": "it is there already",
-    "OverflowError": "a number is too large",
-    "UnicodeEncodeError": "a letter cannot be stored",
+    "OperationalError": Sentence("no connection to the database"),
+    "ProgrammingError": Sentence("the database lacks the tables, or the right to use them"),
+    "DataError": Sentence("a value does not fit"),
+    "IntegrityError": Sentence("it is there already"),
+    "OverflowError": Sentence("a number is too large"),
+    "UnicodeEncodeError": Sentence("a letter cannot be stored"),
 }

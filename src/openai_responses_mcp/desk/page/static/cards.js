@@ -312,5 +312,5 @@ function copying(made) {
 }
 
 function problem(error) {
-  return element("p", { className: "problem", role: "alert" }, data(error.message));
+  return element("p", { className: "problem", role: "alert" }, data(error.says?.[language] ?? error.message));
 }

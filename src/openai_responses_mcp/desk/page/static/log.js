@@ -101,11 +101,12 @@ function inside(call) {
 
 function verdict(found) {
   const title = element("strong", {}, found.is_intact ? words.intact : words.broken);
-  const lists = [found.findings, found.accepted.length ? [words.accepted, ...found.accepted] : []];
+  const { findings, accepted, uncovered } = found.says[language];
+  const lists = [findings, accepted.length ? [words.accepted, ...accepted] : []];
   return [
     title,
     element("p", {}, words.records(number(found.records))),
     ...lists.filter((list) => list.length).map((list) => element("ul", {}, ...list.map((text) => data(text, "li")))),
-    found.uncovered && element("p", {}, data(found.uncovered)),
+    uncovered && element("p", {}, data(uncovered)),
   ].filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // Asking the desk. Whatever goes wrong becomes an error with a sentence that can be shown.
 
-import { words } from "./words.js";
+import { language, words } from "./words.js";
 
 const pageToken = document.querySelector("meta[name=page-token]").content;
 const LONGEST_WAIT_MS = 30_000;
@@ -35,5 +35,5 @@ async function factsOf(response) {
   const told = await response.json().catch(() => undefined);
   // Another desk may have taken the port; it does not know this page.
   if (!told && [403, 404].includes(response.status)) throw new Refusal(words.shut);
-  throw new Refusal(told?.error?.message ?? `HTTP ${response.status}`);
+  throw new Refusal(told?.error?.says?.[language] ?? told?.error?.message ?? `HTTP ${response.status}`);
 }
