@@ -61,10 +61,13 @@ def test_no_secret_is_written_down() -> None:
         assert re.findall(rf"{name}: (?!\$\{{{name}:\?\}})", text) == []
 
 
-def test_the_proxy_sends_a_caller_to_the_same_replica_and_buffers_nothing(compose: Any) -> None:
+def test_the_proxy_sends_a_caller_to_the_same_replica_and_leaves_out_one_that_is_gone(compose: Any) -> None:
     text = (DIST / "Caddyfile").read_text("utf-8")
-    assert "lb_policy header Authorization" in text
-    assert "flush_interval -1" in text
+    lines = [line.strip() for line in text.splitlines() if not line.startswith("#")]
+    assert "lb_policy header Authorization" in lines
+    assert {"fail_duration 10s", "health_interval 5s", "health_uri /healthz"} < {*lines}
+    # With -1 Caddy does not pass on that a client has closed its response, which cancels the call.
+    assert not any(line.startswith("flush_interval") for line in lines)
     for name in ("answers-1", "answers-2"):
         assert f"{name}:8080" in text
         assert compose["services"][name]["command"][1].endswith(":8080")

@@ -119,12 +119,15 @@ volumes:
 
 def caddyfile() -> str:
     return """\
-# A caller always reaches the same replica: there are the sessions of older clients.
+# A caller always reaches the same replica: there are the sessions of older clients. Event streams are passed on at once
+# without `flush_interval`; with -1, a client that closes its response would no longer cancel the call.
 {$TEAM_HOST} {
 \treverse_proxy answers-1:8080 answers-2:8080 {
 \t\tlb_policy header Authorization
+\t\t# A replica that is gone costs one request, which is not repeated: it may have run. Then it is left out.
+\t\tfail_duration 10s
 \t\thealth_uri /healthz
-\t\tflush_interval -1
+\t\thealth_interval 5s
 \t}
 }
 """

@@ -110,7 +110,9 @@ def checks(tools: Tools) -> dict[str, Check]:
         "the Dockerfile, by hadolint": lambda: _words(tools.python("hadolint", "config/dist/Dockerfile")),
         "the workflows, by actionlint": partial(workflows, tools),
         "the workflows, by zizmor": lambda: _words(
-            tools.python("zizmor", "--offline", "--quiet", "--persona", "pedantic", ".github", ".pre-commit-config.yaml")
+            tools.python(
+                "zizmor", "--offline", "--quiet", "--persona", "pedantic", ".github", ".pre-commit-config.yaml"
+            )
         ),
     }
 
