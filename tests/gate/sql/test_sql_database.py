@@ -10,10 +10,13 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import DataError
 
+from openai_responses_mcp.gate.audit.records import ExecutionLog, LogPlace, first_break, linked
 from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.sql.database_urls import understood
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, _approval_values
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
+from openai_responses_mcp.gate.sql.sql_log import _FIELDS, SqlExecutionLogStore, _values
 from openai_responses_mcp.gate.sql.sql_stores import SqlRunStateStore
 from openai_responses_mcp.gate.stores import RunRecord
 from tests.agents.fakes import within
@@ -131,6 +134,39 @@ async def test_requests_that_an_earlier_version_stored_can_be_decided(shared_url
     record = await store.get("a1")
     assert record is not None
     assert record.request.tell_model is True
+
+
+async def test_a_guard_of_an_earlier_version_goes_on_while_a_newer_one_uses_its_store(shared_url: str) -> None:
+    """It has the store open, knows none of the newer columns and tables, and needs no restart."""
+    SqlDatabase(shared_url).work_now(lambda connection: None)
+    newer_columns = ("reasons", "who")
+    older = create_engine(understood(shared_url))
+    names = [name for name in _FIELDS if name not in newer_columns]
+    append = text(f"INSERT INTO agents_log ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")
+    last = text("SELECT sequence, hash FROM agents_log ORDER BY sequence DESC LIMIT 1")
+    with older.connect() as kept_open:
+
+        def append_as_before(call_id: str) -> None:
+            with kept_open.begin():
+                before = kept_open.execute(last).first()
+                log = ExecutionLog("guard_old", call_id, "started", "started", "2026-11-17", "files/read")
+                values = _values(linked(log, LogPlace(*before) if before else None))
+                kept_open.execute(append, {name: values[name] for name in names})
+
+        with kept_open.begin():
+            for name in newer_columns:
+                kept_open.execute(text(f"ALTER TABLE agents_log DROP COLUMN {name}"))
+            kept_open.execute(text("DROP TABLE agents_caller_calls"))
+        append_as_before("call_1")
+        newer = SqlExecutionLogStore(SqlDatabase(shared_url, must_exist=True))
+        reasons = (Reason("observer", "allow"),)
+        await newer.append(ExecutionLog("guard_new", "call_1", "decision", "allow", "2026-11-18", reasons=reasons))
+        append_as_before("call_2")
+        logs = await newer.query()
+    older.dispose()
+    assert [log.run_id for log in logs] == ["guard_old", "guard_new", "guard_old"]
+    assert [log.reasons for log in logs] == [(), reasons, ()]
+    assert first_break(logs) is None
 
 
 def test_many_bring_an_old_store_up_to_date_at_once(shared_url: str) -> None:
