@@ -1,5 +1,6 @@
 """A policy or a store that cannot be used is reported before the server starts, also while stdin stays open."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -8,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.fakes import WAIT_SECONDS
+from openai_responses_mcp.guard import composition, lifetime
+from openai_responses_mcp.guard.servers import GuardOptions
+from openai_responses_mcp.guard.stderr_lines import StderrLines
+from tests.agents.fakes import WAIT_SECONDS, within
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         (["--policy", "missing.yaml"], "missing.yaml"),
-        (["--policy", "broken.yaml"], "broken.yaml:2"),
+        (["--policy", "broken.yaml"], "broken.yaml:2: profil"),
         (["--store", "sqlite:///folder"], "the store folder is a folder; name a file"),
         (["--store", "sqlite:///broken.yaml"], "the store broken.yaml is not a SQLite database"),
         (["--store", "sqlite:///fifo"], "the store fifo is no regular file"),
@@ -55,3 +59,21 @@ def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(
         assert reply["error"]["message"] in said
         assert guard.wait(WAIT_SECONDS * 6) == 2
     assert not started.exists()
+
+
+@pytest.mark.parametrize("end", ["time", "signal"])
+async def test_a_client_that_asks_nothing_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Its stdin stays open. Ten seconds are for clients that are slow to start."""
+    assert lifetime.SECONDS_TO_BE_ASKED == 10.0
+    monkeypatch.setattr(composition, "SECONDS_TO_BE_ASKED", 0.05 if end == "time" else WAIT_SECONDS * 10)
+    (theirs, ours), stopped = (os.pipe(), os.pipe()), asyncio.get_running_loop().create_future()
+    options = GuardOptions(("server",), "server", policy=str(tmp_path / "missing.yaml"), store="sqlite:///guard.db")
+    lines = StderrLines("guard", ours[1])
+    if end == "signal":
+        stopped.set_result(128 + 15)
+    assert await within(composition.guard(options, (theirs[0], ours[1]), {}, stopped, lines)) == 2
+    lines.close(WAIT_SECONDS)
+    for descriptor in (theirs[1], theirs[0], *ours):
+        os.close(descriptor)
