@@ -52,11 +52,14 @@ def test_nothing_slow_is_imported_before_the_first_reply(tmp_path: Path) -> None
 
 LOADED = """
 import asyncio, gc, sys
+from openai_responses_mcp.commands.serve import load_caller
 from openai_responses_mcp.config.loading import Flags, load
-from openai_responses_mcp.start import _load_caller, basis_of
+from openai_responses_mcp.start import basis_of
 environ = {"HOME": sys.argv[1], "OPENAI_API_KEY": "sk-made-up-0123456789"}
 gc.disable()
-_load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), gc.enable, lambda step: None)
+loaded = []
+load_caller(basis_of(load(Flags(), environ), environ), asyncio.Event(), loaded)
+assert len(loaded) == 1
 assert gc.isenabled()
 """
 

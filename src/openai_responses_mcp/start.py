@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,12 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from openai_responses_mcp.container import Container
-    from openai_responses_mcp.domain.ports import Transport
     from openai_responses_mcp.server.calling import Caller
-    from openai_responses_mcp.server.dispatch import Connection
-
-# A client that has its first reply asks for the tools next; loading at once would hold that up.
-WARM_UP_AFTER_SECONDS = 0.05
 
 
 class Basis(NamedTuple):
@@ -103,115 +98,16 @@ def basis_of(configuration: Configuration, environ: Mapping[str, str], secrets: 
     return Basis(configuration, environ.get(openai.api_key_env, ""), mask, logger, environ)
 
 
-def connect(
-    basis: Basis,
-    wire: tuple[int, int],
-    *,
-    is_line_mode: bool,
-    on_closed: Callable[[], object],
-    on_loaded: Callable[[], object],
-) -> "Connection":
-    """The client on these two descriptors. Made inside the running event loop; starts to read at once."""
-    # Here, and not above: the other commands have no client to serve.
-    from openai_responses_mcp.adapters.process import WarmUp
-    from openai_responses_mcp.adapters.stdio.framing import StdioFramer
-    from openai_responses_mcp.adapters.stdio.transport import StdioTransport
-    from openai_responses_mcp.domain.cancellation import CallsInFlight
-    from openai_responses_mcp.server.dispatch import Connection, Dispatcher
-
-    server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
-    logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
-    last_steps: list[Callable[[], Awaitable[object]]] = []
-    warm_up = WarmUp(lambda: _load_caller(basis, is_ending, on_loaded, last_steps.append))
-
-    async def settle() -> None:
-        await asyncio.gather(*(step() for step in last_steps))
-
-    framer = StdioFramer(server.max_message_bytes, line_mode=is_line_mode)
-    loop = asyncio.get_running_loop()
-    transport = StdioTransport(
-        *wire,
-        framer,
-        logger,
-        on_closed=on_closed,
-        on_first_send=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
-    )
-    dispatcher = Dispatcher(
-        CallsInFlight(logger),
-        logger,
-        server.tools,
-        load_caller=warm_up.result,
-        hand_over=server.hand_over_after_s,
-    )
-    return Connection(transport, dispatcher, is_ending, settle)
-
-
-class Serving(NamedTuple):
-    """What serves any number of transports in one process. `end` waits a moment until the last things are done."""
-
-    serve: "Callable[[Transport], Awaitable[None]]"
-    is_ending: asyncio.Event
-    let_research_go: Callable[[], None]
-    settle: Callable[[], Awaitable[None]]
-
-
-def serve_many(basis: Basis) -> Serving:
-    """Loads everything at once: a server for many is started before its clients."""
-    from openai_responses_mcp.domain.cancellation import CallsInFlight
-    from openai_responses_mcp.server.dispatch import Connection, Dispatcher
-    from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
-
-    server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
-    last_steps: list[Callable[[], Awaitable[object]]] = []
-    container = basis.load_container(is_observed=True, is_ending=is_ending, is_over_http=True)
-    caller = _prepared(container, last_steps.append)
-
-    async def load_caller() -> "Caller":
-        return caller
-
-    async def settle() -> None:
-        await asyncio.gather(*(step() for step in last_steps))
-
-    async def serve(transport: "Transport") -> None:
-        dispatcher = Dispatcher(
-            CallsInFlight(logger),
-            logger,
-            server.tools,
-            load_caller=load_caller,
-            hand_over=server.hand_over_after_s,
-            handshakes=HTTP_HANDSHAKES,
-        )
-        await Connection(transport, dispatcher, asyncio.Event(), _nothing).serve()
-
-    return Serving(serve, is_ending, container.openai_gateway().let_all_go, settle)
-
-
-async def _nothing() -> None:
-    """A connection over HTTP that ends leaves the rest to the process."""
-
-
-def _prepared(container: "Container", add_last_step: Callable[[Callable[[], Awaitable[object]]], None]) -> "Caller":
+def prepared(container: "Container") -> "Caller":
+    """What answers calls, with everything done in advance that only a first question would need."""
     container.openai_gateway().prepare()
-    add_last_step(container.openai_gateway().settle)
-    telemetry = container.telemetry()
-    if telemetry is not None:
-        add_last_step(telemetry.flush)
     return container.caller()
 
 
-def _load_caller(
-    basis: Basis,
-    is_ending: asyncio.Event,
-    on_loaded: Callable[[], object],
-    add_last_step: Callable[[Callable[[], Awaitable[object]]], None],
-) -> "Caller":
-    try:
-        # While all is well: once descriptors or memory run out, nothing more can be imported.
-        basis.logger.prepare()
-        container = basis.load_container(is_observed=True, is_ending=is_ending)
-        return _prepared(container, add_last_step)
-    finally:
-        on_loaded()
+async def settle(container: "Container") -> None:
+    """Wait a moment: until dropped questions are cancelled at the API, and a collector has heard of the last calls."""
+    telemetry = container.telemetry()
+    await asyncio.gather(container.openai_gateway().settle(), *([] if telemetry is None else [telemetry.flush()]))
 
 
 def _mask(

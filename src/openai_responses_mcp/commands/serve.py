@@ -2,14 +2,24 @@
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from openai_responses_mcp.adapters.process import shortfalls, stop, stopped_by_signal
-from openai_responses_mcp.adapters.stdio.transport import claim_wire
+from openai_responses_mcp.adapters.process import WarmUp, shortfalls, stop, stopped_by_signal
+from openai_responses_mcp.adapters.stdio.framing import StdioFramer
+from openai_responses_mcp.adapters.stdio.transport import StdioTransport, claim_wire
 from openai_responses_mcp.config.loading import Configuration
-from openai_responses_mcp.start import Basis, basis_of, connect
+from openai_responses_mcp.domain.cancellation import CallsInFlight
+from openai_responses_mcp.server.dispatch import Connection, Dispatcher
+from openai_responses_mcp.start import Basis, basis_of, prepared, settle
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
+    from openai_responses_mcp.server.calling import Caller
+
+# A client that has its first reply asks for the tools next; loading at once would hold that up.
+WARM_UP_AFTER_SECONDS = 0.05
 
 
 def serve_stdio(configuration: Configuration, environ: Mapping[str, str], *, rehearses: bool) -> int:
@@ -32,14 +42,8 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
     stopped = stopped_by_signal()
     if rehearses:
         basis = await basis.rehearsed()
-    connection = connect(
-        basis,
-        wire,
-        is_line_mode=is_line_mode,
-        # Also while calls are finished after the end of input: then there is no client to answer any more.
-        on_closed=partial(stop, stopped, 0),
-        on_loaded=_collect_garbage,
-    )
+    # The client may also go while calls are finished after the end of input: then there is nothing left to answer.
+    connection = _connected(basis, wire, is_line_mode=is_line_mode, on_closed=partial(stop, stopped, 0))
     served = asyncio.ensure_future(connection.serve())
     ends: set[asyncio.Future[Any]] = {served, stopped}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -50,7 +54,38 @@ async def _serve(wire: tuple[int, int], basis: Basis, *, is_line_mode: bool, reh
     return stopped.result()
 
 
-def _collect_garbage() -> None:
-    """From now on, and never in what was loaded until now: that is there to stay, and looking through it takes long."""
-    gc.freeze()
-    gc.enable()
+def _connected(
+    basis: Basis, wire: tuple[int, int], *, is_line_mode: bool, on_closed: Callable[[], object]
+) -> Connection:
+    """The client on these two descriptors. What it sends is read from now on."""
+    server, logger, is_ending = basis.configuration.settings.server, basis.logger, asyncio.Event()
+    logger.debug("start", tools=list(server.tools), lineMode=is_line_mode)
+    loaded: list[Container] = []
+    warm_up = WarmUp(lambda: load_caller(basis, is_ending, loaded))
+    loop = asyncio.get_running_loop()
+    transport = StdioTransport(
+        *wire,
+        StdioFramer(server.max_message_bytes, line_mode=is_line_mode),
+        logger,
+        on_closed=on_closed,
+        on_first_send=lambda: loop.call_later(WARM_UP_AFTER_SECONDS, warm_up.start),
+    )
+    dispatcher = Dispatcher(
+        CallsInFlight(logger), logger, server.tools, load_caller=warm_up.result, hand_over=server.hand_over_after_s
+    )
+    return Connection(transport, dispatcher, is_ending, lambda: asyncio.gather(*map(settle, loaded)))
+
+
+def load_caller(basis: Basis, is_ending: asyncio.Event, loaded: "list[Container]") -> "Caller":
+    """Imports everything that calls need, in a thread after the first reply. The container is added to `loaded`."""
+    try:
+        # While all is well: once descriptors or memory run out, nothing more can be imported.
+        basis.logger.prepare()
+        container = basis.load_container(is_observed=True, is_ending=is_ending)
+        caller = prepared(container)
+        loaded.append(container)
+        return caller
+    finally:
+        # From now on, and never in what was loaded until now: that is there to stay, and looking through it takes long.
+        gc.freeze()
+        gc.enable()

@@ -7,7 +7,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.adapters.http.access import (
     MCP_PATH,
@@ -25,9 +25,16 @@ from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.loading import ConfigError as ConfigError
 from openai_responses_mcp.config.loading import Configuration, Flags, load
 from openai_responses_mcp.config.settings import HttpSettings
+from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.extras import needs_extra
-from openai_responses_mcp.domain.ports import Logger
-from openai_responses_mcp.start import Basis, basis_of, serve_many
+from openai_responses_mcp.domain.ports import Logger, Transport
+from openai_responses_mcp.server.dispatch import Connection, Dispatcher
+from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
+from openai_responses_mcp.start import Basis, basis_of, prepared, settle
+
+if TYPE_CHECKING:
+    from openai_responses_mcp.container import Container
+    from openai_responses_mcp.server.calling import Caller
 
 USUAL_HOST = "127.0.0.1"
 USUAL_DRAIN_SECONDS = 25.0
@@ -160,19 +167,41 @@ async def _serve(
     stopped = stopped_by_signal()
     if rehearses:
         basis = await basis.rehearsed()
-    serving = await asyncio.to_thread(serve_many, basis)
+    # All of it at once: a server for many is started before its clients.
+    is_ending, server, logger = asyncio.Event(), basis.configuration.settings.server, basis.logger
+    container, caller = await asyncio.to_thread(_loaded, basis, is_ending)
+
+    async def load_caller() -> "Caller":
+        return caller
+
+    async def serve(transport: Transport) -> None:
+        dispatcher = Dispatcher(
+            CallsInFlight(logger),
+            logger,
+            server.tools,
+            load_caller=load_caller,
+            hand_over=server.hand_over_after_s,
+            handshakes=HTTP_HANDSHAKES,
+        )
+        await Connection(transport, dispatcher).serve()
+
     code = await serve_until_stopped(
         options,
         settings,
         tokens,
-        serving.serve,
-        basis.logger,
+        serve,
+        logger,
         stopped,
-        on_draining=serving.is_ending.set,
-        on_drained=serving.let_research_go,
+        on_draining=is_ending.set,
+        on_drained=container.openai_gateway().let_all_go,
     )
-    await serving.settle()
+    await settle(container)
     return code
+
+
+def _loaded(basis: Basis, is_ending: asyncio.Event) -> "tuple[Container, Caller]":
+    container = basis.load_container(is_observed=True, is_ending=is_ending, is_over_http=True)
+    return container, prepared(container)
 
 
 async def serve_until_stopped(

@@ -237,6 +237,10 @@ def _error_code_in(message: JsonObject) -> int | None:
     return None if error is None else error["code"]
 
 
+async def _nothing() -> None:
+    """A connection of many leaves the last things to its process."""
+
+
 class Connection:
     """One client. `is_ending` is set with the end of its input: from then on none of its calls is tried again.
 
@@ -247,12 +251,12 @@ class Connection:
         self,
         transport: Transport,
         dispatcher: Dispatcher,
-        is_ending: asyncio.Event,
-        settle: Callable[[], Awaitable[object]],
+        is_ending: asyncio.Event | None = None,
+        settle: Callable[[], Awaitable[object]] = _nothing,
     ) -> None:
         self._transport = transport
         self._dispatcher = dispatcher
-        self._is_ending = is_ending
+        self._is_ending = is_ending or asyncio.Event()
         self._settle = settle
 
     async def serve(self) -> None:
