@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.commands.last_answer import LastAnswer
+from openai_responses_mcp.commands.asking import LastAnswer
 
 
 def place(environ: dict[str, str], platform: str, *, rehearses: bool = False) -> str:

@@ -9,16 +9,17 @@ import select
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from openai_responses_mcp.commands.last_answer import LastAnswer
-from openai_responses_mcp.commands.showing import Showing
-from openai_responses_mcp.commands.terminal import show_answer
+from openai_responses_mcp.adapters.bounded_file import read_text
+from openai_responses_mcp.commands.showing import Showing, show_answer
 from openai_responses_mcp.commands.usage import TOOLS as NAMES
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.domain.errors import InvalidArguments, PreviousResponseLost
 from openai_responses_mcp.domain.models import Answer, ProgressListener, Question
+from openai_responses_mcp.domain.texts import without_surrogates
 from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool, read_question
 from openai_responses_mcp.start import basis_of
 
@@ -52,6 +53,62 @@ class Inquiry(NamedTuple):
     style: str | None = None
 
 
+_MOST_REMEMBERED_BYTES = 64 * 1024
+
+
+class LastAnswer:
+    """The last answer in the terminal, remembered so that `--continue` needs no id. Only its owner can read the file.
+
+    In a rehearsal, the stand-in ends with the command and has forgotten everything. So what was asked is remembered too,
+    in a file of its own, for the next stand-in to know.
+    """
+
+    def __init__(self, environ: Mapping[str, str], *, rehearses: bool, platform: str = sys.platform) -> None:
+        self._keeps_question = rehearses
+        name = "last-rehearsal" if rehearses else "last-answer"
+        self.path = os.path.join(_state_folder(environ, platform), "openai-responses-mcp", name)
+
+    def maybe_recall(self) -> str | None:
+        response_id, _ = self._read()
+        return response_id if response_id.startswith("resp_") else None
+
+    def rehearsed(self) -> dict[str, str]:
+        """The id and the question of the last rehearsal, for the stand-in."""
+        response_id, question = self._read()
+        return {response_id: question} if self._keeps_question and response_id else {}
+
+    def remember(self, response_id: str, question: str) -> bool:
+        """Says whether that was possible. The answer is shown in any case."""
+        text = f"{response_id}\n{question if self._keeps_question else ''}"
+        beside = f"{self.path}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(without_surrogates(text).encode())
+            os.replace(beside, self.path)
+        except OSError:
+            with suppress(OSError):
+                os.remove(beside)
+            return False
+        return True
+
+    def _read(self) -> tuple[str, str]:
+        try:
+            response_id, _, question = read_text(self.path, most_bytes=_MOST_REMEMBERED_BYTES).partition("\n")
+        except (OSError, ValueError):
+            return "", ""
+        return response_id.strip(), question
+
+
+def _state_folder(environ: Mapping[str, str], platform: str) -> str:
+    if platform == "win32" and environ.get("LOCALAPPDATA"):
+        return environ["LOCALAPPDATA"]
+    stated = environ.get("XDG_STATE_HOME", "")
+    if os.path.isabs(stated):
+        return stated
+    return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".local", "state")
+
+
 def tool_of(inquiry: Inquiry) -> Tool:
     """Raises `Unaskable`."""
     chosen = list(dict.fromkeys(inquiry.tools)) or [NAMES[0]]
@@ -64,8 +121,17 @@ def tool_of(inquiry: Inquiry) -> Tool:
 
 def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_responses: bool) -> Question:
     """Reads stdin if there is anything to read. Raises `Unaskable`."""
-    spelled = tool._replace(arguments=tuple(_as_spelled(tool)))
-    given = {flag: value for flag, value in _given(inquiry, last_answer).items() if value is not None}
+    # Under the names that they have on the command line, so that refusals name those.
+    flags = {name: flag for flag, name in _ARGUMENTS.items()}
+    named = (argument._replace(name=flags.get(argument.name, argument.name)) for argument in tool.arguments)
+    spelled = tool._replace(arguments=tuple(named))
+    values = {
+        "--recency": inquiry.recency,
+        "--domains": None if inquiry.domains is None else inquiry.domains.split(","),
+        "--style": inquiry.style,
+        "--continue": _continued(inquiry.continues, last_answer),
+    }
+    given = {flag: value for flag, value in values.items() if value is not None}
     taken = [argument.name for argument in spelled.arguments]
     for flag in given:
         if flag not in taken:
@@ -80,21 +146,6 @@ def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_
         raise Unaskable(str(exc)) from exc
     except InputUnusable as exc:
         raise Unaskable(f"stdin {exc}") from exc
-
-
-def _as_spelled(tool: Tool) -> Any:
-    """The arguments of the tool under the names that they have on the command line, so that refusals name those."""
-    flags = {name: flag for flag, name in _ARGUMENTS.items()}
-    return (argument._replace(name=flags.get(argument.name, argument.name)) for argument in tool.arguments)
-
-
-def _given(inquiry: Inquiry, last_answer: LastAnswer) -> Mapping[str, object]:
-    return {
-        "--recency": inquiry.recency,
-        "--domains": None if inquiry.domains is None else inquiry.domains.split(","),
-        "--style": inquiry.style,
-        "--continue": _continued(inquiry.continues, last_answer),
-    }
 
 
 def _continued(wanted: str | None, last_answer: LastAnswer) -> str | None:
