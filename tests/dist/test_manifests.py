@@ -16,7 +16,8 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, examine_file
+from openai_responses_mcp.commands.doctor.clients import CLIENTS
+from openai_responses_mcp.commands.doctor.entries import examine_file
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import OpenAISettings, Settings
 from tests.tools.dist.manifests import files, stale

@@ -62,7 +62,7 @@ def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
     rooms = {PACKAGE / name for name in ("agents", "desk", "gate", "guard")}
     files = [path for path in PACKAGE.rglob("*.py") if rooms.isdisjoint(path.parents)]
     # Where clients keep their files is told on the page about clients.
-    of_clients = PACKAGE / "commands" / "doctor" / "client_setups.py"
+    of_clients = PACKAGE / "commands" / "doctor" / "clients.py"
     found = {name for path in files if path != of_clients for name in variables_read_by(path)}
     assert {"MCP_LINE_MODE", "DEBUG", "APPDATA"} <= found
     page = set(code_spans(read(DOCS / config_tables.PAGE)))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, with_comments
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, with_comments
 from openai_responses_mcp.guard.client_files import (
     CannotRewrite,
     Place,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
-from openai_responses_mcp.commands.doctor.client_setups import Client, with_comments
+from openai_responses_mcp.commands.doctor.clients import Client, with_comments
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
-from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, Entry, files_of, maybe_guard
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, files_of
+from openai_responses_mcp.commands.doctor.entries import Entry, maybe_guard
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
 from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.domain.extras import needs_extra

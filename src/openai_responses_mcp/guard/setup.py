@@ -23,15 +23,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from openai_responses_mcp.commands.doctor.client_setups import (
-    CLIENTS,
-    Client,
-    Entry,
-    files_of,
-    maybe_guard,
-    own_files_of,
-    starts_this_program,
-)
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, files_of, own_files_of
+from openai_responses_mcp.commands.doctor.entries import Entry, maybe_guard, starts_this_program
 from openai_responses_mcp.desk.terminal.typed_values import CommandParser, nearest, words_here
 from openai_responses_mcp.desk.words import Words, language_of
 from openai_responses_mcp.domain.extras import REPOSITORY, needs_extra

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.cli import main
+from openai_responses_mcp.commands.doctor.clients import own_command
 from openai_responses_mcp.commands.doctor.examining import MAX_CLIENT_FILE_BYTES, examine
-from openai_responses_mcp.commands.doctor.recommending import own_command
 from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import Flags, load
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply

@@ -15,18 +15,17 @@ from typing import NamedTuple
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
 from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
 from openai_responses_mcp.commands.doctor.api_checks import api_lines, ask_api
-from openai_responses_mcp.commands.doctor.client_setups import (
+from openai_responses_mcp.commands.doctor.clients import (
     CLIENTS,
     Client,
     CommandFinder,
-    Entry,
-    SetupFinding,
-    examine_file,
     files_of,
     home_of,
+    maybe_how_to_add,
+    own_command,
     own_files_of,
 )
-from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
+from openai_responses_mcp.commands.doctor.entries import Entry, SetupFinding, examine_file
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, CannotReport, Line, Report
 from openai_responses_mcp.commands.init import maybe_days_apart
 from openai_responses_mcp.config.loading import Configuration, default_paths

@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.commands.doctor.client_setups import (
-    CLIENTS,
-    Client,
-    SetupFinding,
-    examine_file,
-    files_of,
-)
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, files_of
+from openai_responses_mcp.commands.doctor.entries import SetupFinding, examine_file
 
 ROOT = Path(__file__).parents[3]
 KEY = "OPENAI_API_KEY"

@@ -1,155 +1,18 @@
-"""The clients that start the server: where each keeps its set-up, which entries are ours, and what is wrong with one.
+"""The entries in the files of clients: which are ours, and what is wrong with one.
 
 The text of a file comes in, findings go out, and none of them repeats a key. An entry is ours when it starts this
 program, whatever its name is.
 """
 
-import json
 import ntpath
-import os
 import re
-import sys
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from openai_responses_mcp.commands.doctor.clients import PLACEHOLDER, Client, CommandFinder
 from openai_responses_mcp.commands.usage import GUARDING, OPTIONS
 
-PLACEHOLDER = "YOUR_KEY"
-
 Level = Literal["ok", "warn", "FAIL"]
-CommandFinder = Callable[[str], str | None]
-"""Where a command is, None when there is none of that name."""
-
-
-# Texts: JSON as clients write it, JSON as people write it, and TOML
-
-
-_STRING = r'("(?:\\.|[^"\\\n])*")'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
-
-
-def with_comments(text: str) -> Any:
-    """JSON with comments and trailing commas; they become blanks, so that errors keep their line."""
-    for pattern in (_COMMENT, _TRAILING_COMMA):
-        text = pattern.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
-    return json.loads(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """`OPENAI_API_KEY` in the texts stands for the variable that holds the key."""
-
-    name: str
-    files: tuple[str, ...]
-    how_to_add: str
-    how_to_name_key: str
-    """What to do so that the server gets the key, without the key in the file where the client can do that."""
-    section: str = "mcpServers"
-    parse: Callable[[str], Any] = field(default=json.loads)
-    hands_environment_on: bool = False
-    program: str | None = None
-    """What it is called on a command line; None when it has a window only."""
-    fills_in: str | None = None
-    """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
-
-
-_ENTRY = '"command": "openai-responses-mcp", "args": ["--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
-_SNIPPET = f'{{"mcpServers": {{"openai-responses": {{{_ENTRY}}}}}}}'
-_VS_CODE_SNIPPET = '{"name":"openai-responses",' + _ENTRY.replace(": ", ":").replace(", ", ",") + "}"
-
-CLIENTS = (
-    Client(
-        "Claude Code",
-        ("{home}/.claude.json", "{folder}/.mcp.json"),
-        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
-        "write ${OPENAI_API_KEY} there",
-        program="claude",
-        hands_environment_on=True,
-        fills_in=r"\$\{\w+(:-.*)?\}",
-    ),
-    Client(
-        "Codex",
-        ("{codex}/config.toml", "{folder}/.codex/config.toml"),
-        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
-        'name it with env_vars = ["OPENAI_API_KEY"]',
-        program="codex",
-        section="mcp_servers",
-        parse=tomllib.loads,
-    ),
-    Client(
-        "Claude Desktop",
-        ("{app_data}/Claude/claude_desktop_config.json",),
-        _SNIPPET,
-        "keep the file to yourself",
-    ),
-    Client(
-        "Cursor",
-        ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
-        _SNIPPET,
-        "write ${env:OPENAI_API_KEY} there",
-        parse=with_comments,
-        hands_environment_on=True,
-        fills_in=r"\$\{env:\w+\}",
-    ),
-    Client(
-        "VS Code",
-        ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
-        f"code --add-mcp '{_VS_CODE_SNIPPET}'",
-        "write ${input:openai-api-key} there, with an entry under inputs, and VS Code asks for it",
-        program="code",
-        section="servers",
-        parse=with_comments,
-        hands_environment_on=True,
-        fills_in=r"\$\{(env|input):[^}]+\}",
-    ),
-    Client(
-        "Gemini CLI",
-        ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
-        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses openai-responses-mcp -- --stdio",
-        "write $OPENAI_API_KEY there, under env",
-        program="gemini",
-        parse=with_comments,
-        fills_in=r"\$(\w+|\{\w+\})",
-    ),
-)
-
-
-# Places
-
-
-def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: str = sys.platform) -> tuple[str, ...]:
-    """Where the client's set-up may be, the user's own file or that of the project in `folder`."""
-    home = home_of(environ, platform)
-    places = {
-        "home": home,
-        "folder": folder,
-        "codex": environ.get("CODEX_HOME") or f"{home}/.codex",
-        "app_data": _app_data(home, environ, platform),
-    }
-    return tuple(dict.fromkeys(os.path.normpath(file.format(**places)) for file in client.files))
-
-
-def own_files_of(client: Client, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The user's own files. Those of a project may come from others."""
-    own = tuple(file for file in client.files if not file.startswith("{folder}"))
-    return files_of(replace(client, files=own), environ, "")
-
-
-def home_of(environ: Mapping[str, str], platform: str = sys.platform) -> str:
-    names = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
-    return next((environ[name] for name in names if environ.get(name)), os.path.expanduser("~"))
-
-
-def _app_data(home: str, environ: Mapping[str, str], platform: str) -> str:
-    if platform == "win32":
-        return environ.get("APPDATA") or f"{home}/AppData/Roaming"
-    return f"{home}/Library/Application Support" if platform == "darwin" else f"{home}/.config"
-
-
-# Entries
 
 
 class Entry(NamedTuple):

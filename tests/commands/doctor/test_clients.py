@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses_mcp.commands.doctor.client_setups import CLIENTS, Client, examine_file
-from openai_responses_mcp.commands.doctor.recommending import maybe_how_to_add, own_command
+from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, maybe_how_to_add, own_command
+from openai_responses_mcp.commands.doctor.entries import examine_file
 from openai_responses_mcp.domain.extras import REPOSITORY
 
 KEY = "OPENAI_API_KEY"

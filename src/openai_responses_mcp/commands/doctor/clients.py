@@ -1,0 +1,211 @@
+"""The clients that start the server: where each keeps its set-up, and how to set it up on this machine."""
+
+import json
+import os
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from openai_responses_mcp.domain.extras import REPOSITORY, is_run_by_uvx
+
+PLACEHOLDER = "YOUR_KEY"
+
+CommandFinder = Callable[[str], str | None]
+"""Where a command is, None when there is none of that name."""
+
+
+# Texts: JSON as clients write it, JSON as people write it, and TOML
+
+
+_STRING = r'("(?:\\.|[^"\\\n])*")'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
+
+
+def with_comments(text: str) -> Any:
+    """JSON with comments and trailing commas; they become blanks, so that errors keep their line."""
+    for pattern in (_COMMENT, _TRAILING_COMMA):
+        text = pattern.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
+    return json.loads(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """`OPENAI_API_KEY` in the texts stands for the variable that holds the key."""
+
+    name: str
+    files: tuple[str, ...]
+    how_to_add: str
+    how_to_name_key: str
+    """What to do so that the server gets the key, without the key in the file where the client can do that."""
+    section: str = "mcpServers"
+    parse: Callable[[str], Any] = field(default=json.loads)
+    hands_environment_on: bool = False
+    program: str | None = None
+    """What it is called on a command line; None when it has a window only."""
+    fills_in: str | None = None
+    """The pattern of a value that the client replaces with that of a variable; None when it knows no such thing."""
+
+
+_ENTRY = '"command": "openai-responses-mcp", "args": ["--stdio"], "env": {"OPENAI_API_KEY": "YOUR_KEY"}'
+_SNIPPET = f'{{"mcpServers": {{"openai-responses": {{{_ENTRY}}}}}}}'
+_VS_CODE_SNIPPET = '{"name":"openai-responses",' + _ENTRY.replace(": ", ":").replace(", ", ",") + "}"
+
+CLIENTS = (
+    Client(
+        "Claude Code",
+        ("{home}/.claude.json", "{folder}/.mcp.json"),
+        "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
+        "write ${OPENAI_API_KEY} there",
+        program="claude",
+        hands_environment_on=True,
+        fills_in=r"\$\{\w+(:-.*)?\}",
+    ),
+    Client(
+        "Codex",
+        ("{codex}/config.toml", "{folder}/.codex/config.toml"),
+        "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
+        'name it with env_vars = ["OPENAI_API_KEY"]',
+        program="codex",
+        section="mcp_servers",
+        parse=tomllib.loads,
+    ),
+    Client(
+        "Claude Desktop",
+        ("{app_data}/Claude/claude_desktop_config.json",),
+        _SNIPPET,
+        "keep the file to yourself",
+    ),
+    Client(
+        "Cursor",
+        ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
+        _SNIPPET,
+        "write ${env:OPENAI_API_KEY} there",
+        parse=with_comments,
+        hands_environment_on=True,
+        fills_in=r"\$\{env:\w+\}",
+    ),
+    Client(
+        "VS Code",
+        ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
+        f"code --add-mcp '{_VS_CODE_SNIPPET}'",
+        "write ${input:openai-api-key} there, with an entry under inputs, and VS Code asks for it",
+        program="code",
+        section="servers",
+        parse=with_comments,
+        hands_environment_on=True,
+        fills_in=r"\$\{(env|input):[^}]+\}",
+    ),
+    Client(
+        "Gemini CLI",
+        ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
+        "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses openai-responses-mcp -- --stdio",
+        "write $OPENAI_API_KEY there, under env",
+        program="gemini",
+        parse=with_comments,
+        fills_in=r"\$(\w+|\{\w+\})",
+    ),
+)
+
+
+# Places
+
+
+def files_of(client: Client, environ: Mapping[str, str], folder: str, platform: str = sys.platform) -> tuple[str, ...]:
+    """Where the client's set-up may be, the user's own file or that of the project in `folder`."""
+    home = home_of(environ, platform)
+    places = {
+        "home": home,
+        "folder": folder,
+        "codex": environ.get("CODEX_HOME") or f"{home}/.codex",
+        "app_data": _app_data(home, environ, platform),
+    }
+    return tuple(dict.fromkeys(os.path.normpath(file.format(**places)) for file in client.files))
+
+
+def own_files_of(client: Client, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own files. Those of a project may come from others."""
+    own = tuple(file for file in client.files if not file.startswith("{folder}"))
+    return files_of(replace(client, files=own), environ, "")
+
+
+def home_of(environ: Mapping[str, str], platform: str = sys.platform) -> str:
+    names = ("USERPROFILE", "HOME") if platform == "win32" else ("HOME",)
+    return next((environ[name] for name in names if environ.get(name)), os.path.expanduser("~"))
+
+
+def _app_data(home: str, environ: Mapping[str, str], platform: str) -> str:
+    if platform == "win32":
+        return environ.get("APPDATA") or f"{home}/AppData/Roaming"
+    return f"{home}/Library/Application Support" if platform == "darwin" else f"{home}/.config"
+
+
+# How to set a client up: with a command that is here, for a client that is here
+
+_NAME = "openai-responses"
+_PROGRAM = "openai-responses-mcp"
+_WITH_UVX = ("uvx", "--from", REPOSITORY, _PROGRAM)
+_TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, env_vars = [{key}]}}"
+
+
+def own_command(executable: str = sys.executable, platform: str = sys.platform) -> tuple[str, ...]:
+    """What starts this very program again, wherever it is started from."""
+    folder = os.path.dirname(executable)
+    if is_run_by_uvx(executable):
+        return _WITH_UVX
+    script = os.path.join(folder, "openai-responses-mcp.exe" if platform == "win32" else "openai-responses-mcp")
+    return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
+
+
+class HowToAdd(NamedTuple):
+    """`words` say what to do with `paste`: a command to run, or an entry for a file."""
+
+    words: str
+    paste: str
+
+
+def maybe_how_to_add(
+    client: Client, path: str, key_variable: str, command: Sequence[str], find_command: CommandFinder, home: str
+) -> HowToAdd | None:
+    """None when there is no sign of the client here.
+
+    A sign is its command, or the file or folder that it keeps its set-up in.
+    """
+    if client.program is not None and find_command(client.program) is not None:
+        return HowToAdd("run:", _command_line(client, command).replace("OPENAI_API_KEY", key_variable))
+    folder = os.path.dirname(path)
+    if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
+        # A line behind the heading of another table would belong to that one.
+        where = "at the top of" if client.section == "mcp_servers" else "into"
+        return HowToAdd(f"put {where} {path}:", _entry(client, command, key_variable))
+    return None
+
+
+def _command_line(client: Client, command: Sequence[str]) -> str:
+    if client.how_to_add.endswith("'"):  # All of it is JSON in quotes.
+        return (
+            f"{client.how_to_add.partition(chr(39))[0]}{shlex.quote(json.dumps({'name': _NAME, **_fields(command)}))}"
+        )
+    before, _, after = client.how_to_add.partition(f" {_PROGRAM} ")
+    # Gemini CLI takes options for its own until "--", which stands after the command.
+    options = "-- " if after.startswith("-- ") else ""
+    return f"{before} {shlex.quote(command[0])} {options}{shlex.join([*command[1:], '--stdio'])}"
+
+
+def _entry(client: Client, command: Sequence[str], key_variable: str) -> str:
+    if client.section == "mcp_servers":
+        return _TOML_ENTRY.format(
+            name=_NAME,
+            command=json.dumps(command[0]),
+            arguments=json.dumps([*command[1:], "--stdio"]),
+            key=json.dumps(key_variable),
+        )
+    return json.dumps({client.section: {_NAME: _fields(command, key_variable)}})
+
+
+def _fields(command: Sequence[str], key_variable: str = "OPENAI_API_KEY") -> dict[str, object]:
+    return {"command": command[0], "args": [*command[1:], "--stdio"], "env": {key_variable: PLACEHOLDER}}
