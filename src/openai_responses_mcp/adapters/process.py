@@ -46,18 +46,15 @@ def _listen(loop: asyncio.AbstractEventLoop, number: signal.Signals, react: Call
 
 # Limits. Nothing here opens a file that must be there.
 
-if sys.platform == "win32":
 
-    def _limit(name: str) -> int | None:
+def _limit(name: str) -> int | None:
+    """The limit in force; None where there is none."""
+    if sys.platform == "win32":
         return None
+    import resource  # Here: the guard's relay asks for no limit.
 
-else:
-    import resource
-
-    def _limit(name: str) -> int | None:
-        """The limit in force; None where there is none."""
-        soft, _ = resource.getrlimit(getattr(resource, name))
-        return None if soft == resource.RLIM_INFINITY else soft
+    soft, _ = resource.getrlimit(getattr(resource, name))
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 LEAST_DESCRIPTORS = 32
