@@ -24,10 +24,16 @@ GENERIC = {
     "RunState",
     "ToolContext",
 }
-# Where else it may stand: at the SDK, the vendor's clients and the database, whose own methods say so, and where JSON
-# is checked keyword by keyword.
+# Where else it may stand: at the SDK, the vendor's clients, the database and argparse, whose own methods say so, and
+# where JSON is checked keyword by keyword.
 ADAPTERS = ("agents/sdk", "agents/mcp", "agents/providers", "gate/sql", "gate/schema")
-FILES = {"agents/__init__.py", "agents/given_stores.py", "agents/runs/models.py", "gate/json_values.py"}
+FILES = {
+    "agents/__init__.py",
+    "agents/given_stores.py",
+    "agents/runs/models.py",
+    "desk/terminal/typed_values.py",
+    "gate/json_values.py",
+}
 
 
 def test_any_stands_only_where_a_library_says_so() -> None:
