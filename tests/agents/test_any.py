@@ -31,6 +31,7 @@ FILES = {
     "agents/__init__.py",
     "agents/given_stores.py",
     "agents/runs/models.py",
+    "agents/testing.py",
     "desk/terminal/typed_values.py",
     "gate/json_values.py",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.configured import run
+from openai_responses_mcp.agents.runner import run
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile

@@ -19,19 +19,19 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.composition import load_skills as load_skills
     from openai_responses_mcp.agents.composition import to_introspection_tools as to_introspection_tools
     from openai_responses_mcp.agents.composition import to_tools as to_tools
-    from openai_responses_mcp.agents.configured import configure as configure
-    from openai_responses_mcp.agents.configured import run as run
     from openai_responses_mcp.agents.doctor import AgentsStatus as AgentsStatus
     from openai_responses_mcp.agents.doctor import DoctorReport as DoctorReport
     from openai_responses_mcp.agents.doctor import Finding as Finding
     from openai_responses_mcp.agents.mcp.gateway import McpGateway as McpGateway
     from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool as hosted_mcp_tool
-    from openai_responses_mcp.agents.providers.compat_providers import CompatModelProvider as CompatModelProvider
+    from openai_responses_mcp.agents.providers.compat_model import CompatModelProvider as CompatModelProvider
     from openai_responses_mcp.agents.providers.settings import CompatModelConfig as CompatModelConfig
     from openai_responses_mcp.agents.providers.table import ModelList as ModelList
     from openai_responses_mcp.agents.providers.table import ProviderHandle as ProviderHandle
     from openai_responses_mcp.agents.providers.table import ProviderName as ProviderName
     from openai_responses_mcp.agents.runner import AgentRunner as AgentRunner
+    from openai_responses_mcp.agents.runner import configure as configure
+    from openai_responses_mcp.agents.runner import run as run
     from openai_responses_mcp.agents.runs.models import Extensions as Extensions
     from openai_responses_mcp.agents.runs.models import RequestedToolCall as RequestedToolCall
     from openai_responses_mcp.agents.runs.models import ResumeOptions as ResumeOptions
@@ -101,10 +101,6 @@ _PLACES = {
         "to_introspection_tools",
         "to_tools",
     ),
-    "agents.configured": (
-        "configure",
-        "run",
-    ),
     "agents.doctor": (
         "AgentsStatus",
         "DoctorReport",
@@ -112,14 +108,18 @@ _PLACES = {
     ),
     "agents.mcp.gateway": ("McpGateway",),
     "agents.mcp.hosted_server": ("hosted_mcp_tool",),
-    "agents.providers.compat_providers": ("CompatModelProvider",),
+    "agents.providers.compat_model": ("CompatModelProvider",),
     "agents.providers.settings": ("CompatModelConfig",),
     "agents.providers.table": (
         "ModelList",
         "ProviderHandle",
         "ProviderName",
     ),
-    "agents.runner": ("AgentRunner",),
+    "agents.runner": (
+        "AgentRunner",
+        "configure",
+        "run",
+    ),
     "agents.runs.models": (
         "Extensions",
         "RequestedToolCall",
@@ -193,8 +193,8 @@ _PLACES = {
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
-# Modules that import without the SDK but cannot work without it, so the import fails if it is missing.
-_NEED_THE_SDK = ("agents.composition", "agents.configured")
+# These import without the SDK but cannot work without it, so the import fails if it is missing.
+_NEED_THE_SDK = {*_PLACES["agents.composition"], "configure", "run"}
 
 # Packages of the SDK whose sessions and pipelines run agents by themselves.
 _PAST_THE_GATE = ("realtime", "voice")
@@ -227,7 +227,7 @@ def _resolve(name: str) -> Any:
             f"{sdk_found.origin} hides the OpenAI Agents SDK, which is called agents too; rename this file"
         )
     if name in _MODULE_OF:
-        if _MODULE_OF[name] in _NEED_THE_SDK and sdk_found is None:
+        if name in _NEED_THE_SDK and sdk_found is None:
             raise ModuleNotFoundError("No module named 'agents'", name="agents")
         return getattr(import_module(f"openai_responses_mcp.{_MODULE_OF[name]}"), name)
     if name in _PAST_THE_GATE:

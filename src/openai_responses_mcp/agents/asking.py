@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Literal
 
 from openai_responses_mcp.domain.texts import revealed, visible
+from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.errors import AgentsError
 
 Choice = Literal["yes", "no", "session"]
@@ -25,6 +27,18 @@ class TerminalApprover:
         self._read = read
         self._show = show
         self._one_at_a_time = asyncio.Lock()
+
+    async def decide(
+        self, request: HumanApprovalRequest, approvals: ApprovalController, standing: StandingApprovals
+    ) -> None:
+        choice, comment = await self.ask(request), "at the terminal"
+        if choice == "session":
+            terms = StandingTerms(for_session=True)
+            await approve_from_now_on(approvals, standing, request.approval_id, terms=terms, comment=comment)
+        elif choice == "yes":
+            await approvals.submit_decision(request.approval_id, "approve", comment)
+        else:
+            await approvals.submit_decision(request.approval_id, "deny", comment, tell_model=True)
 
     async def ask(self, request: HumanApprovalRequest) -> Choice:
         """The end of the input is a no."""

@@ -21,13 +21,11 @@ from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
 from openai_responses_mcp.agents.providers.table import ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.runs.book import RunBook, Sleep, WatchRuns
-from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.book import AwaitDecisions, PauseRun, ReadRunBack, RunBook, SavedStates, Sleep
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
-from openai_responses_mcp.agents.runs.pausing import PauseRun, ReadRunBack, SavedStates
 from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
-from openai_responses_mcp.agents.runs.starting import StartRun
+from openai_responses_mcp.agents.runs.running import FinishRun, StartRun
 from openai_responses_mcp.agents.skills.manifests import (
     MOST_SKILLS,
     Skill,
@@ -186,7 +184,7 @@ def runner_on(
         RunnerParts(
             start=StartRun(engine, book, guards, finish),
             resume=ResumeRun(read_back, approvals, log, book, finish),
-            watch=WatchRuns(book, approvals, sleep),
+            wait=AwaitDecisions(book, approvals, sleep),
             approvals=approvals,
             audit=log,
             policies=policies,
@@ -249,7 +247,7 @@ def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 def get_provider(name: str | None = None) -> ProviderHandle:
     """The provider of this name, else the one in AGENTS_MODEL_PROVIDER, with its settings from the environment."""
     settings = settings_from(chosen_provider(name, os.environ), os.environ)
-    from openai_responses_mcp.agents.providers.compat_providers import EnvironmentProvider
+    from openai_responses_mcp.agents.providers.compat_model import EnvironmentProvider
 
     return EnvironmentProvider(settings)
 

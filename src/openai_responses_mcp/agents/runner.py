@@ -1,4 +1,7 @@
-"""The runner that users hold: one method for each thing that they can ask for. The work is done in `runs`."""
+"""The runner that users hold: one method for each thing that they can ask for. The work is done in `runs`.
+
+One runner can be configured for code that was written for the SDK and has only its import changed.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -8,14 +11,14 @@ from datetime import datetime
 
 from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport, ReadOnlyLedger
-from openai_responses_mcp.agents.runs.book import RunBook, WatchRuns
+from openai_responses_mcp.agents.runs.book import AwaitDecisions, RunBook
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult, RunSummary
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, AgentEngine, Resumption, Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision, ResumeRun
-from openai_responses_mcp.agents.runs.starting import StartRun
+from openai_responses_mcp.agents.runs.running import StartRun
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, HumanDecision, ResumeToken
-from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
+from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.errors import AgentsError
@@ -30,7 +33,7 @@ class RunnerParts:
 
     start: StartRun
     resume: ResumeRun
-    watch: WatchRuns
+    wait: AwaitDecisions
     approvals: ApprovalController
     audit: AuditLog
     policies: PolicyStore
@@ -88,43 +91,28 @@ class AgentRunner:
     async def _asking(
         self, steps: AsyncGenerator[tuple[object, RunEvent], None], wanted: Resumption
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The same events; where somebody is there to be asked, the run does not end with its questions."""
+        """The same events. With an approver, the run does not end with its questions."""
+        approver = self._parts.approver
         while True:
             paused: RunResult | None = None
             async with aclosing(steps):
                 async for raw, event in steps:
-                    if event.type == "interrupted" and self._parts.approver is not None:
+                    if event.type == "interrupted" and approver is not None:
                         paused = event.result
                     else:
                         yield raw, event
-            if paused is None:
+            if paused is None or approver is None:
                 return
             for request in paused.interruptions:
-                await self._ask(request)
+                await approver.decide(request, self._parts.approvals, self._parts.standing)
             steps = self._parts.resume.stream(replace(wanted, run_id=paused.run_id, token=None, said=NOTHING_SAID))
-
-    async def _ask(self, request: HumanApprovalRequest) -> None:
-        assert self._parts.approver is not None  # noqa: S101 - asked only where there is one
-        choice, approvals = await self._parts.approver.ask(request), self._parts.approvals
-        if choice == "session":
-            await approve_from_now_on(
-                approvals,
-                self._parts.standing,
-                request.approval_id,
-                terms=StandingTerms(for_session=True),
-                comment="at the terminal",
-            )
-        elif choice == "yes":
-            await approvals.submit_decision(request.approval_id, "approve", "at the terminal")
-        else:
-            await approvals.submit_decision(request.approval_id, "deny", "at the terminal", tell_model=True)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Approving and resuming
 
     async def get_pending_approvals(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
-        if run_id is not None and await self._parts.book.get(run_id) is None:
-            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run")
+        if run_id is not None:
+            await self._parts.book.summary(run_id)
         return await self._parts.approvals.pending(run_id)
 
     async def submit_approval(
@@ -189,18 +177,18 @@ class AgentRunner:
 
         Not decided in time: `AGENTS-E-APPROVAL-INVALID`.
         """
-        return await self._parts.watch.wait(run_id, timeout_seconds)
+        return await self._parts.wait.wait(run_id, timeout_seconds)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Looking
 
     async def get_run(self, run_id: str) -> RunSummary:
         """Unknown: `AGENTS-E-APPROVAL-NOT-FOUND`."""
-        return await self._parts.watch.get(run_id)
+        return await self._parts.book.summary(run_id)
 
     async def list_runs(self, status: RunStatus | None = None) -> list[RunSummary]:
         """Oldest first."""
-        return await self._parts.watch.list_runs(status)
+        return await self._parts.book.summaries(status)
 
     async def get_execution_logs(
         self, run_id: str | None = None, since: str | datetime | None = None
@@ -256,3 +244,48 @@ def _extensions_of(agent: object, options: RunOptions | None) -> Extensions:
     given = (options.extensions if options else None) or Extensions()
     kept = getattr(agent, "extensions", None)
     return given.joined_by(kept) if isinstance(kept, Extensions) else given
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The configured runner
+
+_configured: list[AgentRunner] = []
+_may_approve: list[bool] = []
+
+
+def configure(runner: AgentRunner | None, *, allow_code_approval: bool = False) -> None:
+    """From now on `Runner.run`, `run_sync` and `run_streamed` go through this runner; None takes it away again.
+
+    With `allow_code_approval`, `state.approve(item)` counts as an approval, and is recorded as made by code.
+    """
+    if runner is not None and not isinstance(runner, AgentRunner):
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "configure takes a runner made by create_runner")
+    _configured[:] = [] if runner is None else [runner]
+    _may_approve[:] = [allow_code_approval]
+
+
+def is_configured() -> bool:
+    return bool(_configured)
+
+
+def configured_runner() -> AgentRunner:
+    if not _configured:
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", "No runner is configured: call configure(create_runner(...)) first")
+    return _configured[0]
+
+
+def may_code_approve() -> bool:
+    return _may_approve == [True]
+
+
+def check_code_may_approve() -> None:
+    if not may_code_approve():
+        message = "Code may not approve calls: switch it on with configure(runner, allow_code_approval=True)"
+        raise AgentsError("AGENTS-E-APPROVAL-INVALID", message)
+
+
+async def run(
+    agent: object, input: object, options: RunOptions | None = None, *, runner: AgentRunner | None = None
+) -> RunResult:
+    """`runner.run(agent, input, options)`, with the configured runner where none is given."""
+    return await (runner or configured_runner()).run(agent, input, options)

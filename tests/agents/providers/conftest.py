@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
-from openai_responses_mcp.agents.providers.compat_model import CompatModel
-from openai_responses_mcp.agents.providers.compat_providers import EnvironmentProvider
+from openai_responses_mcp.agents.providers.compat_model import CompatModel, EnvironmentProvider
 from openai_responses_mcp.agents.providers.table import PROVIDERS, ProviderName
 from tests.agents.environment import forget_providers
 from tests.agents.providers.stand_in import KEY, ChatStandIn

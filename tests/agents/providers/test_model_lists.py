@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
-from openai_responses_mcp.agents.providers import model_lists
+from openai_responses_mcp.agents.providers import compat_model
 from openai_responses_mcp.agents.providers.table import PROVIDERS, ProviderName
 from tests.agents.fakes import within
 from tests.agents.providers.conftest import Play
@@ -47,7 +47,7 @@ async def test_a_list_that_never_comes_is_a_timeout(play: Play, monkeypatch: pyt
 
 
 async def test_a_list_without_end_is_cut_off(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_lists, "LONGEST_LIST_BYTES", 10)
+    monkeypatch.setattr(compat_model, "LONGEST_LIST_BYTES", 10)
     (await play("ollama")).models = ["a-model-with-a-long-name"]
     assert (await within(get_provider("ollama").list_models())).reason == "invalid_payload"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider, list_providers
-from openai_responses_mcp.agents.providers.compat_providers import CompatModelProvider
+from openai_responses_mcp.agents.providers.compat_model import CompatModelProvider
 from openai_responses_mcp.agents.providers.settings import (
     CompatModelConfig,
     ProviderSettings,

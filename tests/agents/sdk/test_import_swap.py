@@ -9,7 +9,7 @@ import agents as sdk
 import pytest
 
 import openai_responses_mcp.agents as guarded
-from openai_responses_mcp.agents.configured import configure
+from openai_responses_mcp.agents.runner import configure
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import DENY, FakeJudge, within

@@ -7,7 +7,7 @@ import agents as sdk
 import pytest
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner
-from openai_responses_mcp.agents.configured import configure
+from openai_responses_mcp.agents.runner import configure
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import ASK, FakeJudge, within

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, ResumeOptions, RunOptions, create_runner
-from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
+from openai_responses_mcp.agents.providers.replayed_models import RepeatedModel
 from openai_responses_mcp.agents.runs.models import RunResult
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import ASK, FakeJudge, code_of, within

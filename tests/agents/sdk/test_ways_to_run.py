@@ -11,7 +11,7 @@ from agents.realtime import RealtimeAgent
 from agents.sandbox import SandboxAgent
 
 import openai_responses_mcp.agents as guarded
-from openai_responses_mcp.agents.configured import configure
+from openai_responses_mcp.agents.runner import configure
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import ASK, DENY, FakeJudge, code_of, within

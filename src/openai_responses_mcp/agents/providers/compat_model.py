@@ -1,4 +1,4 @@
-"""Models of the six providers for the SDK, over the OpenAI API as each of them speaks it.
+"""The six providers, their models for the SDK and their lists of models, over the OpenAI API as each of them speaks it.
 
 A model checks before anything is sent whether the provider can do what is asked, adapts what can be adapted, and tries
 once more after a timeout unless it streams. Names that a provider would refuse are taken out of the request in
@@ -8,11 +8,12 @@ once more after a timeout unless it streams. Names that a provider would refuse 
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import httpx2
 from agents import (
     AgentOutputSchemaBase,
     FunctionTool,
@@ -34,12 +35,23 @@ from openai.types.responses import ResponsePromptParam
 
 from openai_responses_mcp.agents.providers.compat_client import FAILURES, RUNNER_CODE, client_for, failure_from
 from openai_responses_mcp.agents.providers.settings import (
+    LONGEST_MODEL_NAME,
     CompatModelConfig,
+    ProviderSettings,
+    config_error,
+)
+from openai_responses_mcp.agents.providers.table import (
+    ListFailure,
+    ListSource,
+    ModelList,
+    ProviderHandle,
+    ProviderName,
 )
 from openai_responses_mcp.domain.masking import SecretMask
 from openai_responses_mcp.gate.errors import AgentsError
 
 MOST_TRIES = 2
+LONGEST_LIST_BYTES = 8 * 1024 * 1024
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -201,3 +213,91 @@ def _schema_in_words(instructions: str | None, output_schema: AgentOutputSchemaB
         f"Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:\n{schema}"
     )
     return f"{instructions}\n\n{told}" if instructions else told
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Providers
+
+
+class CompatModelProvider:
+    def create_model(self, model_name: str, config: CompatModelConfig) -> CompatModel:
+        name: object = model_name
+        if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_MODEL_NAME:
+            raise config_error(f"A model's name has 1 to {LONGEST_MODEL_NAME} characters")
+        return CompatModel(name, config)
+
+
+class EnvironmentProvider(ProviderHandle):
+    """A provider as the environment describes it at the time it is asked for."""
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+
+    @property
+    def name(self) -> ProviderName:
+        return self.settings.spec.name
+
+    def get_model(self, model: str | None = None) -> CompatModel:
+        return CompatModelProvider().create_model(self.settings.model_name(model), self.settings.config)
+
+    async def list_models(self) -> ModelList:
+        """The provider's own list, else the model that is configured, else the one that it has by default."""
+        try:
+            return ModelList(await live_models(self.settings))
+        except ListUnavailable as exc:
+            model, spec = self.settings.model, self.settings.spec
+            if model is None:
+                return ModelList([], "none", exc.reason, exc.detail)
+            source: ListSource = "default" if model == spec.default_model else "configured"
+            return ModelList([model], source, exc.reason, exc.detail)
+
+    def __repr__(self) -> str:
+        return f"<provider {self.name} at {self.settings.config.base_url}>"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Lists of models, over plain HTTP, because the reason for a failure must be known exactly
+
+
+class ListUnavailable(Exception):
+    def __init__(self, reason: ListFailure, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+async def live_models(settings: ProviderSettings) -> list[str]:
+    spec, config = settings.spec, settings.config
+    key = config.api_key if spec.key_header != "Authorization" else f"Bearer {config.api_key}"
+    headers = {spec.key_header: key, **spec.list_headers, **config.headers}
+    try:
+        async with asyncio.timeout(config.timeout_seconds), httpx2.AsyncClient(follow_redirects=False) as client:
+            status, body = await _fetch(client, f"{config.base_url}/models", headers)
+    except (TimeoutError, httpx2.TimeoutException):
+        raise ListUnavailable("timeout", f"no answer within {config.timeout_seconds:g} s") from None
+    except (httpx2.HTTPError, OSError):
+        raise ListUnavailable("network_error", "no connection") from None
+    if status != 200:
+        raise ListUnavailable("http_error", f"status {status}")
+    return _models_in(body, spec.model_prefix)
+
+
+async def _fetch(client: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    body = bytearray()
+    async with client.stream("GET", url, headers=dict(headers)) as response:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > LONGEST_LIST_BYTES:
+                raise ListUnavailable("invalid_payload", "the list is too long")
+    return response.status_code, bytes(body)
+
+
+def _models_in(body: bytes, prefix: str) -> list[str]:
+    try:
+        data = json.loads(body)["data"]
+        names = [entry["id"].removeprefix(prefix) for entry in data]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise ListUnavailable("invalid_payload", "the list cannot be read") from None
+    if not names:
+        raise ListUnavailable("empty_response", "the list is empty")
+    return names

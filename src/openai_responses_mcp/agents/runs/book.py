@@ -1,24 +1,31 @@
-"""What is written down about runs, and what only this process knows of them.
+"""What is stored about runs, what only this process knows of them, and how a paused run is saved and read back.
 
 Agents and contexts are Python objects and cannot be stored. This process remembers those of its own latest runs, so
 that a run can be resumed here without giving them again.
+
+A saved run is stored first, then its approvals, and only then the caller gets them. A crash in between leaves a run that
+cannot be resumed, never an approval without its run.
 """
 
 import asyncio
+import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import cast, get_args
 
-from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.ledger import RunLedger, RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions, RunSummary
-from openai_responses_mcp.agents.runs.ports import EngineOptions
+from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineOptions, PausedRun, Resumption
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.decisions import Pause
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import AgentsError, require
-from openai_responses_mcp.gate.json_values import OwnJson
+from openai_responses_mcp.gate.json_values import JsonObject, OwnJson, digest
+from openai_responses_mcp.gate.secrets.withholding import Withholding
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus
 
 MOST_REMEMBERED = 1000
@@ -69,8 +76,16 @@ class RunBook:
     async def get(self, run_id: str) -> RunRecord | None:
         return await self._store.get(run_id)
 
-    async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
-        return await self._store.list_runs(status)
+    async def summary(self, run_id: str) -> RunSummary:
+        record = await self.get(run_id)
+        if record is None:
+            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run")
+        return _summary(record)
+
+    async def summaries(self, status: RunStatus | None = None) -> list[RunSummary]:
+        known = get_args(RunStatus)
+        require(status is None or status in known, "AGENTS-E-RUNNER-CONFIG", f"status is one of {', '.join(known)}")
+        return [_summary(record) for record in await self._store.list_runs(status)]
 
     async def save(self, record: RunRecord, status: RunStatus, payload: str = "") -> None:
         now = timestamp(self._clock.now())
@@ -93,33 +108,29 @@ class RunBook:
         return [known.agent for known in self._remembered.values()]
 
 
+def _summary(record: RunRecord) -> RunSummary:
+    return RunSummary(record.run_id, record.status, record.agent_name, record.created_at, record.updated_at)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Waiting for decisions
+
 SECONDS_BETWEEN_LOOKS = 0.5
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class WatchRuns:
+class AwaitDecisions:
     def __init__(self, book: RunBook, approvals: ApprovalController, sleep: Sleep = asyncio.sleep) -> None:
         self._book = book
         self._approvals = approvals
         self._sleep = sleep
 
-    async def get(self, run_id: str) -> RunSummary:
-        record = await self._book.get(run_id)
-        if record is None:
-            raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "There is no such run")
-        return _summary(record)
-
-    async def list_runs(self, status: RunStatus | None = None) -> list[RunSummary]:
-        known = get_args(RunStatus)
-        require(status is None or status in known, "AGENTS-E-RUNNER-CONFIG", f"status is one of {', '.join(known)}")
-        return [_summary(record) for record in await self._book.list_runs(status)]
-
     async def wait(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
         """The requests that the run waited for last, all decided. Too late: `AGENTS-E-APPROVAL-INVALID`."""
         is_time = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
         require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds is a number from 0 up")
-        await self.get(run_id)
+        await self._book.summary(run_id)
         waiting = await self._approvals.pending(run_id)
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -135,5 +146,138 @@ class WatchRuns:
         return [record.request for record in await self._approvals.of_newest_pause(run_id)]
 
 
-def _summary(record: RunRecord) -> RunSummary:
-    return RunSummary(record.run_id, record.status, record.agent_name, record.created_at, record.updated_at)
+# ---------------------------------------------------------------------------------------------------------------------
+# Paused runs
+
+_FORMAT = 3
+# Never the context, not even a string: it belongs to the caller.
+_KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
+
+
+class SavedStates:
+    def __init__(self, withholding: Withholding) -> None:
+        self._withholding = withholding
+
+    def written(self, run: Run, engine_state: JsonObject) -> str:
+        state = {
+            "engine": engine_state,
+            "guard": run.guard.saved(),
+            "user_intent": run.guard.user_intent,
+            "policy_profile": run.guard.context.policy_profile,
+            "require_human_approval": run.guard.context.require_human_approval,
+            "max_turns": run.options.max_turns,
+            "max_tool_calls": run.extensions.max_tool_calls,
+            "max_tokens": run.extensions.max_tokens,
+            "sdk": _kept(run.options.sdk),
+            "sdk_objects": _objects(run.options.sdk),
+        }
+        taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)}
+        return json.dumps(taken_out, ensure_ascii=False)
+
+    def read(self, payload: str) -> OwnJson:
+        """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
+        try:
+            state = json.loads(payload)
+        except ValueError:
+            state = None
+        if not isinstance(state, dict) or state.get("format") != _FORMAT:
+            raise _unreadable()
+        try:
+            return cast(OwnJson, self._withholding.put_back(state))
+        except (KeyError, IndexError, TypeError):
+            raise _unreadable() from None
+
+
+def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
+    """Options of the SDK that mean the same in another process."""
+    return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
+
+
+def _objects(sdk: Mapping[str, object]) -> list[str]:
+    """The names of options that have to be given again in another process: a context, a session, hooks and so on."""
+    return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
+
+
+def _unreadable() -> AgentsError:
+    message = "The saved run is of a kind that this version cannot read"
+    return AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
+
+
+class PauseRun:
+    def __init__(self, book: RunBook, approvals: ApprovalController, states: SavedStates) -> None:
+        self._book = book
+        self._approvals = approvals
+        self._states = states
+
+    async def pause(self, run: Run, engine_state: JsonObject) -> list[HumanApprovalRequest]:
+        payload = self._states.written(run, engine_state)
+        await self._book.save(run.record, "paused", payload)
+        pause = Pause(state_hash=digest(payload))
+        for waiting in run.guard.to_approve:
+            await self._approvals.create_approval_request(
+                run.run_id, waiting.decision, call=waiting.call, pause=pause, attempt=waiting.attempt
+            )
+        return await self._approvals.open_pause(pause)
+
+
+class ReadRunBack:
+    def __init__(
+        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: RunLedgers, states: SavedStates
+    ) -> None:
+        self._engine = engine
+        self._book = book
+        self._approvals = approvals
+        self._guards = guards
+        self._states = states
+
+    async def read(self, approval: ApprovalRecord, wanted: Resumption) -> tuple[Run, PausedRun]:
+        """The run that waits for this approval; once its whole pause is answered, its guard knows the answers.
+
+        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
+        the run was started with is not known here and was not given again.
+        """
+        run_id = approval.request.run_id
+        record = await self._book.get(run_id)
+        if record is None or digest(record.payload) != approval.state_hash:
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", "The saved run has been changed", details={"reason": "changed"})
+        known = self._book.remembered(run_id)
+        agent = wanted.agent or known.agent
+        if agent is None:
+            message = "This process did not start the run: give the agent again with agent="
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        state = self._states.read(record.payload)
+        extensions = Extensions(
+            policy_profile=state["policy_profile"],
+            require_human_approval=state["require_human_approval"],
+            max_turns=state["max_turns"],
+            max_tool_calls=state.get("max_tool_calls"),
+            max_tokens=state.get("max_tokens"),
+        )
+        guard = self._guards.ledger_for(run_id, agent, extensions, state["user_intent"])
+        records = await self._approvals.of_pause(approval.pause_id)
+        guard.restore(state["guard"], [_answer_of(one) for one in records if one.request.status != "pending"])
+        given = {**state["sdk"], **known.sdk, **wanted.sdk}
+        if missing := [name for name in state["sdk_objects"] if given.get(name) is None]:
+            names = ", ".join(missing)
+            message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
+        options = EngineOptions(max_turns=extensions.max_turns, sdk=given, is_streamed=wanted.is_streamed)
+        paused = await self._engine.restore(agent, state["engine"], guard, options)
+        return Run(record, agent, guard, extensions, options, state["engine"]), paused
+
+
+def _answer_of(approval: ApprovalRecord) -> HumanAnswer:
+    request = approval.request
+    said = f": {request.comment}" if request.comment else ""
+    return HumanAnswer(
+        permit_of(approval),
+        asked=request.reasons,
+        attempt=approval.attempt,
+        told=f"A human refused this call{said}" if request.status == "denied" else None,
+        changed=request.changed_arguments,
+        shown=request.arguments,
+    )
+
+
+def permit_of(approval: ApprovalRecord) -> Permit:
+    return Permit(approval.request.tool_call_id, approval.arguments_hash, approval.definition_hash)

@@ -9,11 +9,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from openai_responses_mcp.agents.runs.book import Run, RunBook
-from openai_responses_mcp.agents.runs.finishing import FinishRun
+from openai_responses_mcp.agents.runs.book import ReadRunBack, Run, RunBook, permit_of
 from openai_responses_mcp.agents.runs.models import RunEvent
-from openai_responses_mcp.agents.runs.pausing import ReadRunBack, permit_of
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun, Resumption
+from openai_responses_mcp.agents.runs.running import FinishRun
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, HumanDecision
 from openai_responses_mcp.gate.audit.log import AuditLog

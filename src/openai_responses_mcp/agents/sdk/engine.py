@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agents.run import RunOptions
 
-from openai_responses_mcp.agents.providers.scripted_model import RequestedCallsModel, function_call
+from openai_responses_mcp.agents.providers.replayed_models import RequestedCallsModel, function_call
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun, TurnLedger
 from openai_responses_mcp.agents.sdk.failures import translated
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk, watch_threads

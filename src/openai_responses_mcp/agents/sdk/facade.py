@@ -11,8 +11,7 @@ from agents import TContext
 from agents.mcp import MCPServer
 from agents.run import DEFAULT_MAX_TURNS
 
-from openai_responses_mcp.agents.configured import configured_runner
-from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runner import AgentRunner, configured_runner
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions, RunResult
 from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision

@@ -10,8 +10,7 @@ from agents import Agent, AgentUpdatedStreamEvent
 from agents.run import DEFAULT_MAX_TURNS
 
 from openai_responses_mcp.agents.asking import question, read_line, show
-from openai_responses_mcp.agents.configured import configured_runner
-from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runner import AgentRunner, configured_runner
 from openai_responses_mcp.agents.runs.models import RunEvent, RunOptions, RunResult
 from openai_responses_mcp.agents.sdk.facade import Runner, StreamedRun
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest

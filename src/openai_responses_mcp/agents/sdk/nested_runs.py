@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from agents import Agent, RunResult
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
-from openai_responses_mcp.agents.configured import is_configured
+from openai_responses_mcp.agents.runner import is_configured
 from openai_responses_mcp.agents.sdk.request_settings import for_the_sdk, without_texts
 from openai_responses_mcp.agents.sdk.takeover import current_takeover, running_calls
 from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks

@@ -22,7 +22,7 @@ from agents import (
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
-from openai_responses_mcp.agents.providers.scripted_model import RepeatedModel
+from openai_responses_mcp.agents.providers.replayed_models import RepeatedModel
 from openai_responses_mcp.agents.runs.models import UsageStats
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, EngineEvent, PausedRun, Said
 from openai_responses_mcp.agents.sdk.failures import translated

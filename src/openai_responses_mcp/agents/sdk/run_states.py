@@ -18,7 +18,7 @@ import agents as sdk
 from agents import ToolApprovalItem
 from typing_extensions import TypeVar
 
-from openai_responses_mcp.agents.configured import check_code_may_approve, may_code_approve
+from openai_responses_mcp.agents.runner import check_code_may_approve, may_code_approve
 from openai_responses_mcp.agents.runs.models import RunResult
 from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision

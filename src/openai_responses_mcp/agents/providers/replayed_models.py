@@ -1,21 +1,10 @@
-"""A model for tests that gives scripted replies in order and remembers its requests."""
+"""Models that ask no provider: one makes the calls that a caller requested, one repeats a saved reply."""
 
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any
 
-from agents import (
-    AgentOutputSchemaBase,
-    ItemHelpers,
-    Model,
-    ModelResponse,
-    ModelSettings,
-    Tool,
-    TResponseInputItem,
-    Usage,
-)
+from agents import Model, ModelResponse, TResponseInputItem, Usage
 from agents.items import TResponseOutputItem, TResponseStreamEvent
 from openai.types.responses import (
     Response,
@@ -23,113 +12,11 @@ from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
-    ResponseTextDeltaEvent,
     ResponseUsage,
 )
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 
 from openai_responses_mcp.gate.json_values import JsonObject, OwnJson
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedCall:
-    """A function call that the model shall make."""
-
-    name: str
-    args: JsonObject | str = field(default_factory=dict)
-    call_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """One request that reached the model."""
-
-    instructions: str | None
-    input: Any
-    tool_names: tuple[str, ...]
-    output_schema: AgentOutputSchemaBase | None = None
-
-
-Part: TypeAlias = str | ScriptedCall | TResponseOutputItem
-Turn: TypeAlias = Part | Sequence[Part] | BaseException
-
-
-class ScriptedModel(Model):
-    """Each turn is a text, a `ScriptedCall`, a list of both, or an exception to raise."""
-
-    def __init__(self, *turns: Turn) -> None:
-        self._turns: deque[Turn] = deque()
-        self._made = 0
-        self.calls: list[ModelCall] = []
-        self.enqueue(*turns)
-
-    def enqueue(self, *turns: Turn) -> None:
-        self._turns.extend(turns)
-
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[TResponseInputItem],
-        model_settings: ModelSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> ModelResponse:
-        output = self._next(system_instructions, input, tools, output_schema)
-        usage = Usage(requests=1, input_tokens=1, output_tokens=1, total_tokens=2)
-        return ModelResponse(output=output, usage=usage, response_id=None)
-
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: str | list[TResponseInputItem],
-        model_settings: ModelSettings,
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> AsyncIterator[TResponseStreamEvent]:
-        output = self._next(system_instructions, input, tools, output_schema)
-        for item in output:
-            if isinstance(item, ResponseOutputMessage):
-                yield _delta(item)
-        yield completed(output)
-
-    def _next(
-        self,
-        instructions: str | None,
-        input: str | list[TResponseInputItem],
-        tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-    ) -> list[TResponseOutputItem]:
-        names = tuple(tool.name for tool in tools or ())
-        said = list(input) if isinstance(input, list) else input
-        self.calls.append(ModelCall(instructions, said, names, output_schema))
-        turn = self._turns.popleft()
-        if isinstance(turn, BaseException):
-            raise turn
-        parts = turn if isinstance(turn, list) else [cast(Part, turn)]
-        return [self._item(part) for part in parts]
-
-    def _item(self, part: Part) -> TResponseOutputItem:
-        self._made += 1
-        if isinstance(part, ScriptedCall):
-            return function_call(part.call_id or f"call_{id(self):x}_{self._made}", part.name, part.args)
-        return message(part, f"msg_{self._made}") if isinstance(part, str) else part
-
-
-def _delta(item: ResponseOutputMessage) -> ResponseTextDeltaEvent:
-    return ResponseTextDeltaEvent(
-        content_index=0,
-        delta=ItemHelpers.extract_text(item) or "",
-        item_id=item.id,
-        logprobs=[],
-        output_index=0,
-        sequence_number=0,
-        type="response.output_text.delta",
-    )
-
 
 NO_TOKENS = ResponseUsage(
     input_tokens=0,
