@@ -248,6 +248,13 @@ def test_a_policy_that_no_guard_could_read_is_not_written_anywhere(machine: Mach
     assert machine.cursor.read_text() == before
 
 
+def test_a_policy_is_not_written_where_the_guard_is_not_installed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai_responses_mcp.desk.opening", None)
+    assert 'this needs the extra "guard"' in machine.setup("--policy", machine.policy("rules.yaml"), "--yes", code=2)
+
+
 def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -> None:
     project = machine.home / "project"
     (project / ".cursor").mkdir(parents=True)

@@ -157,10 +157,10 @@ class CannotUsePolicy(Exception):
 
 def checked_policy(file: str) -> str:
     """Its whole path. A guard with a policy that cannot be read would not start. Raises `CannotUsePolicy`."""
-    from openai_responses_mcp.desk.opening import open_rules
-
     path = os.path.abspath(os.path.expanduser(file))
     try:
+        from openai_responses_mcp.desk.opening import open_rules
+
         open_rules(path)
     except AgentsError as exc:
         raise CannotUsePolicy(exc.message) from None

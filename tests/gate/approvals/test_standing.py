@@ -150,6 +150,14 @@ async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
     assert (await room.told())[-1] == ("standing_ended", made.standing_id, "definition changed")
 
 
+async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(room: Room) -> None:
+    old = await room.standing.allow(a_record(), always=True)
+    await room.standing.end_others(TOOL, "r1")
+    assert await room.standing.find(CALL, "r1") == old
+    await room.standing.end_others(replace(TOOL, definition_hash="d2"), "r1")
+    assert await room.standing.list() == []
+
+
 async def test_a_changed_definition_in_another_session_is_no_concern_of_this_one(room: Room) -> None:
     made = await room.standing.allow(a_record(), session_id="r1")
     changed = PlannedCall("c5", replace(TOOL, definition_hash="d2"), ARGS)
