@@ -10,8 +10,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.clients import recorder
-from tests.clients.scenes import BOTH_ERAS, ENVELOPE, ENVELOPE_CALLS, HANDSHAKE, SCENES, Scene, Talk, conversation, play
-from tests.clients.wire_types import REVISION_KEY, Conversation, Message, check, read_recording
+from tests.clients.scenes import BOTH_ERAS, ENVELOPE, SCENES, Scene, Talk, conversation, play
+from tests.clients.wire_types import REVISION_KEY, Conversation, check, read_recording
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 
 LONGEST_SILENCE_SECONDS = 3.0
@@ -77,54 +77,3 @@ async def cancel_in_flight(client: Client) -> None:
     held.cancel()
     with pytest.raises(asyncio.CancelledError):
         await held
-
-
-# The judge itself: whatever is taken away, added or exchanged is noticed.
-
-
-def result_of(said: Conversation, method: str) -> Message:
-    asked = next(message["id"] for _, message in said if message.get("method") == method)
-    result: Message = next(message["result"] for _, message in said if "result" in message and message["id"] == asked)
-    return result
-
-
-@pytest.mark.parametrize(
-    ("method", "member"),
-    [
-        ("server/discover", "supportedVersions"),
-        ("server/discover", "resultType"),
-        ("server/discover", "ttlMs"),
-        ("tools/list", "cacheScope"),
-        ("tools/list", "tools"),
-        ("tools/call", "content"),
-    ],
-)
-def test_a_missing_member_is_noticed(method: str, member: str) -> None:
-    said = conversation(play(ENVELOPE_CALLS))
-    del result_of(said, method)[member]
-    with pytest.raises(AssertionError, match="from the server"):
-        check(said)
-
-
-def test_members_of_the_other_era_are_noticed() -> None:
-    said = conversation(play(HANDSHAKE))
-    result_of(said, "tools/list")["ttlMs"] = 0
-    with pytest.raises(AssertionError, match="the types know only"):
-        check(said)
-
-
-def test_a_request_without_its_envelope_member_is_noticed() -> None:
-    said = conversation(play(ENVELOPE_CALLS))
-    del said[0][1]["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-    with pytest.raises(AssertionError, match="from the client"):
-        check(said)
-
-
-def test_progress_for_nobody_and_replies_to_nothing_are_noticed() -> None:
-    for message in (
-        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "other", "progress": 1}},
-        {"jsonrpc": "2.0", "id": 99, "result": {}},
-        {"jsonrpc": "2.0", "id": 99, "method": "ping"},
-    ):
-        with pytest.raises(AssertionError, match="from the server"):
-            check([*conversation(play(HANDSHAKE)), ("server", message)])

@@ -182,15 +182,3 @@ def _run(script: str, home: Path, cache: Path, folder: Path, api: str) -> "subpr
 def test_few_blocks_are_left_out() -> None:
     left_out = [block for page in PAGES for block in blocks_of(read(page)) if block.is_left_out]
     assert len(left_out) <= MOST_LEFT_OUT
-
-
-def test_a_page_becomes_a_script() -> None:
-    page = (
-        "```sh\nuv tool install x\n```\n<!-- not run: why -->\n\n```sh\nrm x\n```\n1. Save as `~/a.yaml`:\n\n   ```yaml\n   a: 1\n   ```\n"
-        "```console\n$ openai-responses-mcp --http 8080\nserving\n$ openai-responses-mcp approvals show APPROVAL\n```\n"
-    )
-    assert script_of(page, 7).splitlines() == [
-        "echo '# block 1'", "uv tool install x",
-        "echo '# block 3'", "mkdir -p $(dirname ~/a.yaml)", "cat > ~/a.yaml <<'END_OF_FILE'", "a: 1", "END_OF_FILE",
-        "echo '# block 4'", "until_up openai-responses-mcp --http 7",
-    ]  # fmt: skip

@@ -6,7 +6,6 @@ What would need a network has a stand-in on the PATH: uv, npx, and the client's 
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -199,8 +198,3 @@ def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch
     client.start("read_text_file", path=str(home.notes / "todo.md"))
     assert client.text() == "done"
     client.close()
-
-
-def test_the_commands_of_the_page_are_all_in_one_place() -> None:
-    """A line that goes on in the next would be run by halves."""
-    assert all(shlex.split(line) and not line.endswith("\\") for line in COMMANDS)

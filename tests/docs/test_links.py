@@ -4,7 +4,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from tests.tools.docs.markdown import anchors, headings, links, slug
+from tests.tools.docs.markdown import anchors, headings, links
 from tests.tools.docs.site import DOCS, IN_REPOSITORY, RAW, README, REPOSITORY, ROOT, navigation, pages, read
 
 ALL = [README, *pages()]
@@ -97,9 +97,3 @@ def test_every_page_begins_with_its_title() -> None:
 def test_what_belongs_to_a_numbered_point_is_indented_by_four() -> None:
     """By three the site ends the list, and every point is number one."""
     assert [by_name(page) for page in pages() if re.search(r"^ {1,3}```", read(page), re.MULTILINE)] == []
-
-
-def test_anchors_are_those_of_the_hosts() -> None:
-    page = "# A `b.c`, d\n## Twice\n## Twice\n```\n# none\n```\n"
-    assert anchors(page) == {"a-bc-d", "twice", "twice-1"}
-    assert slug("使い方") == "使い方"

@@ -12,7 +12,6 @@ from openai_responses_mcp.config.settings import key_paths
 from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
 from tests.tools.docs import config_tables, llms
 from tests.tools.docs.markdown import code_spans, tables
-from tests.tools.docs.regions import replaced, written
 from tests.tools.docs.site import DOCS, ROOT, read
 from tests.tools.docs.write import references
 
@@ -33,14 +32,6 @@ def test_the_example_says_of_every_key_what_it_is_for() -> None:
     for path in (path for path in key_paths() if len(path) > 1):
         assert f"`{'.'.join(path)}`" in config_tables.table_of(path[0])
         assert config_tables.meaning_of(path, meanings), path
-
-
-def test_a_part_of_a_page_is_replaced_and_nothing_else() -> None:
-    page = "a\n<!-- x:begin, written by make references -->\nold\n<!-- x:end -->\nb\n"
-    assert written(replaced(page, "x", "new\n"), "x") == "new\n"
-    assert replaced(replaced(page, "x", ""), "x", "old\n") == page
-    with pytest.raises(ValueError, match="y:begin"):
-        replaced(page, "y", "")
 
 
 # What is written by hand, held against the program
@@ -93,13 +84,6 @@ def test_every_package_has_its_reason_on_the_page_about_architecture() -> None:
     page = read(DOCS / "architecture.md").partition("## Dependencies")[2]
     packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
     assert packages - set(code_spans(page)) == set()
-
-
-def test_no_package_is_explained_that_is_not_used() -> None:
-    page = read(DOCS / "architecture.md").partition("## Dependencies")[2]
-    packages = packages_of(tomllib.loads(read(ROOT / "pyproject.toml")))
-    explained = {span for table in tables(page) for row in table[1:] for span in code_spans(row[0])}
-    assert explained - packages == set()
 
 
 def test_every_promise_of_the_security_page_has_tests_that_exist() -> None:

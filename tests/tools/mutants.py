@@ -2,8 +2,9 @@
 
     python -m tests.tools.mutants [--modules framer citations ...] [--share 1.0] [--jobs 2]
 
-Works on a copy of the tree. The operators: a comparison becomes its neighbour (< and <=, == and !=, is and is not, in and
-not in), `and` and `or` change places, `not` is dropped, + and -, * and // change places, a whole number grows by one, a
+Works on a copy of the tree. A mutant is tried with the tests that reach its statement, the fastest first.
+
+The operators: a comparison becomes its neighbour (< and <=, == and !=, is and is not, in and not in), `and` and `or` change places, `not` is dropped, + and -, * and // change places, a whole number grows by one, a
 text becomes another, True and False change places, a returned value becomes None, a condition is turned around, a loop
 control (break, continue) or a call made for its effect is dropped. Docstrings, annotations and what is only for a person to read
 (log lines, the reasons of faults) are left alone.
@@ -30,18 +31,46 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES, Module
+from tests.tools.mutant_tables import KNOWN_SURVIVORS, MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST_KILLED = 0.90
 TEST_SECONDS = 60.0
 PULSE_SECONDS = 20.0
+NO_SUCH_TEST = 4
+"""The exit code of pytest; also if a file of tests cannot be imported."""
+
+Reached = dict[int, list[str]]
 
 
-# One counterexample is enough; making it smaller would only take time.
+# One counterexample is enough; making it smaller would only take time. With `REACHED_BY`, which tests reach which lines of
+# a file is written down, the fastest test first.
 IMPATIENCE = """
+import json, os, time
+from pathlib import Path
+import coverage, pytest
 from hypothesis import Phase, settings
 settings.register_profile("impatient", max_examples=200, phases=[Phase.explicit, Phase.generate], deadline=None)
+
+if "REACHED_BY" in os.environ:
+    file, notes = os.environ["REACHED_BY"].split(":")
+    measured = coverage.Coverage(data_file=None, include=[file], config_file=False)
+    seconds = {}
+    measured.start()
+    measured.switch_context("import")
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(item):
+        measured.switch_context(item.nodeid)
+        started = time.monotonic()
+        yield
+        seconds[item.nodeid] = time.monotonic() - started
+        measured.switch_context("import")
+
+    def pytest_sessionfinish():
+        measured.stop()
+        lines = measured.get_data().contexts_by_lineno(file)
+        Path(notes).write_text(json.dumps({line: sorted(by, key=lambda test: seconds.get(test, 0)) for line, by in lines.items()}))
 """
 
 
@@ -64,6 +93,8 @@ class Mutant(NamedTuple):
     code: str
     change: str
     source: str
+    lines: range
+    """Of the statement."""
 
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -166,14 +197,28 @@ def mutants_of(name: str, source: str, words: Sequence[str] = ()) -> Iterator[Mu
     lines = source.splitlines()
     tables = [one for one in tree.body if isinstance(one, ast.AnnAssign) and ast.unparse(one.target) in words]
     skipped = {id(node) for table in tables for node in ast.walk(table)}
+    statements = _statements(tree)
     for parent, field, number, child in list(places_in(tree)):
         if id(child) in skipped:
             continue
         line = getattr(child, "lineno", getattr(parent, "lineno", 0))
         for change, other in changes_of(child):
             _put(parent, field, number, ast.copy_location(other, child))
-            yield Mutant(name, line, lines[line - 1].strip() if line else "", change, _text(tree))
+            code = lines[line - 1].strip() if line else ""
+            yield Mutant(name, line, code, change, _text(tree), statements.get(id(child), range(0)))
             _put(parent, field, number, child)
+
+
+def _statements(tree: ast.AST) -> dict[int, range]:
+    """By the id of a node, the lines of the statement that it is in; of an `if` or a loop, only its head."""
+    found: dict[int, range] = {}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.stmt | ast.ExceptHandler):
+            body = getattr(one, "body", None)
+            end = body[0].lineno - 1 if isinstance(body, list) else one.end_lineno or one.lineno
+            lines = range(one.lineno, max(end, one.lineno) + 1)
+            found.update({id(node): lines for node in ast.walk(one)})
+    return found
 
 
 def _put(parent: ast.AST, field: str, number: int | None, node: ast.AST) -> None:
@@ -198,29 +243,45 @@ class Workshop:
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / "impatience.py").write_text(IMPATIENCE)
-        path = os.pathsep.join([str(folder / "src"), str(folder)])
+        self._tests = self._start()
+
+    def _start(self, **variables: str) -> "subprocess.Popen[str]":
+        path = os.pathsep.join([str(self._root / "src"), str(self._root)])
         quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        self._tests = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "tests.tools.mutant_tests"],
-            cwd=folder,
-            env={**os.environ, **quick, "PYTHONPATH": path},
+            cwd=self._root,
+            env={**os.environ, **quick, "PYTHONPATH": path, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def passes(self, module: Module, source: str | None = None) -> bool:
-        """Whether the tests are content with this source, or with the one that is there."""
+    def reached_by(self, name: str) -> Reached:
+        """By line, the tests that reach it without any mutant. All of them have to pass: else they would kill every mutant."""
+        module, notes = MODULES[name], self._root / "reached.json"
+        self.close()
+        self._tests = self._start(REACHED_BY=f"{self._root / module.path}:{notes}")
+        if self._run(module.tests, module.test_seconds) != 0:
+            raise SystemExit(f"The tests of {name} fail without any mutant.")
+        return {int(line): tests for line, tests in json.loads(notes.read_text()).items()}
+
+    def survives(self, mutant: Mutant, reached: Reached) -> bool:
+        """Whether the tests that reach the statement pass with the mutant; all tests, if it runs while it is imported."""
+        module = MODULES[mutant.module]
         target = self._root / module.path
         original = target.read_text()
-        target.write_text(original if source is None else source)
-        tests = [test for test in module.tests if (self._root / test).exists()]
+        target.write_text(mutant.source)
+        chosen = [test for line in mutant.lines for test in reached.get(line, ())]
         try:
-            return self._run(tests, module.test_seconds) == 0
+            code = NO_SUCH_TEST
+            if chosen and "import" not in chosen:
+                code = self._run(tuple(dict.fromkeys(chosen)), module.test_seconds)
+            return (self._run(module.tests, module.test_seconds) if code == NO_SUCH_TEST else code) == 0
         finally:
             target.write_text(original)
 
-    def _run(self, tests: list[str], test_seconds: int) -> int:
+    def _run(self, tests: tuple[str, ...], test_seconds: int) -> int:
         # Each try has examples of its own; what was found for one mutant says nothing about the next.
         shutil.rmtree(self._root / ".hypothesis", ignore_errors=True)
         assert self._tests.stdin is not None
@@ -240,8 +301,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
+def survivors_of(name: str, mutants: list[Mutant], jobs: int) -> list[Mutant]:
     with TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        first = Workshop(Path(folder) / "first")
+        reached = first.reached_by(name)
+        first.close()
         workshops = [Workshop(Path(folder) / str(number)) for number in range(jobs)]
         free: SimpleQueue[Workshop] = SimpleQueue()
         for one in workshops:
@@ -250,13 +314,13 @@ def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
 
         def survives(mutant: Mutant) -> bool:
             workshop = free.get()
-            module, started = MODULES[mutant.module], time.monotonic()
+            started = time.monotonic()
             try:
-                return workshop.passes(module, mutant.source)
+                return workshop.survives(mutant, reached)
             finally:
                 free.put(workshop)
                 progress.step()
-                if time.monotonic() - started >= module.test_seconds:
+                if time.monotonic() - started >= MODULES[name].test_seconds:
                     say(f"  out of time, line {mutant.line}, {mutant.change}: {mutant.code}")
 
         survived = list(pool.map(survives, mutants))
@@ -267,25 +331,15 @@ def survivors_of(mutants: list[Mutant], jobs: int) -> list[Mutant]:
 
 class _Progress:
     def __init__(self, total: int) -> None:
-        self._total, self._done, self._told = total, 0, time.monotonic()
+        self._total, self._done, self._said = total, 0, time.monotonic()
         self._lock = threading.Lock()
 
     def step(self) -> None:
         with self._lock:
             self._done += 1
-            if time.monotonic() - self._told > PULSE_SECONDS:
-                self._told = time.monotonic()
+            if time.monotonic() - self._said > PULSE_SECONDS:
+                self._said = time.monotonic()
                 say(f"  {self._done} of {self._total} mutants tried")
-
-
-def check_unchanged(names: list[str]) -> None:
-    """Tests that fail anyway would kill every mutant."""
-    with TemporaryDirectory() as folder:
-        workshop = Workshop(Path(folder) / "unchanged")
-        for name in names:
-            if not workshop.passes(MODULES[name]):
-                raise SystemExit(f"The tests of {name} fail without any mutant.")
-        workshop.close()
 
 
 def main() -> int:
@@ -294,13 +348,12 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the mutants to try, chosen by lot")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    check_unchanged(options.modules)
     failed = 0
     for name in options.modules:
         mutants = list(mutants_of(name, (ROOT / MODULES[name].path).read_text(), MODULES[name].words))
         if options.share < 1.0:
             mutants = random.Random(1).sample(mutants, max(1, round(len(mutants) * options.share)))
-        survivors = survivors_of(mutants, options.jobs)
+        survivors = survivors_of(name, mutants, options.jobs)
         failed += _report(name, len(mutants), survivors)
     say(f"{len(options.modules) - failed} passed, {failed} failed")
     return 1 if failed else 0
