@@ -1,23 +1,10 @@
 import inspect
-import re
 
 from openai_responses_mcp.domain import errors
 from openai_responses_mcp.domain.errors import AnsweringError, GatewayError, StillRunning
 
 ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 FAILURES_WORTH_REPEATING = {"GatewayUnreachable", "GatewayOverloaded"}
-
-
-def test_the_tree_in_the_docstring_is_the_tree_of_the_code() -> None:
-    drawn: dict[int, str] = {}
-    parents = {}
-    for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"([│├└─ ]*)([A-Z][A-Za-z]+)(?: |$)", line)
-        if found and hasattr(errors, found[2]):
-            depth = len(found[1]) // 4
-            drawn[depth] = found[2]
-            parents[found[2]] = drawn[depth - 1] if depth else "Exception"
-    assert parents == {kind.__name__: kind.__bases__[0].__name__ for kind in ERRORS}
 
 
 def test_every_error_is_an_answering_error_that_speaks_to_the_user() -> None:

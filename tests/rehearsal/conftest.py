@@ -1,8 +1,4 @@
-"""The API on loopback and a plain HTTP client that asks it.
-
-Every test runs on both of them: the rehearsal that ships, and the stand-in that plays faults, which has to answer like
-it when no fault is asked for.
-"""
+"""The rehearsal on loopback and a plain HTTP client that asks it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -11,18 +7,16 @@ import httpx2
 import pytest
 
 from openai_responses_mcp.rehearsal.server import RehearsalServer
-from tests.stand_in.server import StandIn
 
 Ask = Callable[..., Awaitable[httpx2.Response]]
-AnyServer = RehearsalServer | StandIn
 
 SEARCH = {"tools": [{"type": "web_search"}], "include": ["web_search_call.action.sources"]}
 WEATHER = "本日 2026-11-16 の東京の天気は？"
 
 
-@pytest.fixture(params=[pytest.param(RehearsalServer, id="rehearsal"), pytest.param(StandIn, id="stand-in")])
-async def base_url(request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    server: AnyServer = request.param()
+@pytest.fixture
+async def base_url() -> AsyncIterator[str]:
+    server = RehearsalServer()
     yield await server.start()
     await server.close()
 

@@ -78,7 +78,7 @@ if "REACHED_BY" in os.environ:
 _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
 
 # Of what these are given, only the text at this place is for a person; the code before it is not.
-_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0}
+_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0, "schema_error": 0}
 
 
 OPTIONS = (
@@ -188,8 +188,9 @@ def _is_skipped(parent: ast.AST, child: ast.AST) -> bool:
     is_log_line = isinstance(child, ast.Expr) and _is_for_people(child.value)
     is_type_only = isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"
     is_type_name = isinstance(child, ast.AnnAssign) and child.value is None
+    is_type = isinstance(child, ast.Assign) and ast.unparse(child.value).startswith("Literal[")
     is_message = _is_message(parent, child)
-    return is_docstring or is_text_for_people or is_log_line or is_type_only or is_type_name or is_message
+    return is_docstring or is_text_for_people or is_log_line or is_type_only or is_type_name or is_type or is_message
 
 
 def mutants_of(name: str, source: str, words: Sequence[str] = ()) -> Iterator[Mutant]:

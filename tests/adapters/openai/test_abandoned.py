@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled, StillRunning
+from openai_responses_mcp.domain.errors import GatewayTimeout, ResponseCancelled
 from openai_responses_mcp.domain.models import ModelReply, Progress
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, encode_event
-from tests.adapters.openai.test_background import SHORT_SECONDS, Api, answering, asking
+from tests.adapters.openai.test_background import Api, answering, asking
 from tests.contracts.openai_gateways import forget_proxies
 from tests.fakes import SLOW_SECONDS
 from tests.stand_in.http_wire import Reply
@@ -192,31 +192,6 @@ async def test_closing_says_whether_everything_is_cancelled_at_the_api(api: Canc
         await api.cancel(call)
         assert await api.gateway.close() is is_settled
     assert await api.gateway.close() is None
-
-
-async def test_what_was_let_go_goes_on(api: Cancelling) -> None:
-    call = api.call("text=Well.; slow_stream=0.02")
-    await until(api.has_started)
-    api.gateway.let_go(api.started[0])
-    await api.cancel(call)
-    await api.gateway.settle()
-    assert api.server.api.background.running == api.started
-    assert (await api.follow(api.started[0])).text == "Well."
-    assert api.cancellations() == 0
-
-
-async def test_whoever_stops_to_follow_does_not_stop_the_response(api: Cancelling) -> None:
-    api.use(timeout_seconds=SHORT_SECONDS)
-    with pytest.raises(StillRunning):
-        await api.ask("hang_after=4")
-    following = asyncio.ensure_future(api.gateway.follow(api.started[0]))
-    await api.server.wait_for_requests(3)
-    following.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await following
-    await api.gateway.settle()
-    assert api.server.api.background.running == api.started
-    assert api.cancellations() == 0
 
 
 async def test_a_response_whose_id_comes_too_late_to_be_told_is_cancelled(api: Cancelling) -> None:

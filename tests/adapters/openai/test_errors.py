@@ -3,7 +3,7 @@ import inspect
 import json
 import socket
 import ssl
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from email.utils import format_datetime
 from types import ModuleType
 from typing import Any
@@ -82,27 +82,19 @@ def wrapped(cause: Exception | None) -> openai.APIConnectionError:
         (FileNotFoundError(2, "No such file"), GatewayUnreachable),
         (aiohttp.ServerTimeoutError("late"), GatewayTimeout),
         (aiohttp.ServerDisconnectedError(), GatewayBroken),
-        (aiohttp.ClientOSError(104, "reset"), GatewayBroken),
         (aiohttp.ClientPayloadError("cut"), GatewayBroken),
         (aiohttp.InvalidURL("odd"), GatewayRefused),
         (httpx2.ReadTimeout("late"), GatewayTimeout),
         (httpx2.ReadError("reset"), GatewayBroken),
-        (httpx2.RemoteProtocolError("cut"), GatewayBroken),
         (httpx2.UnsupportedProtocol("ftp"), GatewayRefused),
-        (httpx2.LocalProtocolError("header"), GatewayRefused),
-        (httpx2.InvalidURL("url"), GatewayRefused),
-        (httpx2.DecodingError("gzip"), GatewayGarbled),
-        (httpx2.StreamConsumed(), GatewayGarbled),
         (ssl.SSLError("bad record"), GatewayBroken),
         (openai.OpenAIError("odd"), GatewayGarbled),
         (openai.APIResponseValidationError(httpx2.Response(200, request=REQUEST), {}), GatewayGarbled),
         (openai.APITimeoutError(request=REQUEST), GatewayTimeout),
         (wrapped(None), GatewayBroken),
-        (wrapped(ssl.SSLError("bad record")), GatewayBroken),
         (wrapped(httpx2.UnsupportedProtocol("ftp")), GatewayRefused),
         (BodyTooLong(1, "a reply"), GatewayGarbled),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), GatewayGarbled),
-        (ValueError("no JSON"), GatewayGarbled),
         (RecursionError("deep"), GatewayGarbled),
     ],
     ids=repr,
@@ -163,10 +155,6 @@ def test_a_failed_connection_is_told_in_the_words_of_the_system(cause: OSError, 
     assert f" (api.example:443: {told})." in str(translated(aiohttp.ClientConnectorError(key, cause)))
 
 
-def test_no_number_of_an_error_is_told() -> None:
-    assert "complete (Connection reset by peer). " in str(translated(aiohttp.ClientOSError(errno.ECONNRESET, "reset")))
-
-
 def test_what_is_no_fault_of_the_other_side_goes_through() -> None:
     with pytest.raises(ZeroDivisionError), vendor_errors_translated(lambda: NOW):
         raise ZeroDivisionError
@@ -203,20 +191,14 @@ def refused(status: int, body: object = None, text: str = "", **headers: str) ->
     ("status", "error", "advice"),
     [
         (301, GatewayRefused, "redirects (HTTP 301), which is not followed: check openai.base_url"),
-        (307, GatewayRefused, "redirects (HTTP 307)"),
         (400, GatewayRefused, "check the model and its settings"),
         (401, GatewayRefused, "The API key was refused (401): check that it is valid"),
         (403, GatewayRefused, "check the project's permissions"),
         (404, GatewayRefused, "check model_profiles and openai.base_url"),
         (408, GatewayRefused, "The API refused the request (HTTP 408)."),
-        (409, GatewayRefused, "The API refused the request (HTTP 409)."),
         (413, GatewayRefused, "shorten it"),
-        (422, GatewayRefused, "The API refused the request (HTTP 422)."),
         (429, GatewayOverloaded, "limiting the rate of requests (429): ask again in a while"),
         (500, GatewayOverloaded, "in trouble (HTTP 500): ask again in a while"),
-        (502, GatewayOverloaded, "(HTTP 502)"),
-        (503, GatewayOverloaded, "(HTTP 503)"),
-        (529, GatewayOverloaded, "(HTTP 529)"),
     ],
 )
 def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type[GatewayError], advice: str) -> None:
@@ -227,7 +209,7 @@ def test_a_status_becomes_an_error_that_says_what_to_do(status: int, error: type
     assert translation.status == status
 
 
-@pytest.mark.parametrize("status", [429, 403, 500])
+@pytest.mark.parametrize("status", [429, 500])
 @pytest.mark.parametrize("facts", [{"code": "insufficient_quota"}, {"type": "insufficient_quota"}])
 def test_an_empty_account_is_not_worth_another_try(status: int, facts: dict[str, str]) -> None:
     translation = refused(status, facts)
@@ -299,26 +281,19 @@ def date_in(seconds: int) -> str:
     ("headers", "seconds"),
     [
         ({}, None),
-        ({"retry-after": "0"}, 0.0),
         ({"retry-after": "0.1"}, 0.1),
         ({"retry-after": " 7 "}, 7.0),
-        ({"retry-after": "86400"}, 86400.0),
         ({"retry-after": date_in(30)}, 30.0),
         ({"retry-after": date_in(-30)}, 0.0),
         ({"retry-after": date_in(30).replace("GMT", "-0000")}, None),
         ({"retry-after": "-1"}, None),
-        ({"retry-after": ""}, None),
         ({"retry-after": "junk"}, None),
         ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
         ({"retry-after": "1e999"}, None),
         ({"retry-after": "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"}, None),
-        ({"retry-after": "Fri, 31 Dec 2026 23:59:59 +99999999999999999999"}, None),
-        ({"retry-after": "5, 5"}, None),
         ({"retry-after-ms": "1500"}, 1.5),
         ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
         ({"retry-after-ms": "junk", "retry-after": "7"}, 7.0),
-        ({"retry-after-ms": "-1"}, None),
     ],
 )
 def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], seconds: float | None) -> None:
@@ -329,18 +304,3 @@ def test_retry_after_is_followed_where_it_can_be(headers: dict[str, str], second
 def test_any_junk_in_retry_after_is_survived(value: str) -> None:
     seconds = retry_after_seconds({"retry-after": value}, lambda: NOW)
     assert seconds is None or seconds >= 0
-
-
-def test_retry_after_is_part_of_the_error() -> None:
-    assert refused(429, retry_after="7").retry_after_seconds == 7.0
-    assert refused(429).retry_after_seconds is None
-
-
-def test_dates_are_read_by_the_clock_that_is_given() -> None:
-    headers = {"retry-after": "Thu, 01 Jan 2026 00:00:10 GMT"}
-    assert retry_after_seconds(headers, lambda: datetime(2026, 1, 1, tzinfo=UTC)) == 10.0
-
-
-@pytest.mark.parametrize("value", ["1_0", "+1", "1e3", "inf", "nan", "１０", "0x10", ""])
-def test_what_is_no_number_in_a_header_is_no_time_to_wait(value: str) -> None:
-    assert retry_after_seconds({"retry-after": value}, datetime.now) is None

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,6 @@ import pytest
 from openai_responses_mcp.adapters.openai.client import LONGEST_ERROR_BYTES
 from openai_responses_mcp.adapters.openai.replies import LONGEST_REPLY_BYTES
 from openai_responses_mcp.domain.errors import (
-    AnswerWithheld,
     GatewayBroken,
     GatewayError,
     GatewayGarbled,
@@ -61,55 +60,6 @@ async def failure(base_url: str, question: str = "Hello", **options: Any) -> Gat
     return caught.value
 
 
-RETRY_AFTERS: dict[str, Callable[[float | None], bool]] = {
-    "": lambda seconds: seconds is None,
-    "retry_after=0": lambda seconds: seconds == 0,
-    "retry_after=0.1": lambda seconds: seconds == 0.1,
-    "retry_after=86400": lambda seconds: seconds == 86400,
-    "retry_after=-1": lambda seconds: seconds is None,
-    "retry_after=junk": lambda seconds: seconds is None,
-    "retry_after=Fri, 31 Dec 1999 23:59:59 GMT": lambda seconds: seconds == 0,
-    "retry_after=Thu, 31 Dec 2099 23:59:59 GMT": lambda seconds: seconds is not None and seconds > 10**9,
-    "header=retry-after-ms: 1500": lambda seconds: seconds == 1.5,
-}
-
-
-async def test_an_api_in_trouble_is_asked_once_and_its_wish_to_wait_is_passed_on(
-    server: StandIn, base_url: str
-) -> None:
-    gateway = openai_gateway(base_url)
-    for retry_after, fits in RETRY_AFTERS.items():
-        request = ModelRequest("gpt-5", "Be brief.", f"[rehearse: status=503; {retry_after}]")
-        with pytest.raises(GatewayOverloaded) as caught:
-            await asyncio.wait_for(gateway.respond(request), SLOW_SECONDS)
-        assert caught.value.status == 503
-        assert fits(caught.value.retry_after_seconds), retry_after
-    assert server.received == len(RETRY_AFTERS)
-    await gateway.close()
-
-
-@pytest.mark.parametrize(
-    ("keys", "says"),
-    [
-        ("status=400", "check the model and its settings"),
-        ("status=418", "HTTP 418"),
-    ],
-)
-async def test_a_refusal_says_what_to_do(server: StandIn, base_url: str, keys: str, says: str) -> None:
-    error = await failure(base_url, f"[rehearse: {keys}]")
-    assert type(error) is GatewayRefused
-    assert says in str(error)
-    assert not error.is_worth_repeating
-    assert server.received == 1
-
-
-async def test_an_effort_or_a_model_that_is_not_taken_says_so(base_url: str) -> None:
-    error = await failure(base_url, reasoning_effort="minimal")
-    assert "cannot be used with reasoning.effort 'minimal'" in str(error)
-    error = await failure(base_url, model="no-such-model")
-    assert "'no-such-model' does not exist" in str(error)
-
-
 @pytest.mark.parametrize(
     ("body", "says"),
     [
@@ -123,18 +73,6 @@ async def test_a_reply_that_cannot_be_read_says_so_without_the_words_of_python(
     base_url: str, body: str, says: str
 ) -> None:
     assert says in str(await failure(base_url, f"[rehearse: body={body}]", streams=False))
-
-
-async def test_replies_that_ended_otherwise_are_read(base_url: str) -> None:
-    reply = await ask(base_url, "[rehearse: outcome=refusal]")
-    assert reply.refusal is not None
-    reply = await ask(base_url, "[rehearse: outcome=incomplete]")
-    assert reply.incomplete_reason == "max_output_tokens"
-    reply = await ask(base_url, "[rehearse: outcome=commentary; text=Final.]")
-    assert reply.text == "Final."
-    error = await failure(base_url, "[rehearse: outcome=failed; message=It broke.]")
-    assert type(error) is AnswerWithheld
-    assert "It broke." in str(error)
 
 
 @asynccontextmanager

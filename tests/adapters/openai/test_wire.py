@@ -136,14 +136,11 @@ def test_a_whole_response_is_read_into_a_reply() -> None:
     ("output", "expected"),
     [
         ([], ""),
-        ([message()], ""),
         ([message(text("a")), message(text("b"))], "a\n\nb"),
         ([message(text("")), message(text("b"))], "b"),
         ([message(text("aside"), phase="commentary"), message(text("b"), phase="final_answer")], "b"),
         ([message(text("aside")), message(text("b"), phase="final_answer")], "b"),
-        ([message(text("aside"), phase="commentary"), message(text("b"))], "b"),
         ([message(text("aside"), phase="commentary")], ""),
-        ([message(text("a"), phase=None)], "a"),
         ([message(text("aside"), phase=["odd"]), message(text("b"))], "b"),
         ([{"type": "brand_new", "content": 7}, message({"type": "brand_new"}, text("a"))], "a"),
         ([{"content": []}, {"type": ["odd"]}, message(text("a"))], "a"),
@@ -166,9 +163,7 @@ def test_a_refusal_is_told_apart_from_text() -> None:
         ({"reason": "max_output_tokens"}, "max_output_tokens"),
         ({"reason": 7}, "unknown"),
         ({"reason": " "}, "unknown"),
-        ({}, "unknown"),
         (None, "unknown"),
-        ("odd", "unknown"),
     ],
 )
 def test_an_incomplete_response_says_why(details: object, reason: str) -> None:
@@ -195,7 +190,7 @@ def test_a_failed_response_is_an_error_that_says_why(fields: dict[str, Any], sai
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("status", ["in_progress", "queued", None, 7, {"odd": True}, "x" * 1000])
+@pytest.mark.parametrize("status", ["in_progress", 7, "x" * 1000])
 def test_a_response_that_is_not_finished_is_garbled(status: object) -> None:
     with pytest.raises(GatewayGarbled, match="not finished") as caught:
         read_reply({"status": status, "output": []})
@@ -208,11 +203,7 @@ def test_a_response_without_a_status_is_taken_for_complete() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        None, [], "text", {}, {"output": None}, {"output": {}}, {"output": [None]}, {"output": ["text"]},
-        {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]},
-        {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},
-    ],
+    [None, "text", {}, {"output": None}, {"output": ["text"]}, {"output": [{"type": "message"}]}, {"output": [{"type": "message", "content": "text"}]}, {"output": [message("text")]}, {"output": [message(text(7))]}, {"output": [message({"type": "output_text"})]},],
 )  # fmt: skip
 def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> None:
     with pytest.raises(GatewayGarbled, match="unexpected shape"):
@@ -223,11 +214,9 @@ def test_a_reply_without_the_shape_an_answer_needs_is_garbled(body: object) -> N
     "fields",
     [
         {"id": 7},
-        {"id": None},
         {"model": ["m"]},
         {"id": "", "model": " "},
         {"usage": "odd"},
-        {"usage": None},
         {"error": 7},
     ],
 )
@@ -287,30 +276,18 @@ def test_a_search_counts_even_when_its_sources_cannot_be_read(call: dict[str, An
     assert (reply.search_count, reply.searched) == (1, ())
 
 
-def test_sources_with_a_url_and_sources_with_a_name_are_told_apart() -> None:
-    reply = read_reply(
-        response(search({"type": "url", "url": "https://a.org", "title": "A"}, {"type": "api", "name": "oai-weather"}))
-    )
-    assert reply.searched == (Source("https://a.org", "A"), Source("oai-weather", "api", is_url=False))
-
-
 @pytest.mark.parametrize(
     ("fields", "date"),
     [
         ({"published_at": "2026-01-02"}, "2026-01-02"),
         ({"published_date": "2026-01-02"}, "2026-01-02"),
-        ({"date": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-01-02T23:59:59Z"}, "2026-01-02"),
         ({"published_at": "2026-01-02", "date": "2025-01-01"}, "2026-01-02"),
-        ({"published_at": None, "date": "2026-01-02"}, "2026-01-02"),
         ({"published_at": "yesterday", "published_date": "2026-02-31", "date": "2026-01-02"}, "2026-01-02"),
         ({"date": "2026-02-31"}, None),
-        ({"date": "January 2, 2026"}, None),
         ({"date": "2026-W01-1"}, None),
         ({"date": "2026-01-021"}, None),
-        ({"date": "２０２６-01-02"}, None),
         ({"date": 1767225600}, None),
-        ({"date": ["2026-01-02"]}, None),
         ({}, None),
     ],
 )
@@ -341,33 +318,25 @@ def searched(action: object) -> dict[str, Any]:
         ({"type": "response.web_search_call.searching"}, "searching the web"),
         ({"type": "response.output_text.delta", "delta": ["odd"]}, "writing the answer"),
         (added("reasoning"), "thinking"),
-        (added("web_search_call"), "searching the web"),
         (added("code_interpreter_call"), "running code"),
-        (added("message"), "writing the answer"),
         (searched({"type": "search", "query": "the\nweather \ud800"}), 'searching for "the weather \ufffd"'),
         (searched({"type": "search", "query": "q" * 81}), f'searching for "{"q" * 80}…"'),
         (searched({"type": "open_page", "url": "https://a.org"}), "reading https://a.org"),
         (searched({"type": "search", "queries": ["rain", 3, "snow"]}), 'searching for "rain", "snow"'),
         (searched({"type": "search", "query": "one", "queries": ["one", "two"]}), 'searching for "one"'),
-        (searched({"type": "search", "queries": ["a", "b", "c", "d"]}), 'searching for "a", "b", "c"'),
         (searched({"type": "search", "queries": []}), "reading the results"),
         (
             searched({"type": "find_in_page", "pattern": "x", "url": "https://a.org"}),
             'looking for "x" on https://a.org',
         ),
         (searched({"type": "find_in_page", "pattern": "x"}), 'looking for "x"'),
-        (searched({"type": "search"}), "reading the results"),
         (searched("odd"), "reading the results"),
         (added("brand_new"), None),
         (added(["odd"]), None),
         ({"type": "response.output_item.added"}, None),
-        ({"type": "response.output_item.added", "item": "odd"}, None),
         ({"type": "response.output_item.done", "item": {"type": "message"}}, None),
         ({"type": "response.queued"}, "waiting in the API's queue"),
-        ({"type": "response.in_progress"}, "thinking"),
         ({"type": ["odd"]}, None),
-        ({"type": {"odd": 1}, "item": {}}, None),
-        ({}, None),
     ],
 )
 def test_a_person_is_told_what_matters(event: dict[str, Any], told: str | None) -> None:
@@ -380,10 +349,6 @@ def test_the_words_of_an_answer_are_told_as_they_come() -> None:
 
 
 # A response by its id
-
-
-def test_a_response_in_the_queue_has_no_reply_yet() -> None:
-    assert read_state({"id": "resp_1", "status": "queued"}) == Progress("waiting in the API's queue")
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock
 
 
-@pytest.fixture(params=["fake", "memory", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["fake", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
 def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Stores]:
     if request.param == "fake":
         yield fake_stores(clock)
         return
-    urls = {"memory": "sqlite://", "sqlite-file": f"sqlite:///{tmp_path}/agents.db"}
-    database = SqlDatabase(urls.get(request.param) or request.getfixturevalue("postgres")())
+    is_file = request.param == "sqlite-file"
+    database = SqlDatabase(f"sqlite:///{tmp_path}/agents.db" if is_file else request.getfixturevalue("postgres")())
     logs = SqlExecutionLogStore(database)
     yield Stores(
         policies=SqlPolicyStore(database),

@@ -39,12 +39,12 @@ class BrokenHead(FakeHead):
         raise StoreUnavailable("broken on purpose")
 
 
-@pytest.fixture(params=["apart", "memory", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["apart", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     yield from _cases(request, tmp_path, is_broken=False)
 
 
-@pytest.fixture(params=["apart", "memory", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["apart", "sqlite-file", pytest.param("postgres", marks=pytest.mark.slow)])
 def broken(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     yield from _cases(request, tmp_path, is_broken=True)
 
@@ -55,8 +55,8 @@ def _cases(request: pytest.FixtureRequest, tmp_path: Path, *, is_broken: bool) -
         logs.breaks_at = lambda log: is_broken
         yield Case(RecordedFirst(approvals, logs), approvals, logs)
         return
-    urls = {"memory": "sqlite://", "sqlite-file": f"sqlite:///{tmp_path}/agents.db"}
-    database = SqlDatabase(urls.get(request.param) or request.getfixturevalue("postgres")())
+    is_file = request.param == "sqlite-file"
+    database = SqlDatabase(f"sqlite:///{tmp_path}/agents.db" if is_file else request.getfixturevalue("postgres")())
     store = SqlExecutionLogStore(database, BrokenHead() if is_broken else None)
     yield Case(SqlDecisionBook(database, store), SqlApprovalStore(database), store)
     database.close()

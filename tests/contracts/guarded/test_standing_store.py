@@ -1,4 +1,4 @@
-"""What every `StandingStore` must do, asked of the fake, of SQLite in memory and in a file, and of PostgreSQL."""
+"""What every `StandingStore` must do, asked of the fake, of SQLite and of PostgreSQL."""
 
 import asyncio
 from dataclasses import replace
