@@ -91,6 +91,8 @@ class HttpServer:
         await self.wait_until(lambda: self.aborted >= count)
 
     def note_opened(self, connection: "_Connection") -> None:
+        if self._server is None or not self._server.is_serving():
+            connection.drop()  # accepted just before the end of listening
         self._connections.add(connection)
         self._tell_waiters()
 
