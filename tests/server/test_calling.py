@@ -58,11 +58,28 @@ async def test_a_question_is_answered_with_exactly_four_fields_and_the_id_beside
     assert reply["result"]["_meta"]["openai-responses-mcp/searches"] == 1
 
 
+async def test_the_configuration_can_leave_the_response_id_out_of_the_text() -> None:
+    wired = Wired(rules=replace(CALLING, shows_response_id=False))
+    wired.gateway.enqueue(ModelReply(text="Because.", response_id="resp_1"))
+    result = (await wired.reply_to(tool_call(1)))["result"]
+    assert len(result["content"]) == 1
+    assert result["structuredContent"]["response_id"] == "resp_1"
+
+
 async def test_in_the_new_era_the_result_is_stamped_and_keeps_its_own_meta() -> None:
     result = (await Wired().reply_to(tool_call(1, meta=ENVELOPE)))["result"]
     assert result["resultType"] == "complete"
     assert set(result["_meta"]) == {SERVER_INFO, "openai-responses-mcp/searches"}
     assert "ttlMs" not in result
+
+
+@pytest.mark.parametrize("arguments", [None, {}])
+async def test_null_arguments_are_absent(arguments: Any) -> None:
+    assert (await refusal(arguments))["error"] == {
+        "code": -32001,
+        "message": "answer: invalid arguments",
+        "data": {"reason": "query is required"},
+    }
 
 
 @pytest.mark.parametrize("arguments", [[], "Q", 7, False])
@@ -77,6 +94,13 @@ async def test_bad_arguments_are_a_tool_result_where_a_model_should_read_them(ru
     assert result["isError"] is True
     assert result["content"] == [{"type": "text", "text": reason}]
     assert ("resultType" in result) is (meta is not None)
+
+
+async def test_a_conversation_without_stored_responses_is_refused_with_the_reason() -> None:
+    arguments = {"query": "Q", "previous_response_id": "resp_1"}
+    error = (await refusal(arguments, rules=replace(CALLING, keeps_responses=False)))["error"]
+    assert error["message"] == "answer: invalid arguments"
+    assert "request.store is false" in error["data"]["reason"]
 
 
 async def test_a_secret_among_bad_arguments_is_not_sent_back() -> None:
