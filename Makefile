@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check -qq
 PACKAGE := src/openai_responses_mcp
 # Of the guard, not what starts, wires and ends it, which whole processes reach.
-GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor login opened_gate over_http remote stderr_lines),$(wildcard $(PACKAGE)/guard/*.py))
+GUARD := $(filter-out $(patsubst %,$(PACKAGE)/guard/%.py,command_line composition doctor login opened_gate over_http remote),$(wildcard $(PACKAGE)/guard/*.py))
 COMMA := ,
 INNER := $(PACKAGE)/domain/*,$(PACKAGE)/server/*,$(PACKAGE)/gate/*.py,$(PACKAGE)/gate/approvals/*,$(PACKAGE)/gate/audit/*,$(PACKAGE)/gate/secrets/*,$(subst .py ,.py$(COMMA),$(GUARD))
 LOCKING := $(VENV)/locking
@@ -59,7 +59,7 @@ lint: $(VENV)/.dev ## Check formatting, style, types and who imports whom
 	@$(VENV)/bin/lint-imports --no-logo
 
 clients: $(CLIENTS)/node_modules/.made $(VENV)/.dev ## Try the server and the guard with real clients and servers: the SDKs, the Inspector, Claude Code, Codex, Gemini CLI; needs npm
-	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/guarded_conformance.py $(CLIENTS)/http_conformance.py $(CLIENTS)/coding_clients.py
+	@$(RUN) -m pytest -q tests/e2e/test_python_client.py $(CLIENTS) $(CLIENTS)/guarded_servers.py $(CLIENTS)/http_conformance.py $(CLIENTS)/coding_clients.py
 	@cd $(CLIENTS) && npm test
 	@cd $(CLIENTS) && BEHIND_GUARD=1 npm test
 

@@ -94,5 +94,5 @@ def test_the_line_that_clients_start_needs_no_parser() -> None:
 def test_class_names_are_unique_in_the_package() -> None:
     package = Path(__file__).parents[1] / "src" / "openai_responses_mcp"
     trees = [ast.parse(path.read_text("utf-8")) for path in package.rglob("*.py")]
-    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert {name for name, count in names.items() if count > 1} == set()

@@ -125,6 +125,15 @@ def test_the_version_is_shown(option: str, environ: dict[str, str], capsys: pyte
             """put the question in quotes: openai-responses-mcp "What is this" --quick --domains 'a b'""",
         ),
         (["--rehears"], "unknown option --rehears: did you mean --rehearse? (see openai-responses-mcp --help)"),
+        (
+            ["approvls"],
+            'unknown command approvls: did you mean approvals? To ask a question: openai-responses-mcp --ask "approvls"',
+        ),
+        (
+            ["approvls", "list"],
+            "unknown command approvls: did you mean approvals? To ask a question, put the question in quotes:"
+            ' openai-responses-mcp "approvls list"',
+        ),
         (["--stdio=1"], "--stdio takes no value (see openai-responses-mcp --help)"),
         (["setup"], "unknown command setup: did you mean guard setup? (see openai-responses-mcp --help)"),
         (["--doctor", "status"], "status is a command: write it first (see openai-responses-mcp --help)"),
@@ -213,14 +222,6 @@ def test_the_process_ends_with_the_code_of_its_command(
     )
     assert (done.returncode, done.stdout) == (code, told)
     assert len(done.stderr.splitlines()) == (1 if code else 0)
-
-
-def test_importing_the_command_runs_nothing(tmp_path: Path) -> None:
-    program = "import openai_responses_mcp.__main__"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, env=environment(tmp_path), timeout=WAIT_SECONDS
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("line", [["guard"], ["agents", "guard"], ["guard", "--help"]])

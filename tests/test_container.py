@@ -99,15 +99,6 @@ def test_a_container_that_was_not_given_everything_says_so(missing: str) -> None
         Container(**handed_in).caller()
 
 
-def test_the_defaults_become_the_rules_of_answering() -> None:
-    rules = answering_rules(Settings(), "Be brief.")
-    assert rules.profiles == {"answer": Profile("gpt-5.2", "medium", "medium")}
-    assert (rules.instructions, rules.recency_days, rules.max_results, rules.domains) == ("Be brief.", 60, 5, ())
-    assert (rules.restrict_to_domains, rules.search_context_size, rules.user_location) == (False, None, None)
-    assert rules.searches_live is True
-    assert (rules.max_citations, rules.max_output_tokens, rules.store) == (3, None, True)
-
-
 def test_every_setting_becomes_a_rule_of_answering() -> None:
     settings = Settings(
         request=RequestSettings(store=False, max_output_tokens=100),

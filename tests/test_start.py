@@ -83,7 +83,7 @@ async def main():
     rehearsed = await basis.rehearsed()
     assert basis.configuration.settings.openai.base_url == "https://api.openai.com/v1"
     container = rehearsed.load_container()
-    request = ModelRequest(model="gpt-5", instructions="", input_text="[rehearse: text=Well.]")
+    request = ModelRequest(model="gpt-5", instructions="", input_text="Why?")
     reply = await container.gateway().respond(request)
     await container.openai_gateway().close()
     print(reply.text)
@@ -97,7 +97,8 @@ def test_a_rehearsal_asks_the_stand_in_and_needs_no_key(tmp_path: Path, monkeypa
     forget_proxies(monkeypatch)
     command = [sys.executable, "-c", REHEARSAL, str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SLOW_SECONDS, check=False)
-    assert (ended.stdout, ended.stderr) == ("Well.\n", "")
+    assert ended.stdout.startswith("This is a rehearsal answer")
+    assert ended.stderr == ""
 
 
 def test_loading_the_container_imports_no_web_framework_and_leaves_it_to_others(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from openai_responses_mcp.commands.usage import (
     parse,
 )
 from openai_responses_mcp.config.loading import ConfigError, Configuration, Flags, load, load_what_can_be_used, show
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import Sentence, one_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         # The line that clients start. They wait for it, so it does without the parser.
         return _run(Options(stdio=True) if list(arguments) == ["--stdio"] else parse(arguments), environ)
     except BadCommandLine as exc:
-        return _complain(_presentable(str(exc), environ))
+        return _complain(_presentable(_said(exc.args[0], environ), environ))
     except ConfigError as exc:
         return _complain(*exc.problems)
     except BrokenPipeError:  # The reader has closed the pipe, as `| head -1` does.
@@ -132,7 +132,7 @@ def _serve_http(where: str, options: Options, configuration: Configuration, envi
     try:
         wanted = http_options(where, options.drain, options.tls_cert, options.tls_key)
     except ValueError as exc:
-        raise BadCommandLine(str(exc)) from None
+        raise BadCommandLine(exc.args[0]) from None
     return serve_http(wanted, configuration, environ, rehearses=options.rehearse)
 
 
@@ -140,7 +140,7 @@ def _ask(options: Options, configuration: Configuration, environ: Mapping[str, s
     from openai_responses_mcp.commands.asking import Inquiry, Unaskable, ask
 
     if options.rehearse and options.ask == DEMO_QUESTION:
-        _tell(f"asking the demo question: {DEMO_QUESTION}")
+        _tell(_said(Sentence("asking the demo question: {question}", question=DEMO_QUESTION), environ))
     tools = [] if options.tool is None else [options.tool]
     tools += ["answer_detailed"] * options.detailed + ["answer_quick"] * options.quick
     inquiry = Inquiry(
@@ -154,7 +154,7 @@ def _ask(options: Options, configuration: Configuration, environ: Mapping[str, s
     try:
         return ask(inquiry, configuration, environ, rehearses=options.rehearse, is_json=options.json)
     except Unaskable as exc:
-        raise BadCommandLine(str(exc)) from exc
+        raise BadCommandLine(exc.args[0]) from exc
 
 
 def _examine(options: Options, environ: Mapping[str, str]) -> int:
@@ -178,7 +178,14 @@ def _completion(shell: str) -> int:
     from openai_responses_mcp.commands.completion import SCRIPTS
 
     if shell not in SCRIPTS:
-        raise BadCommandLine(f"--completion must be one of {', '.join(SCRIPTS)} (found {shell})")
+        raise BadCommandLine(
+            Sentence(
+                "{option} must be one of {names} (found {found})",
+                option="--completion",
+                names=", ".join(SCRIPTS),
+                found=shell,
+            )
+        )
     return _say(SCRIPTS[shell]())
 
 
@@ -213,6 +220,12 @@ def _complain(*problems: str) -> int:
     for problem in problems:
         _tell(problem)
     return 2
+
+
+def _said(sentence: str, environ: Mapping[str, str]) -> str:
+    from openai_responses_mcp.commands.words import speaking
+
+    return speaking(environ)(sentence)
 
 
 def _presentable(text: str, environ: Mapping[str, str]) -> str:

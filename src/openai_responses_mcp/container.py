@@ -58,7 +58,7 @@ def usage_in(store: str, clock: WallClock) -> UsageBook:
     if not store:
         return ProcessUsage(clock)
     from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-    from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook
+    from openai_responses_mcp.gate.sql.sql_stores import SqlUsageBook
 
     return SqlUsageBook(SqlDatabase(store), clock)
 

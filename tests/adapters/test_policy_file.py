@@ -1,4 +1,4 @@
-"""The policy in a file: what is told about its mistakes, and what happens when it changes."""
+"""The policy in a file: the messages for its mistakes, and what happens when it changes."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "policy.yaml"
 
 
-def told(text: str) -> tuple[str, ...]:
+def problems_in(text: str) -> tuple[str, ...]:
     return parse_policy("policy.yaml", text, LinearPatterns()).problems
 
 
@@ -38,7 +38,7 @@ def opened(file: Path, text: str | None = None) -> PolicyFile:
     return PolicyFile(file, LinearPatterns())
 
 
-def test_every_problem_is_told_with_file_line_and_key() -> None:
+def test_every_problem_is_reported_with_file_line_and_key() -> None:
     text = """\
 version: 1
 profile: balancd
@@ -50,7 +50,7 @@ rules:
     when:
       path: {match: x}
 """
-    assert told(text) == (
+    assert problems_in(text) == (
         "policy.yaml:2: profile is strict, balanced or fast (did you mean balanced?)",
         "policy.yaml:6: rule 2 needs decide or risk, one of the two",
         "policy.yaml:6: rule 2: tools[0] fits no tool: tools are called server/tool, function/name or skill/name; "
@@ -74,8 +74,8 @@ rules:
         ('version: 1\n"a\\eb": 1\n', "policy.yaml:2: a b is an unknown key"),
     ],
 )
-def test_what_is_no_policy_is_told_with_its_line(text: str, problem: str) -> None:
-    (found,) = told(text)
+def test_what_is_no_policy_is_reported_with_its_line(text: str, problem: str) -> None:
+    (found,) = problems_in(text)
     assert found.startswith(problem)
 
 
@@ -104,6 +104,8 @@ def test_the_example_has_every_key_and_no_problem() -> None:
     ("content", "words"),
     [
         (None, "cannot be read"),
+        (b"version: 2\nwait: -1\n", "1: version is 1"),
+        (b"version: 2\nwait: -1\n", "2: wait is"),
         (b"\xff\xfe", "is not UTF-8 text"),
         (b"#" * (MAX_FILE_BYTES + 1), "is larger than 1 MiB"),
     ],
@@ -113,20 +115,13 @@ def test_a_file_that_cannot_be_read_is_refused(file: Path, content: bytes | None
         file.write_bytes(content)
     with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID") as caught:
         opened(file)
-    assert f"{file}: {words}" in caught.value.message
+    assert re.search(rf"{file}: ?{words}", caught.value.message)
 
 
 @pytest.mark.parametrize("impossible", ["a\0b", "\ud800"])
 def test_a_name_that_no_file_can_have_is_refused(impossible: str) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID"):
         PolicyFile(impossible, LinearPatterns())
-
-
-def test_a_file_with_problems_is_refused_at_the_start_with_all_of_them(file: Path) -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-POLICY-INVALID") as caught:
-        opened(file, "version: 2\nwait: -1\n")
-    assert f"{file}:1: version" in caught.value.message
-    assert f"{file}:2: wait" in caught.value.message
 
 
 def test_a_folder_or_a_pipe_is_no_policy(tmp_path: Path) -> None:
@@ -161,7 +156,7 @@ def test_a_file_that_breaks_again_is_warned_about_again(file: Path, caplog: pyte
     for text in ("version: [", GOOD, "version: ["):
         file.write_text(text)
         source.current()
-    assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 2
+    assert [record.levelno for record in caplog.records].count(logging.WARNING) == 2
 
 
 def test_a_change_within_one_tick_of_the_clock_is_seen(file: Path) -> None:
@@ -183,7 +178,7 @@ def test_a_file_that_was_put_in_place_with_an_old_date_is_seen(file: Path, tmp_p
     assert source.current().profile == "strict"
 
 
-def test_a_file_nobody_touches_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_file_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = opened(file, GOOD)
     # Well after the last change, as far as the source can tell.
     monkeypatch.setattr("time.time_ns", lambda: file.stat().st_ctime_ns + 10_000_000_000)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from openai_responses_mcp.agents.providers.settings import TIMEOUT_VARIABLE
-from openai_responses_mcp.agents.providers.table import PROVIDERS
+from openai_responses_mcp.agents.providers.settings import PROVIDERS, TIMEOUT_VARIABLE
 
 
 def forget_providers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, UsageStats
 from openai_responses_mcp.agents.runs.ports import (
     NOTHING_SAID,
@@ -21,7 +22,6 @@ from openai_responses_mcp.agents.runs.ports import (
     EngineOutcome,
     PausedRun,
     Said,
-    TurnLedger,
 )
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, Turn
 from openai_responses_mcp.gate.errors import AgentsError
@@ -97,7 +97,7 @@ class FakeEngine(AgentEngine):
     def __init__(self, *turns: Any) -> None:
         self.calls: list[EngineCall] = []
         self.heard: list[list[Any]] = []
-        """What the models were told, one list for each turn."""
+        """The input of the models, one list for each turn."""
         self.streams = 0
         """How often a run was asked for as a stream."""
         self._turns = deque(turns)
@@ -110,11 +110,11 @@ class FakeEngine(AgentEngine):
     def turns_left(self) -> list[Any]:
         return list(self._turns)
 
-    async def describe(self, agent: Any, guard: TurnLedger, context: Any = None) -> list[ToolDescription]:
+    async def describe(self, agent: Any, guard: RunLedger, context: Any = None) -> list[ToolDescription]:
         return _an_agent(agent).catalogue
 
     async def stream(
-        self, agent: Any, input: Any, guard: TurnLedger, options: EngineOptions
+        self, agent: Any, input: Any, guard: RunLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         self.calls.append(EngineCall(agent, input, options))
         async with aclosing(self.steps_of(_started(agent, input, guard, options), options)) as steps:
@@ -122,7 +122,7 @@ class FakeEngine(AgentEngine):
                 yield step
 
     async def restore(
-        self, agent: Any, saved: Mapping[str, Any], guard: TurnLedger, options: EngineOptions
+        self, agent: Any, saved: Mapping[str, Any], guard: RunLedger, options: EngineOptions
     ) -> PausedRun:
         self.calls.append(EngineCall(agent, None, options))
         try:
@@ -277,7 +277,7 @@ class _Talk:
     """A run on its way: who speaks, what was said, and the turn that is being made."""
 
     agent: FakeAgent
-    guard: TurnLedger
+    guard: RunLedger
     messages: list[Any]
     most_turns: int = MOST_TURNS
     requested: tuple[PlannedCall, ...] = ()
@@ -351,7 +351,7 @@ class _FakePause(PausedRun):
         return self._engine.steps_of(self._talk, self._options)
 
 
-def _started(agent: Any, input: Any, guard: TurnLedger, options: EngineOptions) -> _Talk:
+def _started(agent: Any, input: Any, guard: RunLedger, options: EngineOptions) -> _Talk:
     said = [{"role": "user", "content": input}] if isinstance(input, str) else list(input or ())
     talk = _Talk(_an_agent(agent), guard, said, requested=options.requested_calls)
     talk.is_requested = bool(options.requested_calls)
@@ -359,7 +359,7 @@ def _started(agent: Any, input: Any, guard: TurnLedger, options: EngineOptions) 
     return talk
 
 
-def _read(agent: FakeAgent, saved: Mapping[str, Any], guard: TurnLedger, options: EngineOptions) -> _Talk:
+def _read(agent: FakeAgent, saved: Mapping[str, Any], guard: RunLedger, options: EngineOptions) -> _Talk:
     speaker = _reachable(agent)[saved["agent"]]
     talk = _Talk(speaker, guard, list(saved["messages"]), is_requested=saved["is_requested"])
     talk.most_turns = options.max_turns or MOST_TURNS

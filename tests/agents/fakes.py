@@ -2,23 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from openai_responses_mcp.agents.mcp.gateway import McpClient
-from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderName
+from openai_responses_mcp.agents.providers.settings import ModelList, ProviderHandle, ProviderName
 from openai_responses_mcp.agents.runs.models import RunEvent, RunResult
-from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import (
-    ChangedCall,
     GateDecision,
-    PlannedCall,
     ToolCallRequest,
-    ToolCallResult,
-    ToolDescription,
 )
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
@@ -94,105 +88,6 @@ class FakeJudge(Judge):
         if isinstance(verdict, Exception):
             raise verdict
         return verdict
-
-
-class FakeLedger(TurnLedger):
-    """Lets calls through, but those of the tools that it `asks` a human for or `denies`. `events` tells what it was told."""
-
-    def __init__(self, *, asks: Collection[str] = (), denies: Collection[str] = ()) -> None:
-        self.events: list[str] = []
-        self.judged: list[tuple[Any, list[PlannedCall], list[ToolDescription]]] = []
-        self.offered: list[ToolDescription] = []
-        self._asks = asks
-        self._denies = denies
-        self._waiting: dict[str, PlannedCall] = {}
-        self._permitted: dict[str, PlannedCall] = {}
-        self._running: dict[str, PlannedCall] = {}
-        self._suspended: set[str] = set()
-        self._results: dict[str, ToolCallResult] = {}
-        self._refusal: AgentsError | None = None
-        self._told: Mapping[str, str] = {}
-        self._changed: Mapping[str, ChangedCall] = {}
-        self.tokens: list[int] = []
-
-    def resumed(
-        self, *, told: Mapping[str, str] | None = None, changed: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> "FakeLedger":
-        """The guard of the same run after every call that waited was approved, but those that are told or changed."""
-        guard = FakeLedger(asks=self._asks, denies=self._denies)
-        suspended = {call_id: call for call_id, call in self._running.items() if call_id in self._suspended}
-        guard._told = told or {}
-        guard._changed = {call_id: ChangedCall(args, f"changed {call_id}") for call_id, args in (changed or {}).items()}
-        guard._permitted = {
-            call_id: replace(call, args=guard._changed[call_id].args) if call_id in guard._changed else call
-            for call_id, call in {**self._waiting, **suspended}.items()
-            if call_id not in guard._told
-        }
-        return guard
-
-    @property
-    def refusal(self) -> AgentsError | None:
-        return self._refusal
-
-    def refuse(self, error: AgentsError) -> AgentsError:
-        self._refusal = self._refusal or error
-        return error
-
-    async def judge(self, agent: Any, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        fresh = [call for call in calls if call.call_id not in self._permitted and call.call_id not in self._told]
-        if not fresh:
-            return
-        names = [call.tool.name for call in fresh]
-        self.judged.append((agent, fresh, list(catalog)))
-        self.events.append(f"judged {', '.join(names)}")
-        if set(names) & set(self._denies):
-            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "denied"))
-        place = self._waiting if set(names) & set(self._asks) else self._permitted
-        place.update((call.call_id, call) for call in fresh)
-
-    @property
-    def is_asking(self) -> bool:
-        return bool(self._waiting or self._told)
-
-    def is_waiting(self, call_id: str) -> bool:
-        return call_id not in self._results and call_id not in self._permitted and call_id not in self._running
-
-    async def used_tokens(self, tokens: int) -> None:
-        self.tokens.append(tokens)
-
-    def told(self, call_id: str) -> str | None:
-        return self._told.get(call_id)
-
-    def changed(self, call_id: str) -> ChangedCall | None:
-        return self._changed.get(call_id)
-
-    async def starting(self, call_id: str, tool: ToolDescription, args: Mapping[str, Any]) -> None:
-        call = self._permitted.pop(call_id, None)
-        if call is None or call.tool.definition_hash != tool.definition_hash or dict(call.args) != dict(args):
-            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "not let through"))
-        self._running[call_id] = call
-        self.events.append(f"started {call_id}")
-
-    async def finished(self, call_id: str, output: Any, error: str | None = None) -> None:
-        if call_id in self._suspended:
-            return
-        call = self._running.pop(call_id)
-        self._results[call_id] = self.shown(call, output if error is None else error)
-        self.events.append(f"finished {call_id}" if error is None else f"failed {call_id}")
-
-    def shown(self, call: PlannedCall, output: Any = None) -> ToolCallResult:
-        return ToolCallResult(call.call_id, call.tool.name, call.tool.kind, call.args, output)
-
-    def result_of(self, call_id: str) -> ToolCallResult | None:
-        return self._results.get(call_id)
-
-    async def suspend(self, call_id: str) -> None:
-        self._suspended.add(call_id)
-
-    async def offer_hosted(self, agent: Any, tool: ToolDescription) -> None:
-        if tool.name in self._denies:
-            raise self.refuse(AgentsError("AGENTS-E-GATE-DENIED", "out of scope"))
-        self.offered.append(tool)
 
 
 class BreakableLogStore(ExecutionLogStore):

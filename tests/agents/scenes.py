@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.runs.book import Sleep
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.gate.approvals.controller import OnRequested
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
-from openai_responses_mcp.gate.approvals.models import StandingStore
+from openai_responses_mcp.gate.approvals.models import HumanDecision, StandingStore
 from openai_responses_mcp.gate.audit.log import AuditMode
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
 from openai_responses_mcp.gate.clock import Clock
@@ -61,6 +61,12 @@ class Scene:
         result = await self.go()
         assert result.interruptions
         return result
+
+    async def decided(self, decision: HumanDecision = "approve", comment: str | None = None, **more: Any) -> Any:
+        """The paused run, and the token of the decision on its first call."""
+        paused = await self.paused()
+        approval_id = paused.interruptions[0].approval_id
+        return paused, await self.runner.submit_approval(approval_id, decision, comment, **more)
 
     async def events(self) -> list[tuple[str, str]]:
         return [(log.event, log.decision) for log in await self.runner.get_execution_logs()]

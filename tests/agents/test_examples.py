@@ -84,13 +84,6 @@ async def test_the_file_server_does_not_write_when_somebody_says_no(
     assert not (tmp_path / "summary.md").exists()
 
 
-async def test_the_file_server_never_sees_what_the_judge_refuses(tmp_path: Path, ollama: ChatStandIn) -> None:
-    ollama.enqueue(calls("read_file", {"name": ".env"}))
-    with pytest.raises(AgentsError) as caught:
-        await run("guarded_files", str(tmp_path), "Read .env")
-    assert "files with secrets are not read" in caught.value.message
-
-
 async def test_the_japanese_skill_is_listed_and_used(ollama: ChatStandIn, capsys: pytest.CaptureFixture[str]) -> None:
     notes = "田中: 来週までに見積もりを出す。"
     ollama.enqueue(calls("skill_list", {}, "call_1"))
@@ -128,19 +121,9 @@ def test_run_as_a_program_a_provider_that_is_not_set_up_says_what_it_lacks() -> 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A worker and somebody who decides, in two processes
+# A worker and a person who decides, in two processes
 
 STORE = "sqlite:///agents.db"
-
-
-def at_the_desk(answer: str) -> tuple[list[str], str]:
-    return [sys.executable, str(EXAMPLES / "approval_desk.py"), STORE], f"{answer}\n"
-
-
-def in_a_terminal(answer: str) -> tuple[list[str], str]:
-    verb = "approve" if answer == "y" else "deny"
-    command = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", verb, "APPROVAL", "--store", STORE]
-    return command, ""
 
 
 @asynccontextmanager
@@ -154,10 +137,9 @@ async def started(command: list[str], pipes: Any) -> AsyncIterator[asyncio.subpr
             await process.wait()
 
 
-@pytest.mark.parametrize("decide", [at_the_desk, in_a_terminal])
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_a_worker_goes_on_when_somebody_has_decided_in_another_process(
-    tmp_path: Path, ollama: ChatStandIn, decide: Any, answer: str
+    tmp_path: Path, ollama: ChatStandIn, answer: str
 ) -> None:
     ollama.enqueue(calls("send_letter", {"to": "Sato", "text": "The parcel is late."}), "Sato knows.")
     environ = {**os.environ, "PYTHONPATH": str(Path(sys.modules["openai_responses_mcp"].__path__[0]).parent)}
@@ -165,14 +147,12 @@ async def test_a_worker_goes_on_when_somebody_has_decided_in_another_process(
     pipes: Any = {"cwd": tmp_path, "env": environ, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)}
     async with asyncio.timeout(TWO_SLOW_STARTS_SECONDS), started(command, pipes) as worker:
         assert worker.stdout is not None
-        said, _, approval = (await worker.stdout.readline()).decode().strip().partition(": ")
-        assert said == "waiting for a decision"
+        assert (await worker.stdout.readline()).startswith(b"waiting for a decision: ")
         assert not (tmp_path / "outbox.txt").exists()
-        command, typed = decide(answer)
-        async with started([word.replace("APPROVAL", approval) for word in command], pipes) as decider:
-            shown, problem = await decider.communicate(typed.encode())
+        async with started([sys.executable, str(EXAMPLES / "approval_desk.py"), STORE], pipes) as decider:
+            shown, problem = await decider.communicate(f"{answer}\n".encode())
         assert (decider.returncode, problem) == (0, b"")
-        assert "The parcel is late." in shown.decode() or decide is in_a_terminal
+        assert "The parcel is late." in shown.decode()
         out, err = await worker.communicate()
     if answer == "y":
         assert (worker.returncode, out.decode().strip(), err) == (0, "Sato knows.", b"")

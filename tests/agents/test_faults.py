@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import re
 import sqlite3
 import subprocess
@@ -18,7 +17,7 @@ from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner, tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.approvals.decisions import seal, token_hash
-from openai_responses_mcp.gate.approvals.models import ApprovalChoice
+from openai_responses_mcp.gate.approvals.models import ApprovalChoice, HumanDecision
 from openai_responses_mcp.gate.calls import GateDecision
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import digest
@@ -26,7 +25,6 @@ from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, journal_mode
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fakes import FakeClock, FakeJudge, code_of, within
-from tests.gate.test_gate import BROKEN_JUDGES
 from tests.tools import kills
 
 HERE = Path(__file__).parent
@@ -51,6 +49,12 @@ class Scene:
     async def paused(self) -> Any:
         return await within(self.runner.run(self.agent, "go"))
 
+    async def decided(self, decision: HumanDecision = "approve", comment: str | None = None, **more: Any) -> Any:
+        """The paused run, and the token of the decision on its first call."""
+        paused = await self.paused()
+        approval_id = paused.interruptions[0].approval_id
+        return paused, await self.runner.submit_approval(approval_id, decision, comment, **more)
+
 
 PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
 
@@ -59,23 +63,14 @@ PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
 # 31: the judge
 
 
-@pytest.mark.parametrize("name", BROKEN_JUDGES)
-async def test_a_broken_judge_lets_nothing_run_and_is_recorded(name: str) -> None:
-    scene = Scene(PAY, judge=SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05))
+@pytest.mark.parametrize("judge", [lambda *_: 1 / 0, lambda *_: asyncio.Event().wait(), lambda *_: "allow"])
+async def test_a_broken_judge_lets_nothing_run_and_is_recorded(judge: Any) -> None:
+    scene = Scene(PAY, judge=SafetyAgent(judge, timeout_seconds=0.05))
     assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-EVAL"
     assert scene.ran == []
     (log,) = await scene.runner.get_execution_logs()
     assert (log.event, log.decision, log.tool_call_id) == ("decision", "deny", "p-1")
     assert log.reason.startswith("AGENTS-E-GATE-EVAL")
-
-
-async def test_after_a_broken_judge_the_next_good_call_works() -> None:
-    judge = FakeJudge(GateDecision("deny", 5, "no"))
-    scene = Scene(PAY, PAY, "all good", judge=judge)
-    assert await code_of(scene.runner.run(scene.agent, "go")) == "AGENTS-E-GATE-DENIED"
-    paused = await scene.paused()
-    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert (result.output_text, scene.ran) == ("all good", [5])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -89,8 +84,7 @@ async def test_of_many_processes_with_one_token_one_uses_it(
 ) -> None:
     url = sqlite_url if store == "sqlite" else request.getfixturevalue("postgres")()
     scene = Scene(PAY, store=url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     command = [sys.executable, str(HERE / "race_token.py"), url, paused.run_id, token.token, str(processes)]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr
@@ -122,8 +116,7 @@ async def test_a_token_of_another_run_or_call_is_refused() -> None:
 @pytest.mark.parametrize(("seconds", "uses"), [(899, 1), (900, 0), (901, 0)])
 async def test_a_token_around_its_time(clock: FakeClock, seconds: int, uses: int) -> None:
     scene = Scene(PAY, "done", clock=clock)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     clock.move(seconds)
     await code_of(scene.runner.resume_run(paused.run_id, token.token))
     clock.move(-seconds)
@@ -153,37 +146,25 @@ def with_payload(url: str, change: Callable[[str], str]) -> None:
     tampered(url, "UPDATE agents_approvals SET state_hash = :hash", hash=digest(changed))
 
 
-async def test_a_changed_run_state_is_refused(sqlite_url: str) -> None:
+@pytest.mark.parametrize("when", ["before the decision", "after the decision"])
+async def test_a_run_that_is_changed_in_the_store_is_refused_even_with_hashes_that_fit(
+    sqlite_url: str, when: str
+) -> None:
     scene = Scene(PAY, store=sqlite_url)
     paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
-    tampered(sqlite_url, "UPDATE agents_runs SET payload = replace(payload, '5', '5000')")
-    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
-    assert scene.ran == []
-
-
-async def test_a_changed_run_state_is_refused_even_with_hashes_that_fit(sqlite_url: str) -> None:
-    scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
-    with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
-    assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
-    assert scene.ran == []
-
-
-async def test_arguments_changed_before_the_decision_are_not_those_that_were_shown(sqlite_url: str) -> None:
-    scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    is_before = when == "before the decision"
+    for is_changing in (is_before, not is_before):
+        if is_changing:
+            with_payload(sqlite_url, lambda payload: payload.replace('\\"amount\\": 5', '\\"amount\\": 5000'))
+        else:
+            token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
     assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
     assert scene.ran == []
 
 
 async def test_a_changed_tool_definition_is_refused(sqlite_url: str) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     other = Scene("done", description="Pay somebody twice.", store=sqlite_url)
     work = other.runner.resume_run(paused.run_id, token.token, agent=other.agent)
     assert await code_of(work) == "AGENTS-E-RESUME-TOKEN"
@@ -232,13 +213,11 @@ async def test_a_state_that_cannot_be_read_is_a_named_error_and_spends_nothing(
 
 async def test_a_run_that_is_gone_is_refused(sqlite_url: str) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "deny")
+    paused, token = await scene.decided("deny")
     tampered(sqlite_url, "DELETE FROM agents_runs")
     assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-GATE-DENIED"
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     tampered(sqlite_url, "DELETE FROM agents_runs")
     assert await code_of(scene.runner.resume_run(paused.run_id, token.token)) == "AGENTS-E-RESUME-TOKEN"
 
@@ -249,8 +228,7 @@ async def test_a_run_that_is_gone_is_refused(sqlite_url: str) -> None:
 
 async def test_nothing_in_a_stolen_database_is_a_token(tmp_path: Path, sqlite_url: str) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     with sqlite3.connect(tmp_path / "agents.db") as connection:
         tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         values = {str(cell) for name in tables for row in connection.execute(f"SELECT * FROM {name}") for cell in row}
@@ -279,8 +257,7 @@ asyncio.run(runner.resume_run(run_id, token, agent=agent))
 
 async def test_a_crash_in_an_approved_tool_is_shown_as_unknown_and_never_run_again(sqlite_url: str) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     command = [sys.executable, "-c", DIES, sqlite_url, paused.run_id, token.token]
     died = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=30, check=False)
     assert died.returncode == 3, died.stderr
@@ -298,8 +275,7 @@ async def test_a_crash_between_using_a_token_and_saving_that_the_run_goes_on_is_
     sqlite_url: str, decision: Any
 ) -> None:
     scene = Scene(PAY, store=sqlite_url)
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, decision)
+    paused, token = await scene.decided(decision)
     tampered(sqlite_url, "UPDATE agents_approvals SET used_at = '2026-11-16T09:00:00.000000+00:00'")
     with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
         await within(scene.runner.resume_run(paused.run_id, token.token))
@@ -308,21 +284,9 @@ async def test_a_crash_between_using_a_token_and_saving_that_the_run_goes_on_is_
     assert scene.ran == []
 
 
-async def test_a_run_that_paused_again_has_no_unknown_outcome() -> None:
-    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"))
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
-    again = await within(scene.runner.resume_run(paused.run_id, token.token))
-    assert [request.tool_call_id for request in again.interruptions] == ["p-2"]
-    with pytest.raises(AgentsError) as caught:
-        await within(scene.runner.resume_run(paused.run_id, token.token))
-    assert caught.value.details == {"reason": "used"}
-
-
 async def test_a_used_token_of_a_run_that_ended_well_has_no_unknown_outcome() -> None:
     scene = Scene(PAY, "done")
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
+    paused, token = await scene.decided()
     await within(scene.runner.resume_run(paused.run_id, token.token))
     with pytest.raises(AgentsError) as caught:
         await within(scene.runner.resume_run(paused.run_id, token.token))
@@ -336,15 +300,6 @@ def test_killed_at_any_point_nothing_is_lost_doubled_or_locked() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 kills on disk" in done.stdout
-
-
-def test_the_soak_of_kills_notices_what_it_looks_for(tmp_path: Path) -> None:
-    scene = kills.Scene(tmp_path)
-    kills.note(scene.did, "1-1")
-    kills.note(scene.did, "1-1")
-    kills.note(scene.acknowledged, "outcome run_1")
-    found = asyncio.run(kills.problems(scene))
-    assert found == ["lost: outcome of run_1", "1-1 was done 2 times"]
 
 
 @pytest.mark.parametrize(("version", "mode"), [((3, 40, 1), "PERSIST"), ((3, 51, 2), "PERSIST"), ((3, 51, 3), "WAL")])
@@ -368,51 +323,6 @@ def test_a_sqlite_file_is_synced_and_journalled_as_its_version_needs(sqlite_url:
 
 def contents_of(folder: Path) -> list[str]:
     return [file.read_bytes().decode("latin-1") for file in folder.iterdir()]
-
-
-async def test_keys_are_in_no_log_no_store_and_no_reply(
-    tmp_path: Path, sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_SERVICE_TOKEN", "tok-from-the-environment")
-    seen: list[str] = []
-
-    @tool(risk_level=3)
-    def fetch(url: str, headers: str, note: str) -> str:
-        """Fetch something."""
-        seen.append(url + headers + note)
-        return f"fetched with {KEY} and tok-from-the-environment"
-
-    @tool(failure_error_function=None)
-    def fail(key: str) -> str:
-        """Fail."""
-        try:
-            raise ConnectionError(f"https://me:{key}@example.com refused")
-        except ConnectionError as exc:
-            raise RuntimeError(f"Authorization: Bearer {key}") from exc
-
-    args = {
-        "url": f"https://me:{KEY}@example.com/?api_key={KEY}",
-        "headers": f"Bearer {KEY}",
-        "note": "tok-from-the-environment",
-    }
-    model = ScriptedModel(ScriptedCall("fetch", args), "done", ScriptedCall("fail", {"key": KEY}))
-    agent = Agent(name="A", model=model, tools=[fetch, fail])
-    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
-    with caplog.at_level(logging.DEBUG, logger="openai_responses_mcp"):
-        paused = await within(runner.run(agent, f"my key is {KEY}"))
-        result = await within(
-            runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, comment=KEY)
-        )
-        with pytest.raises(AgentsError) as caught:
-            await within(runner.run(agent, "fail"))
-    assert seen == ["".join(args.values())]
-    assert result.output_text == "done"
-    shown = [caplog.text, str(paused.interruptions), str(result.tool_calls), repr(result), str(result.extensions)]
-    shown += [str(caught.value), repr(caught.value), str(caught.value.details), str(caught.value.__cause__)]
-    shown += [str(await runner.get_execution_logs()), str(await runner.get_pending_approvals())]
-    shown += contents_of(tmp_path)
-    for secret in (KEY, "tok-from-the-environment"):
-        assert [text for text in shown if secret in text] == []
 
 
 async def test_a_key_in_a_paused_run_is_not_stored_and_not_lost(tmp_path: Path, sqlite_url: str) -> None:
@@ -514,7 +424,7 @@ async def test_a_store_that_is_locked_while_the_tool_runs_does_not_lose_the_resu
 
     @tool
     def look(what: str) -> str:
-        """Look at something, while somebody else takes the database."""
+        """Look at something, while another process locks the database."""
         holder.execute("BEGIN EXCLUSIVE")
         return "seen"
 
@@ -522,7 +432,7 @@ async def test_a_store_that_is_locked_while_the_tool_runs_does_not_lose_the_resu
     runner = create_runner(safety_agent=FakeJudge(), store=f"{sqlite_url}?timeout=0")
     result = await within(runner.run(agent, "go"))
     assert (result.output_text, [call.output for call in result.tool_calls]) == ("done", ["seen"])
-    assert "1 audit records are not written yet" in str(result.extensions["AGENTS-E-LOG-STORE"])
+    assert "1 audit record is not written yet" in str(result.extensions["AGENTS-E-LOG-STORE"])
     assert "the end of the run is not stored" in str(result.extensions["AGENTS-E-LOG-STORE"])
     assert "AGENTS-E-LOG-STORE" in caplog.text
     holder.close()
@@ -579,7 +489,7 @@ async def test_a_call_that_was_approved_in_the_store_by_hand_is_named(sqlite_url
 
 
 class ApprovalStoreWriter:
-    """Somebody who can write to the store, and knows this library."""
+    """An attacker who can write to the store, and knows this library."""
 
     def __init__(self, url: str) -> None:
         self._store = SqlApprovalStore(SqlDatabase(url))
@@ -588,7 +498,7 @@ class ApprovalStoreWriter:
         record, never = await self._store.get(approval_id), "2999-01-01T00:00:00.000000+00:00"
         assert record is not None
         binding = seal("mine", record, "approved", never)
-        choice = ApprovalChoice(approval_id, "approved", "", "2026", token_hash("mine"), binding, never)
+        choice = ApprovalChoice(approval_id, "approved", "", "2026", token_hash("mine"), never, binding)
         assert await self._store.decide(choice)
         return "mine"
 
@@ -667,7 +577,7 @@ def breaks_the_run(what: str) -> str:
 
 
 @pytest.mark.parametrize("broken", [breaks, breaks_politely, breaks_the_run], ids=lambda one: one.name)
-async def test_a_tool_that_raises_has_failed_whoever_is_told(broken: Any) -> None:
+async def test_a_tool_that_raises_has_failed_whatever_the_model_gets(broken: Any) -> None:
     agent = Agent(name="A", model=ScriptedModel(ScriptedCall(broken.name, {"what": "ink"}), "done"), tools=[broken])
     runner = create_runner(safety_agent=FakeJudge())
     code = await code_of(runner.run(agent, "go"))
@@ -676,13 +586,6 @@ async def test_a_tool_that_raises_has_failed_whoever_is_told(broken: Any) -> Non
     assert (last.event, last.decision) == ("outcome", "failed")
     assert last.reason.startswith("LookupError: no ink")
     assert KEY not in last.reason
-
-
-async def test_what_the_model_is_told_of_a_failure_is_the_output_of_the_call() -> None:
-    model = ScriptedModel(ScriptedCall("breaks_politely", {"what": "ink"}), "done")
-    runner = create_runner(safety_agent=FakeJudge())
-    result = await within(runner.run(Agent(name="A", model=model, tools=[breaks_politely]), "go"))
-    assert [call.output for call in result.tool_calls] == ["sorry: no ink"]
 
 
 async def test_an_agent_as_a_tool_that_breaks_has_failed() -> None:

@@ -76,8 +76,9 @@ async def test_no_secret_is_at_rest_and_all_are_there_when_the_run_goes_on(
         paused = await within(runner.run(agent, f"log in with {note}", options))
         seen = [str(paused.interruptions), contents_of(tmp_path)]
         # Paused once more: what earlier turns hold is kept out too.
-        paused = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-        seen += [str(paused.interruptions), str(paused.tool_calls), contents_of(tmp_path)]
+        approval_id = paused.interruptions[0].approval_id
+        paused = await within(runner.approve_and_resume(paused.run_id, approval_id, comment=GITHUB))
+        seen += [str(paused.interruptions), str(paused.tool_calls), repr(paused), contents_of(tmp_path)]
         with pytest.raises(AgentsError) as caught:
             await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert got == [

@@ -79,15 +79,6 @@ async def test_the_first_rule_that_fits_decides(file: Path, tmp_path: Path) -> N
     ]
 
 
-async def test_a_link_leads_nowhere_it_should_not(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "notes" / "link").symlink_to("../secret")
-    office = Office(file, RULES.format(folder=tmp_path))
-    assert await code_of(office.asks_to_save(f"{tmp_path}/notes/link/a")) == "AGENTS-E-GATE-DENIED"
-    assert office.saved == []
-
-
 async def test_a_rule_allows_nothing_that_the_caller_wants_to_see(file: Path, tmp_path: Path) -> None:
     office = Office(file, RULES.format(folder=tmp_path))
     assert (await office.asks_to_save(f"{tmp_path}/a", require_human_approval=True)).interruptions
@@ -110,7 +101,7 @@ async def test_a_file_that_changes_during_a_run_counts_with_the_next_call(file: 
     assert office.saved == ["a"]
 
 
-async def test_the_profile_of_the_file_is_told_with_the_result(file: Path) -> None:
+async def test_the_result_names_the_profile_of_the_file(file: Path) -> None:
     result = await Office(file, "version: 1\nprofile: fast\n").asks_to_save("a")
     assert result.extensions["policy_profile"] == "fast"
 

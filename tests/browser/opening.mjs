@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -21,8 +21,9 @@ if (major < 22) {
 }
 
 /** A process whose stdout is read line by line; it is ended with the trial. */
-function started(trial, args) {
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(AGENTS_|OPENAI_)/.test(name)));
+function started(trial, args, more = {}) {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(AGENTS_|OPENAI_)/.test(name));
+  const environment = { ...Object.fromEntries(kept), ...more };
   const made = spawn(python, args, { cwd: root, env: environment, stdio: ["pipe", "pipe", "inherit"] });
   trial.after(() => made.kill("SIGKILL"));
   const lines = createInterface({ input: made.stdout })[Symbol.asyncIterator]();
@@ -34,20 +35,28 @@ function started(trial, args) {
   return { process: made, next };
 }
 
-/** A store of its own, a worker that asks, and the desk as users start it. */
-export async function opened(trial) {
+export const TOKENS = { ann: "token-of-ann-1234567890", bob: "token-of-bob-1234567890" };
+
+/** A store of its own, a worker that asks, and the desk as users start it: for one person, or for a team with `TOKENS`. */
+export async function opened(trial, { isForTeam = false } = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), "desk-"));
   trial.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = path.join(folder, "agents.db");
   const asking = started(trial, ["-m", "tests.browser.worker", file]);
   await asking.next();
-  const worker = async (verb, told) => {
-    asking.process.stdin.write(`${JSON.stringify({ [verb]: told })}\n`);
+  const worker = async (verb, given) => {
+    asking.process.stdin.write(`${JSON.stringify({ [verb]: given })}\n`);
     const done = JSON.parse(await asking.next());
     assert.ok(!done.failed, done.failed);
     return done;
   };
-  const serving = started(trial, ["-m", "openai_responses_mcp", "agents", "approvals", "serve", "--json", "--store", `sqlite:///${file}`]);
+  const command = ["-m", "openai_responses_mcp", "approvals", "serve", "--json", "--store", `sqlite:///${file}`];
+  if (isForTeam) {
+    writeFileSync(path.join(folder, "config.yaml"), "http: {tokens_env: TEAM_TOKENS}\n");
+    command.push("--http", "127.0.0.1:0", "--config", path.join(folder, "config.yaml"));
+  }
+  const pairs = Object.entries(TOKENS).map((pair) => pair.join(":"));
+  const serving = started(trial, command, { TEAM_TOKENS: pairs.join("\n") });
   let text = "";
   while (!text.includes("}")) text += await serving.next();
   return { link: JSON.parse(text).link, worker, desk: serving.process };

@@ -1,4 +1,4 @@
-// Pictures of the desk: node pictures.mjs FOLDER, for whoever changes how it looks; with a second word, those of the docs.
+// Pictures of the desk: node pictures.mjs FOLDER, after a change of its looks; with a second word, those of the docs.
 
 import path from "node:path";
 

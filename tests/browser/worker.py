@@ -6,6 +6,7 @@
 {"decide": {"approval_id": ID, "decision": "approve" | "deny"}}               somebody else, at a terminal
 {"guard": {"text": TEXT}}                                                     a call waits behind a real guard
 {"guarded": {}}                                                               what became of it
+{"killed": {}}                                                                that guard is killed, and its lease runs out
 {"get": ID}                                                                   an approval as it is stored
 {"spoil": SEQUENCE}                                                           changes a record behind the log's back
 """
@@ -15,10 +16,13 @@ import json
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from openai_responses_mcp.gate.clock import LEASE_SECONDS, timestamp
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 from tests.guard.conftest import Guard, text_of
@@ -74,14 +78,14 @@ class Worker:
         """From here on there is a store."""
         await self._stores.approvals.latest_moment("")
 
-    async def run(self, **told: Any) -> Any:
-        return await self._agents.run(**told)
+    async def run(self, **given: Any) -> Any:
+        return await self._agents.run(**given)
 
-    async def resume(self, **told: Any) -> Any:
-        return await self._agents.resume(**told)
+    async def resume(self, **given: Any) -> Any:
+        return await self._agents.resume(**given)
 
-    async def ask(self, **told: Any) -> Any:
-        return {"approval_id": (await self._asker.ask(told.pop("arguments", None), **told)).approval_id}
+    async def ask(self, **given: Any) -> Any:
+        return {"approval_id": (await self._asker.ask(given.pop("arguments", None), **given)).approval_id}
 
     async def guard(self, text: str) -> Any:
         """A call waits behind a real guard in front of a real server."""
@@ -94,6 +98,15 @@ class Worker:
         """What became of it."""
         with closing(self._guard):
             return {"text": text_of(await asyncio.to_thread(self._guard.reply_to, "c"))}
+
+    async def killed(self) -> Any:
+        (lease,) = await self._stores.presence.renewed_since("", "guard")
+        self._guard.process.kill()
+        await asyncio.to_thread(self._guard.process.wait, 30)
+        self._guard.close()
+        void = timestamp(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1))
+        await self._stores.presence.renew(replace(lease, renewed_at=void))
+        return {}
 
     async def decide(self, approval_id: str, decision: Any) -> Any:
         await self._asker.controller.submit_decision(approval_id, decision)
@@ -115,9 +128,10 @@ async def main(file: str) -> None:
     sys.stdout.write("{}\n")
     sys.stdout.flush()
     while line := await asyncio.to_thread(sys.stdin.readline):
-        ((verb, told),) = json.loads(line).items()
+        ((verb, given),) = json.loads(line).items()
         try:
-            done = await getattr(worker, verb)(**told) if isinstance(told, dict) else await getattr(worker, verb)(told)
+            act = getattr(worker, verb)
+            done = await (act(**given) if isinstance(given, dict) else act(given))
         except Exception as exc:
             done = {"failed": repr(exc)}
         sys.stdout.write(f"{json.dumps(done)}\n")

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Message = dict[str, Any]
-QUESTION = {"query": "What does HTTP 404 mean? [rehearse: text=Nothing is there.]"}
-MARK = "Nothing is there."
+QUESTION = {"query": "What does HTTP 404 mean?"}
+MARK = "This is a rehearsal answer"
 
 
 def tool_in(value: Any) -> Message | None:

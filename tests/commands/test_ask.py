@@ -104,11 +104,6 @@ def test_an_answer_that_the_output_cannot_spell_is_written_as_far_as_it_goes(env
     assert b"HTTP 404 ???" in done.stdout
 
 
-def test_an_answer_cannot_steer_the_terminal(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--ask", "Why? [rehearse: text=one\\n\ttwo\x1bcthree]"], environ) == 0
-    assert capfd.readouterr().out == "one\n\ttwocthree\n"
-
-
 def test_what_is_logged_stays_apart_from_the_answer(environ: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "debug.log"
     done = run(environ, "--ask", "Why?", "--debug", str(path))

@@ -95,11 +95,6 @@ def test_an_answer_is_never_changed(environ: dict[str, str]) -> None:
     assert done.stdout.decode() == f"x\n{text}\n"
 
 
-def test_line_ends_of_windows_are_line_ends(environ: dict[str, str]) -> None:
-    done = run(environ, "--ask", "Why? [rehearse: text=one\r\ntwo\rthree\u2066]")
-    assert done.stdout == b"one\ntwothree\n"
-
-
 def test_an_incomplete_answer_is_shown_with_exit_three(
     environ: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,16 +126,6 @@ MATERIAL = "Sum it up.\n\n[Material from stdin]\n一行目\n  two\n[End of mater
 
 def test_text_from_a_pipe_is_material_to_the_question(environ: dict[str, str], rehearsal: StandInThread) -> None:
     assert run(environ, "Sum it up.", input="一行目\n  two\n".encode()).returncode == 0
-    assert asked(rehearsal).startswith(MATERIAL)
-
-
-def test_text_from_a_file_is_material_to_the_question(
-    environ: dict[str, str], rehearsal: StandInThread, tmp_path: Path
-) -> None:
-    file = tmp_path / "material.txt"
-    file.write_text("一行目\n  two\n", "utf-8")
-    with file.open() as opened:
-        assert run(environ, "Sum it up.", stdin=opened).returncode == 0
     assert asked(rehearsal).startswith(MATERIAL)
 
 
@@ -186,7 +171,7 @@ def test_a_closed_stdin_is_no_material(environ: dict[str, str], rehearsal: Stand
     ("data", "reason"),
     [
         (b"\xff\xfea\x00", "stdin is not UTF-8 text"),
-        (b"x" * 1_100_000, "stdin has more than 1024 KiB: give less of it"),
+        (b"x" * 1_100_000, "stdin has more than 1024 KiB: send less"),
     ],
 )
 def test_material_that_cannot_be_used_is_refused(environ: dict[str, str], data: bytes, reason: str) -> None:
@@ -218,13 +203,6 @@ def test_the_last_answer_is_continued_without_its_id(
     assert main(["And why that?", "--continue"], environ) == 0
     assert rehearsal.server.requests[-1].json["previous_response_id"] == remembered.strip()
     assert file.read_text() != remembered
-
-
-def test_an_answer_is_continued_by_its_id(environ: dict[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["Why?", "--json"], environ) == 0
-    response_id = json.loads(capfd.readouterr().out)["response_id"]
-    assert main(["--quick", "--continue", response_id, "And then?"], environ) == 0
-    assert 'Earlier in this conversation you asked: "Why?".' in capfd.readouterr().out
 
 
 def test_a_rehearsal_goes_on_too(environ: dict[str, str]) -> None:

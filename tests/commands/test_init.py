@@ -32,24 +32,13 @@ def test_the_file_is_written_where_it_is_looked_for(
     assert configuration.warnings == ()
 
 
-def test_the_folder_for_configurations_counts(environ: dict[str, str], tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "elsewhere")}
-    assert main(["--init"], environ) == 0
-    assert load(Flags(), environ).sources.yaml == str(tmp_path / "elsewhere/openai-responses-mcp/config.yaml")
-
-
-def test_another_place_can_be_named(environ: dict[str, str], tmp_path: Path) -> None:
-    assert main(["--init", "--config", "~/new/my.yaml"], environ) == 0
-    assert (tmp_path / "new/my.yaml").read_text("utf-8") == STARTER
-
-
 def test_a_file_that_is_there_stays_as_it_is(
     environ: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "my.yaml"
     file.write_text("policy: {}\n")
     assert main(["--init", f"--config={file}"], environ) == 1
-    assert capfd.readouterr().err == f"openai-responses-mcp: {file} is there already and was left as it is\n"
+    assert capfd.readouterr().err == f"openai-responses-mcp: {file} exists already and was not changed\n"
     assert file.read_text() == "policy: {}\n"
 
 
@@ -86,7 +75,7 @@ def test_days_are_compared_as_they_are_now() -> None:
         True,
     )
     assert maybe_days_apart("Asia/Tokyo", {"TZ": "Europe/Berlin"}, morning.replace(hour=12)) == (
-        '"today" is that of Asia/Tokyo (search.timezone), which differs from this machine\'s (Europe/Berlin) 8 hours a day.',
+        '"today" is the date in Asia/Tokyo (search.timezone). This machine (Europe/Berlin) has another one for 8 hours a day.',
         False,
     )
     assert maybe_days_apart("Asia/Tokyo", {"TZ": "Asia/Seoul"}, morning) is None

@@ -27,11 +27,6 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"XDG_STATE_HOME": str(tmp_path)}
 
 
-def test_nothing_is_remembered_at_first(environ: dict[str, str]) -> None:
-    assert LastAnswer(environ, rehearses=False, platform="linux").maybe_recall() is None
-    assert LastAnswer(environ, rehearses=True, platform="linux").rehearsed() == {}
-
-
 def test_the_last_answer_takes_the_place_of_the_one_before(environ: dict[str, str]) -> None:
     memory = LastAnswer(environ, rehearses=False, platform="linux")
     assert memory.remember("resp_1", "Why?")

@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses_mcp.commands.showing import MOST_RENDERED, Showing, footer, with_kinds_of_dates, with_titles
+from openai_responses_mcp.commands.showing import (
+    MOST_RENDERED,
+    Showing,
+    footer,
+    with_kinds_of_dates,
+    with_labels,
+    with_titles,
+)
+from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.domain.models import Answer, Citation, Usage
 from openai_responses_mcp.server.tools import TOOLS
 
@@ -55,6 +63,19 @@ def test_sources_are_links_with_their_titles(line: str, shown: str) -> None:
         ("https://other.org", None),
     )
     assert with_titles(f"See https://a.org\n\nSources:\n{line}", citations) == f"See https://a.org\n\nSources:\n{shown}"
+
+
+def test_our_own_words_around_an_answer_are_japanese_for_a_japanese_reader() -> None:
+    say = speaking({"LANG": "ja_JP.UTF-8"})
+    answer = replace(ANSWER, citations=tuple(cited(("https://a.org", "A"))), incomplete_reason="max_output_tokens")
+    text = "[Incomplete: max_output_tokens] Sources: none yet.\n\nSources:\n- https://a.org (2026-11-16)"
+    dated = with_kinds_of_dates(text, answer.citations, say)
+    assert with_labels(dated, answer, say) == (
+        "[未完: max_output_tokens] Sources: none yet.\n\n出典:\n- https://a.org (2026-11-16 閲覧)"
+    )
+    assert footer(answer, say, is_remembered=True) == "検索 1 回 · 723 トークン · 続けるには --continue"
+    assert with_labels("## Sources:\n- x", ANSWER, say) == "## Sources:\n- x"
+    assert with_labels("Because.", ANSWER, say) == "Because."
 
 
 def test_a_text_without_sources_stays_as_it_is() -> None:

@@ -144,11 +144,6 @@ def test_a_file_that_cannot_be_used_is_a_problem(home: Path, file: Path, content
     assert [line.replace(str(file), "config.yaml") for line in caught.value.problems] == [words]
 
 
-def test_a_folder_in_place_of_the_file_is_a_problem(home: Path) -> None:
-    with pytest.raises(ConfigError, match="is a directory, not a file"):
-        load(Flags(config=str(home)), {})
-
-
 def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"x: cannot be read \(File name too long\)"):
         load(Flags(config=str(home / ("x" * 5000))), {})
@@ -161,17 +156,12 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
     ("text", "line"),
     [
         ("request:\n  max_retries: 11", "2: request.max_retries must be a whole number between 0 and 10 (found 11)"),
-        ("request: {max_retries: true}", "1: request.max_retries must be a whole number between 0 and 10 (found true)"),
         ("request: {timeout_ms: '5'}", '1: request.timeout_ms must be a whole number of at least 1 (found "5")'),
         (
             "request: {timeout_ms: {a: 1}}",
             "1: request.timeout_ms must be a whole number of at least 1 (found a mapping)",
         ),
         ("request: {store: yes}", '1: request.store must be true or false (found "yes")'),
-        (
-            "request: {extra: flex}",
-            '1: request.extra must be a mapping of keys without NaN and infinity (found "flex")',
-        ),
         (
             "request: {extra: {top_p: [.nan]}}",
             "1: request.extra must be a mapping of keys without NaN and infinity (found a mapping)",
@@ -180,16 +170,9 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
             "request:\n  extra:\n    service_tier: flex\n    store: false",
             "4: request.extra.store is set by the server itself: use request.store",
         ),
-        ("request: {extra: {stream: false}}", "1: request.extra.stream is set by the server itself: leave it out"),
         ("request: {timeout: 1}", "1: unknown key request.timeout (did you mean request.timeout_ms?)"),
         ("max_citations: 3", "1: unknown key max_citations (did you mean policy.max_citations?)"),
-        ("zzz: 3", "1: unknown key zzz"),
-        ("search: 5", "1: search must be a mapping of keys (found 5)"),
         ("policy: [a, [b]]", "1: policy must be a mapping of keys (found a list)"),
-        (
-            "search: {defaults: {recency_days: -1}}",
-            "1: search.defaults.recency_days must be a number of at least 0 (found -1)",
-        ),
         (
             "search: {defaults: {recency_days: .inf}}",
             "1: search.defaults.recency_days must be a number of at least 0 (found Infinity)",
@@ -211,10 +194,6 @@ def test_a_file_that_cannot_be_opened_is_a_problem(home: Path) -> None:
             for value, found in (("4.9", "4.9"), ("soon", '"soon"'), (".inf", "Infinity"), ("true", "true"))
         ),
         ("server: {transport: http}", '1: server.transport must be stdio (found "http")'),
-        (
-            "model_profiles: {answer: {model: ' '}}",
-            '1: model_profiles.answer.model must be text that is not blank (found " ")',
-        ),
         ("policy: {system: {source: file}}", "1: policy.system.path is needed when policy.system.source is file"),
     ],
 )
@@ -283,10 +262,6 @@ def test_an_api_key_in_the_file_is_named_and_never_shown(problems: Problems, tex
     place = "config.yaml:1: "
     lines = problems(text, OPENAI_API_KEY="the-key-in-use")
     assert lines == [f"{place}{name} holds an API key, and keys come from the environment only: set OPENAI_API_KEY"]
-
-
-def test_the_variable_to_use_is_the_configured_one(problems: Problems) -> None:
-    assert problems("openai: {api_key_env: GATEWAY_KEY, api_key: x}")[0].endswith("set GATEWAY_KEY")
 
 
 @pytest.mark.parametrize("text", ["openai: {api_key: ''}", "openai: {api_key: 1}", "request: {max_tokens: 5}"])

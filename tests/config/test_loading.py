@@ -14,7 +14,6 @@ from openai_responses_mcp.config.loading import (
     VARIABLES,
     Configuration,
     Flags,
-    default_paths,
     load,
     show,
 )
@@ -79,10 +78,6 @@ def test_a_variable_sets_its_key_over_the_file_and_an_empty_one_does_not(
     assert found == value
     assert configuration.sources.env == (name,)
     assert configured("", **{name: " "}) == configured("")
-
-
-def test_every_variable_of_the_table_sets_a_key_that_exists() -> None:
-    assert set(VARIABLES.values()) <= set(key_paths())
 
 
 def test_lists_replace_and_mappings_merge(configured: Load) -> None:
@@ -225,12 +220,6 @@ def test_the_home_folder_in_a_path_is_the_one_of_the_environment(configured: Loa
     assert configured("", DEBUG=path).settings.server.debug_file == expected
 
 
-def test_without_home_the_system_knows_the_home_folder() -> None:
-    assert default_paths({}) == (
-        os.path.expanduser(os.path.join("~", ".config", "openai-responses-mcp", "config.yaml")),
-    )
-
-
 # The system policy
 
 
@@ -309,31 +298,6 @@ def test_show_tells_sources_and_settings(configured: Load, file: Path) -> None:
     assert shown["effective"]["search"]["live"] is True
     assert shown["effective"]["request"]["extra"] == {"metadata": {"a": ["b"]}}
     assert json.loads(json.dumps(shown)) == shown
-
-
-def test_show_has_the_profiles_that_hold_also_where_none_is_set(configured: Load) -> None:
-    shown = show(configured("model_profiles: {answer: {model: m, background: true}}"), {})["effective"][
-        "model_profiles"
-    ]
-    assert {name: profile["model"] for name, profile in shown.items()} == dict.fromkeys(ModelProfiles._fields, "m")
-    assert [profile["background"] for profile in shown.values()] == [True, True, False]
-
-
-def test_what_is_shown_means_the_same_when_it_is_read_again(configured: Load) -> None:
-    for text in (
-        "",
-        "model_profiles: {answer_quick: {model: q}}",
-        "model_profiles: {answer: null, answer_quick: {model: q}}",
-    ):
-        first = show(configured(text), {})["effective"]
-        again = configured(json.dumps(first))
-        assert show(again, {})["effective"] == first
-        assert again.settings.tools_in_background == configured(text).settings.tools_in_background
-
-
-def test_a_variable_that_a_flag_overrides_in_part_has_taken_effect(configured: Load) -> None:
-    assert configured("", Flags(debug=True), DEBUG="x.log").sources.env == ("DEBUG",)
-    assert configured("", Flags(debug_file="y.log"), DEBUG="x.log").sources.env == ()
 
 
 def test_show_masks_what_is_secret(configured: Load) -> None:

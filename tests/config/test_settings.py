@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from openai_responses_mcp.config.settings import Range, Settings, from_text, key_paths, kind_at, wanted
+from openai_responses_mcp.config.settings import Range, Settings, from_text, kind_at, wanted
 
 Key = tuple[str | int, ...]
 
@@ -126,18 +126,6 @@ def test_an_open_range_holds_finite_numbers_only(value: float) -> None:
 )
 def test_pydantic_keeps_the_same_rules(document: dict[str, Any], errors: list[Key]) -> None:
     assert _errors(document) == errors
-
-
-def test_the_defaults_keep_their_own_rules() -> None:
-    assert TypeAdapter(Settings).validate_json(TypeAdapter(Settings).dump_json(Settings()), strict=True) == Settings()
-
-
-def test_key_paths_lists_sections_and_what_is_in_them() -> None:
-    paths = list(key_paths())
-    assert ("search",) in paths
-    assert ("search", "user_location", "city") in paths
-    assert ("model_profiles", "answer_quick", "verbosity") in paths
-    assert len(paths) == len(set(paths))
 
 
 def _errors(document: dict[str, Any]) -> list[Key]:

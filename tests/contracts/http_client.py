@@ -112,7 +112,7 @@ class HttpSessionClient:
         self.session.end()
 
     def close(self) -> None:
-        """The session is over; whoever reads leaves."""
+        """The session is over; its readers leave."""
         self._request("DELETE")
         for exchange in self._exchanges:
             exchange.leave()

@@ -44,7 +44,7 @@ def openai_gateway(
 
 
 class InstantClock(TokyoClock):
-    """Nobody waits on it; it remembers how long they would have."""
+    """Sleeps end at once; it remembers how long they were."""
 
     def __init__(self) -> None:
         self.sleeps: list[float] = []

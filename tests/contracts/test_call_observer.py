@@ -85,7 +85,7 @@ def test_what_is_raised_is_seen_and_passes_through(leg: Leg, error: BaseExceptio
     assert leg.seen() == [("answer", kind)]
 
 
-async def test_calls_at_the_same_time_are_told_apart(leg: Leg) -> None:
+async def test_calls_at_the_same_time_are_kept_apart(leg: Leg) -> None:
     first_goes_on = asyncio.Event()
 
     async def first() -> None:

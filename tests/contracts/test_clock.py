@@ -55,11 +55,6 @@ def test_today_is_the_day_of_now(clock: WallClock) -> None:
     assert before <= clock.today() <= clock.now().date()
 
 
-def test_monotonic_never_runs_backwards(clock: WallClock) -> None:
-    readings = [clock.monotonic() for _ in range(1000)]
-    assert readings == sorted(readings)
-
-
 async def test_a_sleep_lasts_as_long_as_was_asked(clock: WallClock, pass_time: PassTime) -> None:
     started, started_at = clock.monotonic(), clock.now()
     sleeping = asyncio.ensure_future(clock.sleep(0.02))
@@ -94,18 +89,3 @@ async def test_a_sleep_can_be_cancelled(clock: WallClock) -> None:
     sleeping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(sleeping, WAIT_SECONDS)
-
-
-async def test_sleepers_wake_in_the_order_of_their_times(clock: WallClock, pass_time: PassTime) -> None:
-    woken: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        await clock.sleep(seconds)
-        woken.append(seconds)
-
-    sleeping = asyncio.gather(*(sleep(seconds) for seconds in (0.03, 0.01, 0.02)))
-    await asyncio.sleep(0)
-    for _ in range(3):
-        await pass_time(0.01)
-    await asyncio.wait_for(sleeping, WAIT_SECONDS)
-    assert woken == [0.01, 0.02, 0.03]

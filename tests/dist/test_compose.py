@@ -30,17 +30,6 @@ def compose() -> Any:
     return YAML(typ="safe").load(filled_in((DIST / "compose.yaml").read_text("utf-8")))
 
 
-def test_two_replicas_a_database_and_a_proxy(compose: Any) -> None:
-    services = compose["services"]
-    assert set(services) == {"answers-1", "answers-2", "database", "proxy"}
-    assert services["answers-1"] == services["answers-2"]
-    replica = services["answers-1"]
-    assert (DIST / replica["build"]["context"] / replica["build"]["dockerfile"]).resolve() == DIST / "Dockerfile"
-    assert (DIST.parent / "lock" / replica["build"]["args"]["LOCK"]).is_file()
-    assert "ports" not in replica
-    assert set(services["proxy"]["depends_on"]) == {"answers-1", "answers-2"}
-
-
 def test_the_server_takes_its_command_and_its_settings(compose: Any, tmp_path: Path) -> None:
     replica = compose["services"]["answers-1"]
     options = parse(replica["command"])

@@ -4,7 +4,7 @@ The blocks of a page (`sh`, and what stands behind `$ ` in `console`) are one sc
 Not run are blocks below `<!-- not run: why -->`, and lines with a word in capitals, such as APPROVAL, which stands for
 something of the reader's own. A YAML or JSON block is saved as the file that is named right before it. Clients, `npx` and
 the API are played; everything else is real: uv, pip, git, and what they install. The page about the guard is a day with
-decisions in between, which `test_guard_page.py` plays.
+decisions in between, which `test_guard_page.py` plays, in both languages.
 """
 
 import os
@@ -24,7 +24,7 @@ from tests.tools.docs.site import DOCS, README, REPOSITORY, ROOT, read
 
 pytestmark = pytest.mark.slow
 
-PAGES = (README, *(DOCS / f"{name}.md" for name in ("index", "guard.ja", "agents", "http", "terminal")))
+PAGES = (README, *(DOCS / f"{name}.md" for name in ("index", "agents", "http", "terminal")))
 LONGEST_SECONDS = 600.0
 MOST_LEFT_OUT = 4
 INSTALL = re.compile(r"^[ $]*(?:uv tool|pip) install", re.MULTILINE)

@@ -39,8 +39,14 @@ for line in sys.stdin:
 """
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: str = PAGE) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+
+
+def in_text(page: str) -> list[str]:
+    """The commands between backticks."""
+    text = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"`(?:openai-responses-mcp )?((?:guard|approvals|policy|log|status) [^`]+)`", text)
 
 
 COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
@@ -49,6 +55,15 @@ COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
 def test_the_rules_on_the_page_are_a_policy() -> None:
     (rules,) = blocks("yaml")
     assert parse_policy("docs/guard.md", rules, LinearPatterns()).problems == ()
+
+
+def test_the_japanese_page_has_the_same_commands_files_and_sections() -> None:
+    page = read(DOCS / "guard.ja.md")
+    assert [blocks(language, page) for language in ("sh", "json")] == [blocks(language) for language in ("sh", "json")]
+    assert in_text(page) == in_text(PAGE)
+    (rules,) = blocks("yaml", page)
+    assert parse_policy("docs/guard.ja.md", rules, LinearPatterns()).problems == ()
+    assert len(re.findall(r"^#+ ", page, re.MULTILINE)) == len(re.findall(r"^#+ ", PAGE, re.MULTILINE))
 
 
 class Home:
@@ -82,6 +97,15 @@ class Home:
         )
         assert done.returncode == code, f"{line}\n{done.stdout}{done.stderr}"
         return done.stdout
+
+    def serve(self, line: str) -> None:
+        """Until it says where it serves."""
+        environ = {**self.environ, "BROWSER": "true"}
+        serving = subprocess.Popen(["sh", "-c", f"exec {line}"], env=environ, cwd=self.folder, stdout=subprocess.PIPE)
+        with serving:
+            assert serving.stdout is not None
+            assert any(b"http://127.0.0.1:" in one for one in serving.stdout)
+            serving.terminate()
 
     def until_waiting(self) -> None:
         deadline = time.monotonic() + SECONDS
@@ -173,7 +197,17 @@ def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch
     for number in range(20):
         client.start("read_text_file", path=str(home.notes / f"{number}.md"))
         assert client.text() == "done"
-    # Commands
+    client.close()
+    # From questions to rules
+    home.run(next_one("openai-responses-mcp policy suggest"))
+    home.run(next_one("openai-responses-mcp policy check"))
+    assert "would be decided otherwise" in home.run(next_one("openai-responses-mcp policy test"), code=1)
+    home.run(next_one("openai-responses-mcp guard setup --policy"))
+    assert "--policy" in home.entry()["args"]
+    # What you see where: with the policy in front, what was only ever allowed runs, and the rest is asked about
+    client = Client(home)
+    client.start("read_text_file", path=str(home.notes / "todo.md"))
+    assert client.text() == "done"
     client.start("write_file", path=str(home.notes / "todo.md"), content="milk")
     home.until_waiting()
     short = json.loads(home.run("openai-responses-mcp approvals list --json"))[0]["approval_id"][4:10]
@@ -186,15 +220,15 @@ def test_every_command_on_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch
     assert "The log is intact" in home.run(next_one("openai-responses-mcp log verify"))
     assert "Guards that run now" in home.run(next_one("openai-responses-mcp status"))
     client.close()
-    # From questions to rules
-    home.run(next_one("openai-responses-mcp policy suggest"))
-    home.run(next_one("openai-responses-mcp policy check"))
-    assert "would be decided otherwise" in home.run(next_one("openai-responses-mcp policy test"), code=1)
-    home.run(next_one("openai-responses-mcp guard setup --policy"))
-    assert "--policy" in home.entry()["args"]
     assert left == []
-    # With the policy in front, what was only ever allowed runs, and nobody is asked
-    client = Client(home)
-    client.start("read_text_file", path=str(home.notes / "todo.md"))
-    assert client.text() == "done"
-    client.close()
+    # Commands in the text: a name alone is looked up, everything else runs
+    for command in in_text(PAGE):
+        line = f"openai-responses-mcp {command}".replace("2026-11-01", "2999-01-01")
+        if len(command.split()) == 2:
+            assert "usage:" in home.run(f"{line} --help").lower()
+        elif command.startswith("approvals serve"):
+            home.serve(line)
+        else:
+            home.run(f"{line} --yes" if command.startswith("guard setup") else line)
+    assert home.entry()["command"] == "npx"
+    assert (tmp_path / "old.jsonl").exists()

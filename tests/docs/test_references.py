@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.config.settings import key_paths
-from openai_responses_mcp.rehearsal.markers import KEYS, OUTCOMES
 from tests.tools.docs import config_tables, llms
 from tests.tools.docs.markdown import code_spans, tables
 from tests.tools.docs.site import DOCS, ROOT, read
@@ -61,13 +60,6 @@ def test_every_variable_that_the_server_reads_is_in_the_reference() -> None:
     assert {"OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"} <= page
 
 
-def test_every_wish_that_the_rehearsal_understands_is_on_its_page() -> None:
-    page = read(DOCS / "reference" / "reproducibility.md")
-    spans = " ".join(code_spans(page))
-    assert [key for key in KEYS if f"{key}=" not in spans] == []
-    assert [outcome for outcome in OUTCOMES if outcome not in spans] == []
-
-
 def packages_of(pyproject: dict[str, Any]) -> set[str]:
     project = pyproject["project"]
     lists = [
@@ -92,7 +84,7 @@ def test_every_promise_of_the_security_page_has_tests_that_exist() -> None:
     (table,) = tables(page)
     header, *rows = table
     assert header == ["promise", "test"]
-    assert len(rows) > 20
+    assert len(rows) >= 20
     for promise, shown_by in rows:
         named = code_spans(shown_by)
         assert named, promise

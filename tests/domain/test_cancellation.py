@@ -159,6 +159,11 @@ CallsInAnyOrder.TestCase.settings = settings(stateful_step_count=30)
 TestCallsInAnyOrder = CallsInAnyOrder.TestCase
 
 
+async def nothing_is_left_running() -> None:
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 async def test_an_event_ends_the_wait() -> None:
     clock, event = FakeClock(), asyncio.Event()
     waiting = asyncio.create_task(has_happened_within(event, 60, clock))
@@ -166,6 +171,7 @@ async def test_an_event_ends_the_wait() -> None:
     event.set()
     async with asyncio.timeout(5):
         assert await waiting
+    await nothing_is_left_running()
 
 
 async def test_the_time_ends_the_wait() -> None:
@@ -175,6 +181,7 @@ async def test_the_time_ends_the_wait() -> None:
         await clock.wait_for_sleepers(1)
         await clock.advance(60)
         assert not await waiting
+    await nothing_is_left_running()
 
 
 async def test_what_has_happened_needs_no_wait() -> None:

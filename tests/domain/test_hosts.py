@@ -33,6 +33,8 @@ def test_a_domain_and_its_subdomains_are_inside(url: str) -> None:
         "https://example.com@other.org/",
         "https://other.org/example.com",
         "https://other.org#.example.com",
+        "https://other.org\\.example.com/",
+        "ftp://example.com",
         "https://" + "ü" * 100 + ".org",
         "mailto:me@example.com",
         "oai-weather",
@@ -44,8 +46,8 @@ def test_everything_else_is_outside(url: str) -> None:
 
 @pytest.mark.parametrize(
     "domain",
-    ["example.com", "EXAMPLE.com", " example.com ", ".example.com", "com",],
-)  # fmt: skip
+    ["EXAMPLE.com", " example.com ", ".example.com", "*.example.com", "https://example.com/page", "com"],
+)
 def test_a_domain_may_be_written_in_several_ways(domain: str) -> None:
     assert lies_in("https://www.example.com/", [domain])
 

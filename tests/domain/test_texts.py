@@ -143,7 +143,12 @@ def test_pieces_lose_nothing() -> None:
         ("one elephant", 5, ["one", "eleph", "ant"]),
         ("elephants run", 5, ["eleph", "ants", "run"]),
         ("東京 は晴れ", 6, ["東京", "は晴れ"]),
+        ("東京は晴れです", 7, ["東京は", "晴れで", "す"]),
+        ("a 東京は晴れ", 7, ["a 東京", "は晴れ"]),
+        ("東京です。晴れ", 8, ["東京で", "す。晴れ"]),
+        ("今日「晴れ」", 6, ["今日", "「晴", "れ」"]),
+        ("値--stdio値", 9, ["値--stdio", "値"]),
     ],
 )
-def test_lines_are_broken_at_blanks(text: str, room: int, lines: list[str]) -> None:
+def test_lines_are_broken_at_blanks_and_between_wide_letters(text: str, room: int, lines: list[str]) -> None:
     assert list(wrapped(text, room)) == lines

@@ -91,12 +91,6 @@ def test_the_api_is_sent_exactly_what_the_contract_says(warm_server: Server, war
     }
 
 
-def test_arguments_become_hints(warm_server: Server, warm_rehearsal: StandInThread) -> None:
-    warm_server.ask("How so?", recency_days="7.0", max_results=2.0, domains=["a.example", "b.example"], style="bullets")
-    hints = "[Hints] recency_days=7, max_results=2. domains: a.example, b.example style: bullets today="
-    assert text_of(sent(warm_rehearsal, "How so?")).startswith(f"How so?\n{hints}")
-
-
 def test_the_configuration_shapes_the_request(start: Start, rehearsal: StandInThread) -> None:
     server = start(
         config="""
@@ -149,15 +143,6 @@ def test_sources_that_slip_through_the_restriction_are_left_out_and_named(start:
     assert [citation["url"] for citation in structured["citations"] if "://" in citation["url"]] == []
 
 
-def test_a_profile_that_was_taken_away_is_a_failure_that_names_it(start: Start) -> None:
-    error = start(config="model_profiles: {answer: null}").ask("Why?")["error"]
-    assert error == {
-        "code": -32001,
-        "message": "answer failed",
-        "data": {"message": "model_profiles.answer is required"},
-    }
-
-
 def test_a_conversation_continues_from_a_response_id(warm_server: Server, warm_rehearsal: StandInThread) -> None:
     first = warm_server.ask("Where is Kyoto?")["result"]["structuredContent"]
     second = answer_in(warm_server.ask("And how far is it?", previous_response_id=first["response_id"]))
@@ -195,12 +180,6 @@ def test_without_storing_no_response_id_is_offered_or_taken(start: Start, rehear
     assert rehearsal.server.received == 1
 
 
-def test_the_response_id_can_be_kept_out_of_the_text(start: Start) -> None:
-    result = start(config="server: {response_id_text: false}").ask("Why?")["result"]
-    assert len(result["content"]) == 1
-    assert result["structuredContent"]["response_id"]
-
-
 def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: StandInThread) -> None:
     server = start(config="server: {tools: [iris, answer]}")
     arguments = {
@@ -229,32 +208,6 @@ def test_iris_answers_in_its_own_shape_once_enabled(start: Start, rehearsal: Sta
     ]
 
 
-def test_iris_is_unknown_until_it_is_enabled(warm_server: Server) -> None:
-    assert warm_server.request("tools/call", {"name": "iris", "arguments": {"input": "Why?"}})["error"] == {
-        "code": -32601,
-        "message": "Unknown tool",
-    }
-
-
-def test_failures_can_be_returned_as_results_that_a_model_reads(start: Start) -> None:
-    server = start(config="server: {error_style: tool_result}")
-    failed = server.ask("Why? [rehearse: status=401]")["result"]
-    refused = server.ask("Why?", style="haiku")["result"]
-    unknown = server.request("tools/call", {"name": "no_such_tool"})
-    assert failed["isError"] is True
-    assert "The API key was refused (401)" in failed["content"][0]["text"]
-    assert refused["isError"] is True
-    assert "style must be one of" in refused["content"][0]["text"]
-    assert unknown["error"]["code"] == -32601
-
-
-def test_debugging_adds_facts_to_a_failure(start: Start) -> None:
-    data = start("--debug").ask("Why? [rehearse: status=404]")["error"]["data"]
-    assert data["status"] == 404
-    assert data["type"] == "invalid_request_error"
-    assert data["name"] == "NotFoundError"
-
-
 def test_progress_rises_until_the_reply_and_ends_with_it(server: Server) -> None:
     question = f"What is the weather on {today()}? [rehearse: slow_stream=0.12]"
     server.send(with_progress(call(1, question), "a token"))
@@ -268,10 +221,3 @@ def test_progress_rises_until_the_reply_and_ends_with_it(server: Server) -> None
     assert any("searching" in message for message in messages)
     assert messages[-1] == "writing the answer"
     assert answer_in(server.reply_to(1))["used_search"] is True
-
-
-def test_an_answer_is_the_same_with_progress_and_without(warm_server: Server) -> None:
-    question = "What is the latest release? [rehearse: outcome=commentary; citations=3]"
-    warm_server.send(with_progress(call("watched", question), 1), call("alone", question))
-    watched, alone = warm_server.replies_to(["watched", "alone"])
-    assert answer_in(watched) == answer_in(alone)

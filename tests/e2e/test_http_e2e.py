@@ -4,22 +4,29 @@ import asyncio
 import json
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import jwt
 import pytest
 from mcp.client import Client
 
 from openai_responses_mcp import __version__
+from tests.adapters.http.test_access import KEY as ISSUER_KEY
+from tests.adapters.http.test_access import OTHER_KEY, published
 from tests.e2e.client import COMMAND, KEY, WAIT_SECONDS, environment
 from tests.e2e.http_process import (
     BOTH,
     ENVELOPE,
     REVISION,
     HttpProcess,
+    Message,
     call,
     client,
     enveloped,
@@ -94,41 +101,21 @@ async def test_the_official_client_lists_and_calls_in_every_mode(server: HttpPro
     assert told[0] == "asking the model"
 
 
-async def test_many_callers_at_once_get_their_own_answers(server: HttpProcess) -> None:
-    async with client() as http:
-
-        async def ask(number: int) -> str:
-            message = call(1, f"Why? [rehearse: text=answer {number}.]")
-            reply = await posted(http, server, message)
-            answer: str = reply.json()["result"]["structuredContent"]["answer"]
-            return answer
-
-        async with asyncio.timeout(WAIT_SECONDS):
-            answers = await asyncio.gather(*map(ask, range(50)))
-    assert [answer.split(".")[0] for answer in answers] == [f"answer {number}" for number in range(50)]
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The newer era
 
 
-async def test_a_call_without_a_progress_token_is_answered_with_json(
+async def test_a_call_is_answered_with_json_and_with_events_if_it_has_a_progress_token(
     server: HttpProcess, http: httpx2.AsyncClient
 ) -> None:
-    reply = await posted(http, server, call(1, "Why?"))
-    assert (reply.status_code, reply.headers["content-type"]) == (200, "application/json")
-    assert "mcp-session-id" not in reply.headers
-    assert reply.json()["result"]["resultType"] == "complete"
-
-
-async def test_a_call_with_a_progress_token_is_answered_with_events(
-    server: HttpProcess, http: httpx2.AsyncClient
-) -> None:
-    reply = await posted(http, server, call(1, "Why?", progressToken="t"))
-    assert reply.headers["content-type"] == "text/event-stream"
-    *progress, last = [json.loads(event) for event in events_in(reply.text.splitlines())]
+    plain, streamed = [await posted(http, server, call(1, "Why?", **meta)) for meta in ({}, {"progressToken": "t"})]
+    assert (plain.status_code, plain.headers["content-type"]) == (200, "application/json")
+    assert "mcp-session-id" not in plain.headers
+    assert streamed.headers["content-type"] == "text/event-stream"
+    *progress, last = [json.loads(event) for event in events_in(streamed.text.splitlines())]
     assert {message["method"] for message in progress} == {"notifications/progress"}
-    assert (last["id"], last["result"]["resultType"]) == (1, "complete")
+    assert last["id"] == plain.json()["id"] == 1
+    assert last["result"]["resultType"] == plain.json()["result"]["resultType"] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +123,7 @@ async def test_a_call_with_a_progress_token_is_answered_with_events(
     [
         (enveloped(1, "tools/list"), {}, 200, None),
         (enveloped(1, "server/discover"), {}, 200, None),
-        (enveloped(1, "ping"), {}, 404, -32601),
+        (call(1, "Why?"), {"mcp_name": "=?base64?YW5zd2Vy?="}, 200, None),
         (enveloped(1, "no/such"), {}, 404, -32601),
         (enveloped(1, "tools/call", name="nope"), {}, 400, -32602),
         (enveloped(1, "tools/list"), {"mcp_protocol_version": "2025-06-18"}, 400, -32020),
@@ -166,11 +153,6 @@ async def test_the_status_follows_the_code(
     assert reply.json()["id"] == 1
 
 
-async def test_a_name_that_no_header_can_hold_may_come_encoded(server: HttpProcess, http: httpx2.AsyncClient) -> None:
-    reply = await posted(http, server, call(1, "Why?"), mcp_name="=?base64?YW5zd2Vy?=")
-    assert reply.status_code == 200
-
-
 async def test_a_notification_is_accepted(server: HttpProcess, http: httpx2.AsyncClient) -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     assert (await posted(http, server, message)).status_code == 202
@@ -178,14 +160,11 @@ async def test_a_notification_is_accepted(server: HttpProcess, http: httpx2.Asyn
 
 
 async def test_a_closed_response_cancels_the_call_at_the_api(
-    server: HttpProcess, warm_rehearsal: StandInThread, http: httpx2.AsyncClient
+    server: HttpProcess, warm_rehearsal: StandInThread
 ) -> None:
     before = warm_rehearsal.server.disconnects
-    message = call(1, SLOW, progressToken="t")
-    async with http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
-        async for line in reply.aiter_lines():
-            if line.startswith("data:"):
-                break
+    async with begun(server, call(1, SLOW, progressToken="t")):
+        pass
     await asyncio.wait_for(asyncio.to_thread(warm_rehearsal.wait_for_disconnect, before + 1), WAIT_SECONDS)
 
 
@@ -296,13 +275,7 @@ async def test_health_needs_neither_host_nor_token(guarded: HttpProcess, http: h
 
 @pytest.mark.parametrize(
     "headers",
-    [
-        {"host": "evil.example"},
-        {"host": "127.0.0.1"},
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://127.0.0.1:1"},
-    ],
+    [{"host": "evil.example"}, {"origin": "https://evil.example"}],
     ids=str,
 )
 async def test_another_host_or_origin_is_forbidden(
@@ -311,12 +284,6 @@ async def test_another_host_or_origin_is_forbidden(
     message = call(1, "Why?")
     reply = await http.post(server.url, json=message, headers={**routed(message), **headers})
     assert reply.status_code == 403
-
-
-async def test_the_own_origin_is_allowed(server: HttpProcess, http: httpx2.AsyncClient) -> None:
-    message = enveloped(1, "tools/list")
-    headers = {**routed(message), "host": f"localhost:{server.port}", "origin": f"http://localhost:{server.port}"}
-    assert (await http.post(server.url, json=message, headers=headers)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -393,6 +360,105 @@ def test_a_start_that_would_not_be_safe_is_refused(
     ended = run(environment(tmp_path, **variables), *given)
     assert ended.returncode == 2
     assert words in ended.stderr
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Access tokens of an issuer
+
+AUDIENCE = "https://answers.example/mcp"
+
+
+class LoopbackIssuer(BaseHTTPRequestHandler):
+    """Publishes its metadata and one key."""
+
+    def do_GET(self) -> None:
+        root = f"http://{self.headers['host']}"
+        found = {
+            "/.well-known/oauth-authorization-server": {"issuer": root, "jwks_uri": f"{root}/keys"},
+            "/keys": {"keys": [published(ISSUER_KEY, "one")]},
+        }.get(self.path)
+        self.send_response(404 if found is None else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps(found).encode())
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), LoopbackIssuer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def behind_issuer(
+    issuer: str, warm_rehearsal: StandInThread, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HttpProcess]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "config.yaml").write_text(f"http: {{public_url: '{AUDIENCE}', issuer: '{issuer}', audience: '{AUDIENCE}'}}")
+    environ = environment(home, OPENAI_BASE_URL=warm_rehearsal.base_url)
+    with closing(HttpProcess(environ, "--config", str(home / "config.yaml"), "--debug")) as server:
+        yield server
+
+
+def bearer(issuer: str, key: Any = ISSUER_KEY, algorithm: str = "RS256", **changes: Any) -> dict[str, str]:
+    claims = {"iss": issuer, "aud": AUDIENCE, "exp": time.time() + 60, "sub": "ann@example.com", **changes}
+    claims = {name: value for name, value in claims.items() if value is not None}
+    return {"authorization": f"Bearer {jwt.encode(claims, key, algorithm, headers={'kid': 'one'})}"}
+
+
+async def test_the_subject_of_an_access_token_is_who_asks(
+    behind_issuer: HttpProcess, issuer: str, http: httpx2.AsyncClient
+) -> None:
+    message, token = call(1, "Why?"), bearer(issuer)
+    reply = await http.post(behind_issuer.url, json=message, headers={**routed(message), **token})
+    assert reply.json()["result"]["resultType"] == "complete"
+    assert any("caller=ann@example.com" in line for line in behind_issuer.complaints)
+    assert not any(token["authorization"][7:] in line for line in behind_issuer.complaints)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": "https://other.example/mcp"},
+        {"iss": "https://other.example"},
+        {"exp": None},
+        {"exp": 1},
+        {"sub": "ann\nbob"},
+        {"key": OTHER_KEY},
+        {"key": "", "algorithm": "none"},
+        {"key": "a secret that is as long as it has to be", "algorithm": "HS256"},
+    ],
+    ids=lambda changes: " ".join(changes),
+)
+async def test_an_access_token_that_is_not_for_this_server_is_refused(
+    behind_issuer: HttpProcess, issuer: str, http: httpx2.AsyncClient, changes: Any
+) -> None:
+    message = enveloped(1, "tools/list")
+    headers = {**routed(message), **bearer(issuer, **changes)}
+    reply = await http.post(behind_issuer.url, json=message, headers=headers)
+    where = "https://answers.example/.well-known/oauth-protected-resource/mcp"
+    challenge = f'Bearer error="invalid_token", resource_metadata="{where}"'
+    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, challenge)
+
+
+@pytest.mark.slow
+async def test_an_access_token_that_expires_ends_the_stream_but_not_the_call(
+    behind_issuer: HttpProcess, issuer: str, http: httpx2.AsyncClient
+) -> None:
+    # Counts for two seconds more. The stream looks after fifteen.
+    session = await opened(http, behind_issuer.url, **bearer(issuer, exp=time.time() - 3))
+    slow = request(1, "tools/call", {"name": "answer", "arguments": {"query": SLOW}})
+    calling = asyncio.ensure_future(http.post(behind_issuer.url, json=slow, headers=session))
+    async with asyncio.timeout(WAIT_SECONDS):
+        stream = await http.get(behind_issuer.url, headers=session)
+        assert stream.status_code == 200
+        assert (await http.post(behind_issuer.url, json=request(2, "ping"), headers=session)).status_code == 401
+        renewed = {**session, **bearer(issuer)}
+        assert (await http.post(behind_issuer.url, json=request(3, "ping"), headers=renewed)).status_code == 200
+        assert '"structuredContent"' in (await calling).text
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -482,20 +548,27 @@ async def test_half_a_body_and_a_client_that_leaves_harm_nobody(server: HttpProc
 
 async def test_sigterm_lets_calls_finish_and_takes_no_new_ones(rehearsal: StandInThread, tmp_path: Path) -> None:
     with closing(HttpProcess(environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url))) as server:
-        async with client() as http:
-            message = call(1, "Why? [rehearse: delay=2; text=In time.]", progressToken="t")
-            async with http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
-                lines = reply.aiter_lines()
-                async for line in lines:
-                    if "asking the model" in line:
-                        break
-                server.process.send_signal(signal.SIGTERM)
-                async with client() as other:
-                    refused = await _until_refused(other, server)
-                assert refused.headers["retry-after"]
-                rest = [line async for line in lines]
+        async with begun(server, call(1, "Why? [rehearse: delay=2; text=In time.]", progressToken="t")) as lines:
+            server.process.send_signal(signal.SIGTERM)
+            async with client() as other:
+                refused = await _until_refused(other, server)
+            assert refused.headers["retry-after"]
+            rest = [line async for line in lines]
         assert "In time." in events_in(rest)[-1]
         assert server.wait() == 0
+
+
+@asynccontextmanager
+async def begun(
+    server: HttpProcess, message: Message, sign: str = "asking the model"
+) -> AsyncIterator[AsyncIterator[str]]:
+    """The lines of the response that follow the sign of life."""
+    async with client() as http, http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
+        lines = reply.aiter_lines()
+        async for line in lines:
+            if sign in line:
+                break
+        yield lines
 
 
 async def _until_refused(http: httpx2.AsyncClient, server: HttpProcess) -> httpx2.Response:
@@ -509,15 +582,9 @@ async def _until_refused(http: httpx2.AsyncClient, server: HttpProcess) -> httpx
 async def test_what_takes_longer_than_the_drain_is_ended(rehearsal: StandInThread, tmp_path: Path) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with closing(HttpProcess(environ, "--drain", "0.2")) as server:
-        async with client() as http:
-            message = call(1, SLOW, progressToken="t")
-            async with http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
-                lines = reply.aiter_lines()
-                async for line in lines:
-                    if "asking the model" in line:
-                        break
-                server.process.send_signal(signal.SIGTERM)
-                rest = [json.loads(data) for data in events_in([line async for line in lines])]
+        async with begun(server, call(1, SLOW, progressToken="t")) as lines:
+            server.process.send_signal(signal.SIGTERM)
+            rest = [json.loads(data) for data in events_in([line async for line in lines])]
         assert rest[-1]["error"]["code"] == -32800
         assert server.wait() == 0
 
@@ -525,16 +592,11 @@ async def test_what_takes_longer_than_the_drain_is_ended(rehearsal: StandInThrea
 async def test_research_outlives_the_process_that_asked_for_it(rehearsal: StandInThread, tmp_path: Path) -> None:
     environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url)
     with closing(HttpProcess(environ, "--drain", "0.2")) as server:
-        async with client() as http:
-            question = {"query": "Why? [rehearse: text=Found later.; slow_stream=0.5]"}
-            message = enveloped(1, "tools/call", name="answer_detailed", arguments=question, _meta={"progressToken": 1})
-            async with http.stream("POST", server.url, json=message, headers=routed(message)) as reply:
-                lines = reply.aiter_lines()
-                async for line in lines:
-                    if "thinking" in line:
-                        break
-                server.process.send_signal(signal.SIGTERM)
-                rest = [json.loads(data) for data in events_in([line async for line in lines])]
+        question = {"query": "Why? [rehearse: text=Found later.; slow_stream=0.5]"}
+        message = enveloped(1, "tools/call", name="answer_detailed", arguments=question, _meta={"progressToken": 1})
+        async with begun(server, message, "thinking") as lines:
+            server.process.send_signal(signal.SIGTERM)
+            rest = [json.loads(data) for data in events_in([line async for line in lines])]
         assert rest[-1]["error"]["code"] == -32800
         assert server.wait() == 0
     (response_id,) = rehearsal.server.api.background.running

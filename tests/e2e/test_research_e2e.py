@@ -26,12 +26,6 @@ def test_research_survives_a_cut_connection_and_is_asked_once(server: Server, re
     assert server.stderr == ""
 
 
-def test_the_other_tools_are_not_asked_in_the_background(server: Server, rehearsal: StandInThread) -> None:
-    for tool in ("answer", "answer_quick"):
-        server.ask("Why?", tool)
-    assert ["background" in request.json for request in rehearsal.server.requests] == [False, False]
-
-
 def test_a_cancelled_research_is_cancelled_at_the_api(server: Server, rehearsal: StandInThread) -> None:
     server.send(research(1, "hang_after=4"))
     rehearsal.wait_for_requests(1)

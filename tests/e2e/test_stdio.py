@@ -63,25 +63,12 @@ def test_replies_turn_into_lines_with_the_first_line_and_stay_so(server: Server)
     assert server.framings == ["framed", "line", "line"]
 
 
-def test_line_mode_makes_every_message_a_line_from_the_start(start: Start) -> None:
-    server = start(MCP_LINE_MODE="1")
-    server.send_bytes(framed(request(1, "ping")))
-    assert server.reply_to(1)["result"] == {}
-    assert server.framings == ["line"]
-
-
 def test_framings_may_be_mixed_in_one_write(server: Server) -> None:
     encoders = [framed, line, framed, line, line, framed]
     pings = [encode(request(number, "ping")) for number, encode in enumerate(encoders)]
     server.send_bytes(b"\r\n\n".join(pings))
     assert server.finish() == 0
     assert sorted(message["id"] for message in server.received) == [0, 1, 2, 3, 4, 5]
-
-
-def test_a_thousand_messages_in_one_write_get_a_thousand_replies(server: Server) -> None:
-    server.send(*(request(number, "ping") for number in range(1000)))
-    assert server.finish() == 0
-    assert sorted(message["id"] for message in server.received) == list(range(1000))
 
 
 @pytest.mark.parametrize("encode", [framed, pytest.param(line, marks=pytest.mark.slow)])
@@ -101,12 +88,6 @@ def test_input_byte_by_byte_is_answered_like_input_in_one_piece(server: Server, 
 def test_a_byte_order_mark_before_the_first_message_is_skipped_and_none_is_sent(server: Server) -> None:
     server.send_bytes(b"\xef\xbb\xbf" + line(request(1, "ping")))
     assert server.reply_to(1)["result"] == {}
-
-
-def test_a_last_line_without_newline_is_answered(server: Server) -> None:
-    server.send_bytes(line(request(1, "ping")).rstrip())
-    assert server.finish() == 0
-    assert [message["id"] for message in server.received] == [1]
 
 
 def test_a_message_that_the_end_cuts_off_never_runs(server: Server) -> None:
@@ -137,46 +118,6 @@ def test_both_eras_are_spoken_on_one_connection(server: Server) -> None:
     for method, old, new in (("tools/list", old_list, new_list), ("tools/call", old_call, new_call)):
         validate_server_result(method, HANDSHAKE, old)
         validate_server_result(method, ENVELOPE, new)
-
-
-def test_each_era_has_its_own_rules_for_errors(server: Server) -> None:
-    unknown = {"name": "no_such_tool"}
-    bad = {"name": "answer", "arguments": {}}
-    missing = {"io.modelcontextprotocol/protocolVersion": ENVELOPE}
-    future = META | {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}
-    server.send(
-        request(1, "tools/call", unknown),
-        request(2, "tools/call", {**unknown, "_meta": META}),
-        request(3, "tools/call", bad),
-        request(4, "tools/call", {**bad, "_meta": META}),
-        request(5, "ping", {"_meta": META}),
-        request(6, "server/discover"),
-        request(7, "tools/list", {"_meta": missing}),
-        request(8, "tools/list", {"_meta": future}),
-        request(9, "no/such/method"),
-    )
-    errors = {number: server.reply_to(number).get("error") for number in range(1, 10)}
-    assert errors[1] == {"code": -32601, "message": "Unknown tool"}
-    assert errors[2] is not None
-    assert errors[2]["code"] == -32602
-    assert errors[3] == {
-        "code": -32001,
-        "message": "answer: invalid arguments",
-        "data": {"reason": "query is required"},
-    }
-    assert errors[4] is None
-    refused = server.reply_to(4)["result"]
-    assert refused["isError"] is True
-    assert "query is required" in refused["content"][0]["text"]
-    assert {number: error["code"] for number, error in errors.items() if error and number > 4} == {
-        5: -32601,
-        6: -32602,
-        7: -32602,
-        8: -32022,
-        9: -32601,
-    }
-    assert errors[8] is not None
-    assert errors[8]["data"] == {"supported": [ENVELOPE, HANDSHAKE], "requested": "2031-01-01"}
 
 
 def test_the_first_replies_wait_for_no_heavy_import(tmp_path: Path) -> None:

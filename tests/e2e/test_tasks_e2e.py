@@ -75,25 +75,6 @@ def test_a_cancelled_task_runs_no_more(start: Start, rehearsal: StandInThread) -
 
 
 @pytest.mark.slow
-def test_a_task_is_working_while_the_api_is_in_trouble(start: Start) -> None:
-    server = start()
-    task_id = begun(server, "Why? [rehearse: hang_after=4; get_status=503]")
-    trouble = on_task(server, "tasks/get", task_id)
-    assert trouble["status"] == "working"
-    assert "The API cannot say right now" in trouble["statusMessage"]
-
-
-@pytest.mark.slow
-def test_a_task_that_the_api_has_no_more_is_refused(start: Start) -> None:
-    server = start()
-    task_id = begun(server, "Why? [rehearse: hang_after=4; expires=0]")
-    error = server.request("tasks/get", {"taskId": task_id, "_meta": DECLARED})["error"]
-    assert (error["code"], error["message"].split(":")[0]) == (-32602, "The task is gone")
-    error = server.request("tasks/get", {"taskId": task_id[:-2] + "AA", "_meta": DECLARED})["error"]
-    assert (error["code"], error["message"].split(":")[0]) == (-32602, "Unknown task")
-
-
-@pytest.mark.slow
 def test_a_client_that_gives_up_gets_its_answer_in_the_second_call(start: Start, rehearsal: StandInThread) -> None:
     server = start(config="server: {hand_over_after_s: 5}")
     server.result_of("initialize", DESKTOP)

@@ -107,10 +107,3 @@ def test_a_collector_that_is_not_there_hurts_no_call(start: Start) -> None:
     assert "result" in server.ask("Why?")
     assert server.finish() == 0
     assert [one.get("id") for one in server.received] == [1]
-
-
-def test_a_wrong_exporter_is_warned_of_and_the_call_is_answered(start: Start) -> None:
-    server = start(OTEL_TRACES_EXPORTER="zipkin")
-    assert "result" in server.ask("Why?")
-    assert server.finish() == 0
-    assert "OTEL_TRACES_EXPORTER: zipkin is not known here" in server.stderr

@@ -142,12 +142,19 @@ def test_a_moving_line_tells_what_happens_and_is_gone_before_the_answer(ask: Cal
     assert [seen.lines[0], seen.lines[2]] == ["", ""]
 
 
-def test_the_line_is_cut_to_the_columns_of_the_terminal(ask: Callable[[str], Screen]) -> None:
-    screen = ask(f"{QUESTION} [rehearse: slow_stream=0.1]")
-    assert screen.finish()[0] == 0
-    cut = next(message for _, _, message in FRAME.findall(screen.shown) if message.endswith("…"))
-    wide = sum(1 for letter in cut if letter > "\u3000")
-    assert COLUMNS - 10 < len(cut) + wide + len("⠋ 0 s · ") < COLUMNS
+def test_a_japanese_terminal_shows_progress_labels_and_footer_in_japanese(start: Callable[..., Screen]) -> None:
+    question = f"{QUESTION} [rehearse: slow_stream=0.1]"
+    screen = start("--ask", question, is_whole=True, LANG="ja_JP.UTF-8")
+    code, _ = screen.finish()
+    told = list(dict.fromkeys(message for _, _, message in FRAME.findall(screen.shown)))
+    assert code == 0
+    assert told[0] == "開始しています"
+    assert any(message.startswith('検索しています: "本日の東京の天気は？') for message in told)
+    seen = screen.seen()
+    assert seen.widest <= COLUMNS
+    assert "出典:" in seen.lines
+    assert any(line.endswith((" 閲覧)", " 公開)")) for line in seen.lines)
+    assert re.fullmatch(r"検索 1 回 · [\d,]+ トークン · 続けるには --continue", seen.lines[-2])
 
 
 MARKDOWN = (
@@ -163,15 +170,6 @@ def test_words_appear_below_the_line_as_they_come(start: Callable[..., Screen]) 
     screen.process.send_signal(signal.SIGINT)
     assert screen.finish()[0] == 130
     assert screen.seen().lines == [""]
-
-
-def test_words_of_research_appear_too(research: Callable[..., Screen]) -> None:
-    screen = research(f"なぜ？ [rehearse: hang_after=12; text={MARKDOWN}]", is_whole=True)
-    screen.wait_for("今日は")
-    assert_words_are_shown(screen)
-    screen.process.send_signal(signal.SIGINT)
-    assert screen.finish()[0] == 130
-    assert screen.seen().lines[0].startswith("interrupted; ")
 
 
 def assert_words_are_shown(screen: Screen) -> None:
@@ -241,12 +239,6 @@ def test_a_terminal_is_told_the_id_when_it_could_not_be_remembered(
     screen = start("--ask", "Why?")
     assert screen.finish()[0] == 0
     assert "continue with --continue resp_" in screen.shown
-
-
-def test_json_comes_without_a_footer(start: Callable[..., Screen]) -> None:
-    screen = start("--ask", "Why?", "--json", is_whole=True)
-    assert screen.finish()[0] == 0
-    assert json.loads(screen.shown.rpartition(WIPED)[2])["used_search"] is False
 
 
 def test_a_failure_takes_the_place_of_the_progress(ask: Callable[[str], Screen]) -> None:
@@ -319,14 +311,6 @@ def test_whoever_fetches_sees_what_happens_meanwhile(start: Callable[..., Screen
     request(rehearsal, f"/responses/{response_id}/cancel")
     assert screen.finish() == (1, "")
     assert screen.shown.rpartition(WIPED)[2].startswith("answer failed: The response was cancelled at the API")
-
-
-def test_an_answer_is_fetched_by_its_id(start: Callable[..., Screen], rehearsal: StandInThread) -> None:
-    response_id = begin(rehearsal, "text=Because.")
-    screen = start("--fetch", response_id)
-    assert screen.finish() == (0, "Because.\n")
-    assert screen.shown.rpartition(WIPED)[2].startswith("\n\x1b[2m0 searches · ")
-    assert "continue with --continue\x1b[0m\n" in screen.shown
 
 
 def test_an_interrupt_of_fetching_leaves_the_response_alone(

@@ -6,7 +6,8 @@ import pytest
 
 from openai_responses_mcp.gate.budgets import Limit, SessionBudget, limits_of
 from openai_responses_mcp.gate.policy.rules import Budget
-from openai_responses_mcp.gate.sentences import reason_in_record
+from openai_responses_mcp.gate.reasons import reason_in_record
+from openai_responses_mcp.gate.starts import Spending
 from tests.agents.fake_stores import FakeBudgetStore
 from tests.agents.fakes import FakeClock
 
@@ -25,7 +26,7 @@ class Room:
         return [bool(questions) for questions in await self.budget.questions(calls)]
 
 
-async def test_without_a_limit_nobody_is_asked_and_nothing_is_counted() -> None:
+async def test_without_a_limit_nothing_is_asked_or_counted() -> None:
     room = Room()
     await room.budget.spend(calls=1000, tokens=1000)
     assert await room.asks(3) == [False, False, False]
@@ -43,7 +44,7 @@ async def test_of_a_large_turn_one_call_asks_for_as_much_again() -> None:
     assert await room.asks(7) == [False, False, True, False, True, False, True]
 
 
-async def test_who_says_yes_allows_as_much_again() -> None:
+async def test_a_yes_allows_as_much_again() -> None:
     room = Room(Limit(2, "calls", "run"))
     await room.budget.spend(calls=3)  # two at once may both have been the last
     [[question]] = await room.budget.questions()
@@ -80,7 +81,7 @@ async def test_a_session_has_its_own_budget_and_an_hour_is_shared() -> None:
 
 
 @pytest.mark.parametrize(("per", "seconds"), [("hour", 3600), ("day", 24 * 3600)])
-async def test_an_hour_and_a_day_begin_anew(per: str, seconds: int) -> None:
+async def test_a_new_hour_and_a_new_day_begin_at_zero(per: str, seconds: int) -> None:
     room = Room(*limits_of(Budget(1, per), "files"))  # type: ignore[arg-type]
     room.clock.moment = datetime(2026, 11, 16, 23, 59, 59, tzinfo=UTC)
     await room.budget.spend(calls=1)
@@ -100,6 +101,32 @@ def test_windows_do_not_depend_on_the_zone_of_a_clock() -> None:
     for limit in (Limit(1, "calls", "hour", "files"), Limit(1, "calls", "day", "files")):
         assert limit.window("r1", utc) == limit.window("r2", tokyo)
     assert Limit(1, "calls", "run").window("r1", utc) != Limit(1, "calls", "session").window("r1", utc)
+
+
+async def test_windows_keep_their_names_in_the_store() -> None:
+    """Else what was used before an update would not count."""
+    now = datetime(2026, 11, 16, 23, 0, tzinfo=UTC)
+    limits = (
+        Limit(1, "calls", "run"),
+        Limit(1, "calls", "hour", "files"),
+        Limit(1, "tokens", "day", "files"),
+        Limit(1, "calls", "day"),
+    )
+    names = [limit.window("r1", now) for limit in limits]
+    assert names == [
+        "calls per run r1",
+        "calls per hour 2026-11-16T23 files",
+        "tokens per day 2026-11-16 files",
+        "calls per day 2026-11-16",
+    ]
+
+
+async def test_a_call_takes_one_from_each_window_of_calls() -> None:
+    room = Room(Limit(3, "calls", "session"), Limit(10, "tokens", "session"), Limit(5, "calls", "hour"))
+    hour = room.limits[2].window("r1", room.clock.now())
+    assert room.budget.spendings() == (Spending("calls per session r1", 3), Spending(hour, 5))
+    await room.budget.spend()
+    assert [await room.store.read(one) for one in (hour, "tokens per session r1")] == [(0, 0), (0, 0)]
 
 
 async def test_several_limits_are_asked_about_together() -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.gate.calls import AMBIGUOUS, GateDecision, ToolCallRequest, ToolDescription, ToolKind
+from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest, ToolDescription, ToolKind
 from openai_responses_mcp.gate.deciding import decide
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore
-from openai_responses_mcp.gate.reasons import Decision
-from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate
+from openai_responses_mcp.gate.policy.ruling import Ruling
+from openai_responses_mcp.gate.reasons import Decision, Reason, Voice
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyAgent, SafetyGate, failed
+from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import SqlPolicyStore
@@ -63,24 +65,20 @@ def test_the_strictest_of_all_voices_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "tool", "decision"),
+    ("scopes", "tool", "decision"),
     [
-        (PROFILES["strict"], ToolDescription("github/read", "mcp", risk_level=1), "deny"),
-        (PROFILES["balanced"], ToolDescription("github/read", "mcp", risk_level=1), "allow"),
-        (
-            PolicyProfile("strict", 1, 5, ("mcp:github/*",)),
-            ToolDescription("github/read", "mcp", risk_level=1),
-            "allow",
-        ),
-        (PolicyProfile("strict", 1, 5, ("mcp:github/*",)), ToolDescription("gitlab/read", "mcp", risk_level=1), "deny"),
-        (PolicyProfile("strict", 1, 5, ("mcp:github/re*",)), ToolDescription("github/*", "mcp", risk_level=1), "deny"),
-        (PolicyProfile("strict", 1, 5, ()), FUNCTION, "deny"),
-        (PolicyProfile("strict", 1, 5, ("*:add",)), FUNCTION, "allow"),
-        (PolicyProfile("strict", 1, 5, ("function:ADD",)), FUNCTION, "deny"),
+        (PROFILES["strict"].allowed_tool_scopes, "github/read", "deny"),
+        (PROFILES["balanced"].allowed_tool_scopes, "github/read", "allow"),
+        (("mcp:github/*",), "github/read", "allow"),
+        (("mcp:github/*", "mcp:GITLAB/*"), "gitlab/read", "deny"),
+        (("mcp:github/re*",), "github/*", "deny"),
+        ((), "github/read", "deny"),
+        (("*:github/read",), "github/read", "allow"),
     ],
 )
-def test_what_is_outside_the_scopes_is_refused(profile: PolicyProfile, tool: ToolDescription, decision: str) -> None:
-    assert decide(tool, allowed(), profile).decision == decision
+def test_what_is_outside_the_scopes_is_refused(scopes: tuple[str, ...], tool: str, decision: str) -> None:
+    profile = PolicyProfile("strict", 1, 5, scopes)
+    assert decide(ToolDescription(tool, "mcp", risk_level=1), allowed(), profile).decision == decision
 
 
 def test_a_decision_says_why() -> None:
@@ -89,6 +87,17 @@ def test_a_decision_says_why() -> None:
     assert outcome.reason == (
         "risk 3 needs a human under the profile balanced; the tool asks for approval; the caller asks for approval"
     )
+
+
+def test_each_voice_is_recorded_with_its_facts() -> None:
+    outcome = decide(FUNCTION, allowed(), PROFILES["balanced"], ruling=Ruling(None, 3, 7))
+    asks = Reason("profile", "needs_human", {"risk": 3, "profile": "balanced", "rule": 7})
+    assert outcome.reasons == (Reason("judge", "allow", {"risk": 1, "text": "fine"}), asks)
+
+
+def test_a_judge_that_allows_without_a_word_is_not_recorded() -> None:
+    outcome = decide(FUNCTION, GateDecision("allow", 1, ""), PROFILES["balanced"])
+    assert [reason.voice for reason in outcome.reasons] == ["profile"]
 
 
 @pytest.mark.parametrize("verdict", ["allow", "needs_human", "deny"])
@@ -103,69 +112,66 @@ def test_no_verdict_and_no_human_can_allow_what_the_profile_refuses(verdict: Dec
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def policies() -> PolicyStore:
-    return SqlPolicyStore(SqlDatabase())
+# The gate around it
 
 
 def a_request(tool: ToolDescription | None = FUNCTION, **args: Any) -> ToolCallRequest:
     return ToolCallRequest("add", "function", args, target_tool=tool)
 
 
-async def test_the_judge_is_asked_with_the_profile_in_force(policies: PolicyStore) -> None:
+def a_gate(judge: Any = None, **options: Any) -> SafetyGate:
+    """`judge` is a judge, or what a `SafetyAgent` takes."""
+    agent = SafetyAgent(judge) if callable(judge) else judge or FakeJudge()
+    return SafetyGate(agent, SqlPolicyStore(SqlDatabase()), **options)
+
+
+async def refusal(gate: SafetyGate, request: ToolCallRequest | None = None, **context: Any) -> AgentsError:
+    with pytest.raises(AgentsError) as caught:
+        await within(gate.evaluate(None, request or a_request(), GateContext(**{"policy_profile": "fast", **context})))
+    return caught.value
+
+
+async def test_the_judge_is_asked_with_the_profile_in_force() -> None:
     seen: list[PolicyProfile] = []
 
     def judge(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         seen.append(policy)
         return allowed()
 
+    policies = SqlPolicyStore(SqlDatabase())
     await policies.set_profile(PolicyProfile("fast", 0, 2, ("function:*",)))
     decision = await SafetyGate(SafetyAgent(judge), policies).evaluate(None, a_request(), GateContext("fast"))
     assert seen == [PolicyProfile("fast", 0, 2, ("function:*",))]
     assert decision.decision == "needs_human"
 
 
-async def test_nobody_is_shown_the_arguments_of_a_call_outside_the_scopes(policies: PolicyStore) -> None:
+async def test_a_call_outside_the_scopes_is_refused_without_the_judge() -> None:
     judge = FakeJudge()
     request = a_request(ToolDescription("github/read", "mcp"))
-    decision = await SafetyGate(judge, policies).evaluate(None, request, GateContext("strict"))
+    decision = await a_gate(judge).evaluate(None, request, GateContext("strict"))
     assert (decision.decision, judge.requests) == ("deny", [])
     assert decision.reason == "mcp:github/read is outside the scopes of the profile strict"
 
 
-async def test_a_tool_rule_refuses_before_the_judge_is_asked(policies: PolicyStore) -> None:
+CASED = replace(FUNCTION, parameters={"allOf": [{"properties": {"path": {"type": "string"}}}]})
+
+
+@pytest.mark.parametrize(
+    ("request_", "context", "error"),
+    [
+        (a_request(None), {}, "AGENTS-E-AGENT-CAPABILITY-RESOLVE: add is not a tool of this agent"),
+        (a_request(FUNCTION, **{"<ambiguous>": "{}"}), {}, "AGENTS-E-GATE-DENIED: The arguments of the call could be read in more than one way"),
+        (a_request(CASED, Path="/etc/passwd"), {}, 'AGENTS-E-GATE-DENIED: The name of an argument is not clear: "Path" could'),
+        (a_request(), {"policy_profile": "lenient"}, "AGENTS-E-POLICY-INVALID"),
+        (a_request(x="rm -rf /"), {"guardrails": create_guardrails_template(tool_rules=["rm -rf"])}, "AGENTS-E-GUARDRAIL-DENIED"),
+    ],
+)  # fmt: skip
+async def test_a_call_that_cannot_be_decided_on_is_refused_without_the_judge(
+    request_: ToolCallRequest, context: dict[str, Any], error: str
+) -> None:
     judge = FakeJudge()
-    rules = create_guardrails_template(tool_rules=["rm -rf"])
-    work = SafetyGate(judge, policies).evaluate(None, a_request(x="rm -rf /"), GateContext("fast", guardrails=rules))
-    assert await code_of(work) == "AGENTS-E-GUARDRAIL-DENIED"
+    assert str(await refusal(a_gate(judge), request_, **context)).startswith(error)
     assert judge.requests == []
-
-
-async def test_a_call_of_no_known_tool_is_refused(policies: PolicyStore) -> None:
-    work = SafetyGate(FakeJudge(), policies).evaluate(None, a_request(None), GateContext("fast"))
-    assert await code_of(work) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
-
-
-async def test_a_call_that_could_be_read_in_two_ways_is_refused(policies: PolicyStore) -> None:
-    judge = FakeJudge()
-    request = replace(a_request(), args={AMBIGUOUS: '{"a": 1, "a": 2}'})
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: The arguments of the call could be read in more"):
-        await SafetyGate(judge, policies).evaluate(None, request, GateContext())
-    assert judge.requests == []
-
-
-async def test_a_name_that_could_be_taken_for_another_is_refused(policies: PolicyStore) -> None:
-    tool = replace(FUNCTION, parameters={"allOf": [{"properties": {"path": {"type": "string"}}}]})
-    gate = SafetyGate(FakeJudge(), policies)
-    with pytest.raises(AgentsError, match="could be taken for"):
-        await gate.evaluate(None, a_request(tool, Path="/etc/passwd"), GateContext())
-
-
-async def test_an_unknown_profile_is_refused(policies: PolicyStore) -> None:
-    work = SafetyGate(FakeJudge(), policies).evaluate(None, a_request(), GateContext("lenient"))
-    assert await code_of(work) == "AGENTS-E-POLICY-INVALID"
 
 
 async def test_a_profile_that_cannot_be_read_refuses_everything() -> None:
@@ -175,62 +181,62 @@ async def test_a_profile_that_cannot_be_read_refuses_everything() -> None:
 
         async def set_profile(self, profile: PolicyProfile) -> None: ...
 
-    work = SafetyGate(FakeJudge(), Broken()).evaluate(None, a_request(), GateContext("fast"))
-    assert await code_of(work) == "AGENTS-E-GATE-EVAL"
+    failure = await refusal(SafetyGate(FakeJudge(), Broken()))
+    assert str(failure) == "AGENTS-E-GATE-EVAL: The policy profile cannot be read: gone"
 
 
-def raises(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
-    raise RuntimeError("my key is sk-verysecretindeed")
+@pytest.mark.parametrize(
+    ("code", "voice"), [("AGENTS-E-GUARDRAIL-DENIED", "guardrail"), ("AGENTS-E-GATE-EVAL", "failure")]
+)
+def test_an_error_of_the_gate_is_a_refusal_with_its_code(code: str, voice: Voice) -> None:
+    refused = failed(4, AgentsError(code, "broken"))
+    assert (refused.decision, refused.risk_level) == ("deny", 4)
+    assert refused.reasons == (Reason(voice, "deny", {"code": code, "message": "broken"}),)
 
 
-async def hangs(agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
+async def hangs(*_: Any) -> GateDecision:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-BROKEN_JUDGES: dict[str, Any] = {
-    "raises": raises,
-    "hangs": hangs,
-    "nothing": lambda *_: None,
-    "junk": lambda *_: "allow",
-    "empty": lambda *_: {},
-    "no reason": lambda *_: {"decision": "allow", "risk_level": 1},
-    "risk 0": lambda *_: {"decision": "allow", "risk_level": 0, "reason": ""},
-    "risk 6": lambda *_: {"decision": "allow", "risk_level": 6, "reason": ""},
-    "risk true": lambda *_: {"decision": "allow", "risk_level": True, "reason": ""},
-    "risk 1.0": lambda *_: {"decision": "allow", "risk_level": 1.0, "reason": ""},
-    "risk text": lambda *_: {"decision": "allow", "risk_level": "1", "reason": ""},
-    "unknown decision": lambda *_: {"decision": "maybe", "risk_level": 1, "reason": ""},
-    "decision list": lambda *_: {"decision": ["allow"], "risk_level": 1, "reason": ""},
-    "reason number": lambda *_: {"decision": "allow", "risk_level": 1, "reason": 5},
-}
+def leaves(*_: Any) -> GateDecision:
+    raise SystemExit
 
 
-@pytest.mark.parametrize("name", BROKEN_JUDGES)
-async def test_whatever_is_no_verdict_is_a_refusal(policies: PolicyStore, name: str) -> None:
-    judge = SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05)
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-EVAL") as caught:
-        await SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
-    assert "sk-very" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
+async def leaves_later(*_: Any) -> GateDecision:
+    raise SystemExit
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("raises", "The judge failed with RuntimeError"),
-        ("hangs", "The judge took too long"),
-        ("junk", "The judge returned str, not a verdict"),
-        ("no reason", "The verdict lacks reason"),
-        ("empty", "The verdict lacks decision, risk_level, reason"),
-    ],
-)
-async def test_a_refusal_says_how_the_judge_failed(policies: PolicyStore, name: str, said: str) -> None:
-    judge = SafetyAgent(BROKEN_JUDGES[name], timeout_seconds=0.05 if name == "hangs" else None)
-    with pytest.raises(AgentsError) as caught:
-        await SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
-    assert caught.value.message.startswith(said)
+async def gives_up(*_: Any) -> GateDecision:
+    raise asyncio.CancelledError
+
+
+class Sloppy(FakeJudge):
+    async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> Any:
+        return "yes"
+
+
+BROKEN_JUDGES: list[tuple[Any, str]] = [
+    (SafetyAgent(hangs, timeout_seconds=0.05), "The judge took too long"),
+    (lambda *_: "allow", "The judge returned str, not a verdict"),
+    (lambda *_: None, "The judge returned NoneType, not a verdict"),
+    (Sloppy(), "The judge returned str, not a verdict"),
+    (lambda *_: {}, "The verdict lacks decision, risk_level, reason"),
+    (lambda *_: {"decision": "allow", "risk_level": 1}, "The verdict lacks reason"),
+    (lambda *_: {"decision": "allow", "risk_level": 6, "reason": ""}, "a verdict's risk_level is a whole number"),
+    (lambda *_: {"decision": ["allow"], "risk_level": 1, "reason": ""}, "a verdict's decision is allow, deny or"),
+    (lambda *_: {"decision": "allow", "risk_level": 1, "reason": 5}, "a verdict's reason is a text"),
+    (leaves, "The judge failed with SystemExit"),
+    (leaves_later, "The judge failed with SystemExit"),
+    (gives_up, "The judge failed with CancelledError"),
+    (lambda *_: gives_up(), "The judge failed with CancelledError"),
+]
+
+
+@pytest.mark.parametrize(("judge", "message"), BROKEN_JUDGES)
+async def test_whatever_is_no_verdict_is_a_refusal(judge: Any, message: str) -> None:
+    failure = await refusal(a_gate(judge))
+    assert str(failure).startswith(f"AGENTS-E-GATE-EVAL: {message}")
 
 
 async def failing(*_: Any) -> GateDecision:
@@ -244,40 +250,31 @@ async def failing_over_a_failure(*_: Any) -> GateDecision:
 @pytest.mark.parametrize(
     ("judge", "failure"),
     [
-        (SafetyAgent(failing_over_a_failure), "LookupError: no such rule"),
-        (SafetyAgent(lambda *_: PROFILES["x" * 498]), f"KeyError: '{'x' * 498}'"),
-        (SafetyAgent(failing), "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
-        (SafetyAgent(lambda *_: [][0]), "IndexError: list index out of range"),
-        (SafetyAgent(lambda *_: PROFILES["x" * 600]), f"KeyError: '{'x' * 498}…"),
-        (SafetyAgent(lambda *_: next(iter(()))), "StopIteration"),
+        (failing_over_a_failure, "LookupError: no such rule"),
+        (lambda *_: PROFILES["x" * 498], f"KeyError: '{'x' * 498}'"),
+        (failing, "LookupError: no such rule:  [2J 5, my key is ‹sk-…, 19 characters›"),
+        (lambda *_: PROFILES["x" * 600], f"KeyError: '{'x' * 498}…"),
+        (lambda *_: next(iter(())), "StopIteration"),
         (
-            SafetyAgent(lambda *_: PolicyProfile("lenient", 1, 2, ())),  # type: ignore[arg-type]
+            lambda *_: PolicyProfile("lenient", 1, 2, ()),  # type: ignore[arg-type]
             "AgentsError: AGENTS-E-POLICY-INVALID: a profile is called one of ('strict', 'balanced', 'fast')",
         ),
     ],
 )
-async def test_a_judge_that_fails_says_how(
-    policies: PolicyStore, caplog: pytest.LogCaptureFixture, judge: SafetyAgent, failure: str
+async def test_a_judge_that_fails_says_how_without_a_secret(
+    caplog: pytest.LogCaptureFixture, judge: Any, failure: str
 ) -> None:
-    with caplog.at_level("DEBUG", "openai_responses_mcp"), pytest.raises(AgentsError) as caught:
-        await SafetyGate(judge, policies, Masking({})).evaluate(None, a_request(), GateContext("fast"))
-    assert caught.value.message == f"The judge failed with {failure}"
+    with caplog.at_level("DEBUG", "openai_responses_mcp"):
+        error = await refusal(a_gate(judge, masking=Masking({})))
+    assert error.message == f"The judge failed with {failure}"
+    assert (error.__cause__, error.__context__) == (None, None)
     assert "Traceback (most recent call last)" in caplog.text
     assert "test_gate.py" in caplog.text
     assert "sk-0123" not in caplog.text
     assert {record.name for record in caplog.records} == {"openai_responses_mcp.agents"}
 
 
-async def test_a_verdict_that_is_none_says_what_is_wrong_with_it(policies: PolicyStore) -> None:
-    with pytest.raises(AgentsError, match="The verdict lacks risk_level, reason"):
-        await SafetyGate(SafetyAgent(lambda *_: {"decision": "allow"}), policies).evaluate(
-            None, a_request(), GateContext("fast")
-        )
-
-
-async def test_the_judge_is_shown_real_secrets_as_what_they_are_and_rules_the_texts_themselves(
-    policies: PolicyStore,
-) -> None:
+async def test_the_judge_sees_labels_for_secrets_and_rules_see_the_texts() -> None:
     judge, seen = FakeJudge(), list[Any]()
     schema = {"properties": {"password": {"type": "string"}}}
     request = replace(
@@ -285,110 +282,69 @@ async def test_the_judge_is_shown_real_secrets_as_what_they_are_and_rules_the_te
         user_intent="use very-private-value",
     )
     rules = create_guardrails_template(tool_rules=[lambda call: seen.append(call.args)])
-    gate = SafetyGate(judge, policies, Masking({"MY_KEY": "very-private-value"}))
+    gate = a_gate(judge, masking=Masking({"MY_KEY": "very-private-value"}))
     await gate.evaluate(None, request, GateContext("fast", guardrails=rules))
     assert judge.requests[0].args == {"password": "‹password, 7 characters›", "command": "ls --password=$(touch x)"}
     assert judge.requests[0].user_intent == "use ‹MY_KEY›"
     assert seen[0]["password"] == "hunter2"
 
 
-async def test_judges_that_never_return_do_not_keep_others_waiting(policies: PolicyStore) -> None:
-    released = threading.Event()
+async def test_judges_that_never_return_keep_neither_others_nor_the_process() -> None:
+    released, threads = threading.Event(), list[threading.Thread]()
 
     def stuck(*_: Any) -> GateDecision:
+        threads.append(threading.current_thread())
         released.wait()
         return allowed()
 
-    gate = SafetyGate(SafetyAgent(stuck, timeout_seconds=0.05), policies)
+    gate = a_gate(SafetyAgent(stuck, timeout_seconds=0.05))
     work = [code_of(gate.evaluate(None, a_request(), GateContext("fast"))) for _ in range(40)]
     assert set(await asyncio.gather(*work)) == {"AGENTS-E-GATE-EVAL"}
     assert await asyncio.to_thread(lambda: "free") == "free"
+    assert {(thread.daemon, thread.name) for thread in threads} == {(True, "agents-judge")}
     released.set()
 
 
-async def test_a_judge_that_never_returns_does_not_keep_the_process_alive(policies: PolicyStore) -> None:
-    threads: list[threading.Thread] = []
-
-    def judge(*_: Any) -> GateDecision:
-        threads.append(threading.current_thread())
-        return allowed()
-
-    await SafetyGate(SafetyAgent(judge), policies).evaluate(None, a_request(), GateContext("fast"))
-    assert [(thread.daemon, thread.name) for thread in threads] == [(True, "agents-judge")]
-
-
-async def test_a_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
-    def leaves(*_: Any) -> GateDecision:
-        raise SystemExit
-
-    work = SafetyGate(SafetyAgent(leaves), policies).evaluate(None, a_request(), GateContext("fast"))
-    assert await code_of(work) == "AGENTS-E-GATE-EVAL"
-
-
-async def test_a_judge_that_says_it_was_cancelled_is_a_refusal(policies: PolicyStore) -> None:
-    async def gives_up(*_: Any) -> GateDecision:
-        raise asyncio.CancelledError
-
-    for judge in (SafetyAgent(gives_up), SafetyAgent(lambda *_: gives_up())):
-        work = SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
-        assert await code_of(work) == "AGENTS-E-GATE-EVAL"
-
-
-async def test_a_run_that_is_cancelled_while_the_judge_thinks_is_cancelled(policies: PolicyStore) -> None:
+async def test_a_run_that_is_cancelled_while_the_judge_thinks_is_cancelled() -> None:
     asked = asyncio.Event()
 
     async def thinks(*_: Any) -> GateDecision:
         asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError
+        return await hangs()
 
-    work = SafetyGate(SafetyAgent(thinks), policies).evaluate(None, a_request(), GateContext("fast"))
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(a_gate(thinks).evaluate(None, a_request(), GateContext("fast")))
     await within(asked.wait())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await within(task)
 
 
-async def test_an_async_judge_that_wants_to_leave_is_a_refusal(policies: PolicyStore) -> None:
-    async def leaves(*_: Any) -> GateDecision:
-        raise SystemExit
-
-    work = SafetyGate(SafetyAgent(leaves), policies).evaluate(None, a_request(), GateContext("fast"))
-    assert await code_of(work) == "AGENTS-E-GATE-EVAL"
-
-
-async def test_a_judge_of_another_class_is_checked_as_well(policies: PolicyStore) -> None:
-    class Sloppy(FakeJudge):
-        async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> Any:
-            return "yes"
-
-    work = SafetyGate(Sloppy(), policies).evaluate(None, a_request(), GateContext("fast"))
-    assert await code_of(work) == "AGENTS-E-GATE-EVAL"
-
-
-async def test_a_judge_of_another_class_has_a_limit_too(policies: PolicyStore) -> None:
+async def test_a_judge_of_another_class_has_a_limit_too() -> None:
     class Endless(FakeJudge):
         async def evaluate(self, agent: Any, request: ToolCallRequest, policy: PolicyProfile) -> Any:
             await asyncio.Event().wait()
 
-    gate = SafetyGate(Endless(), policies, limit_seconds=0.05)
-    with pytest.raises(AgentsError, match=r"^AGENTS-E-GATE-EVAL: The judge took too long$"):
-        await gate.evaluate(None, a_request(), GateContext("fast"))
+    failure = await refusal(a_gate(Endless(), limit_seconds=0.05))
+    assert str(failure) == "AGENTS-E-GATE-EVAL: The judge took too long"
 
 
-async def test_verdicts_may_be_sync_async_and_mappings(policies: PolicyStore) -> None:
+async def test_verdicts_may_be_sync_async_and_mappings() -> None:
     async def slow(*_: Any) -> dict[str, Any]:
         return {"decision": "deny", "risk_level": 2, "reason": "no", "more": "ignored"}
 
-    for judge in (SafetyAgent(slow), SafetyAgent(lambda *_: slow()), SafetyAgent(lambda *_: DENY)):
-        decision = await SafetyGate(judge, policies).evaluate(None, a_request(), GateContext("fast"))
-        assert decision.decision == "deny"
+    for judge in (slow, lambda *_: slow(), lambda *_: DENY):
+        assert (await a_gate(judge).evaluate(None, a_request(), GateContext("fast"))).decision == "deny"
 
 
-async def test_allow_all_allows(policies: PolicyStore) -> None:
-    decision = await SafetyGate(SafetyAgent.allow_all(), policies).evaluate(None, a_request(), GateContext("strict"))
+async def test_allow_all_allows() -> None:
+    decision = await a_gate(SafetyAgent.allow_all()).evaluate(None, a_request(), GateContext("strict"))
     assert decision == GateDecision("allow", 1, "everything is allowed")
+
+
+def test_a_gate_checks_schemas_with_the_checker_that_it_is_given_or_its_own() -> None:
+    given = SchemaChecker()
+    assert a_gate(schemas=given).schemas is given
+    assert isinstance(a_gate().schemas, SchemaChecker)
 
 
 def test_a_safety_agent_needs_a_callable() -> None:

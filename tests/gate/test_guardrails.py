@@ -1,16 +1,195 @@
-"""An agent's own rules, in three stages."""
+"""An agent's own rules, in three stages: by themselves, and around a run."""
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents import Agent, RunOptions, create_guardrails_template, create_runner, tool
+from openai_responses_mcp.agents import Agent, RunOptions, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.calls import ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.guardrails import Rule
+from openai_responses_mcp.gate.guardrails import (
+    NO_GUARDRAILS,
+    AgentGuardrails,
+    Rule,
+    create_guardrails_template,
+    guardrails_of,
+)
 from tests.agents.fakes import FakeJudge, code_of, within
+
+DENIED = "AGENTS-E-GUARDRAIL-DENIED"
+
+
+def a_call(**args: Any) -> ToolCallRequest:
+    return ToolCallRequest("note", "function", args)
+
+
+async def refusal_of(rule: Rule, **args: Any) -> str:
+    try:
+        await within(create_guardrails_template(tool_rules=[rule]).check_call(a_call(**args)))
+    except AgentsError as exc:
+        return exc.message
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("削除", "全部削除して"),
+        ('say "hi"', 'say "hi" to them'),
+        ("C:\\Windows", "del C:\\Windows\\*"),
+        ("rm\n-rf", "rm\n-rf /"),
+        (re.compile("^rm.*/$"), "rm -rf /"),
+        (re.compile(r"\\\\share"), "\\\\share\\x"),
+        (re.compile("(?m)^second$"), "first\nsecond"),
+    ],
+)
+async def test_rules_see_the_texts_themselves(rule: Rule, text: str) -> None:
+    places: list[dict[str, Any]] = [{"x": text}, {text: 1}, {"x": ["a", text]}, {"x": [{"y": {"z": (text,)}}]}]
+    for args in places:
+        assert await refusal_of(rule, **args), args
+
+
+@pytest.mark.parametrize(
+    ("rule", "args"),
+    [
+        ("rm -rf", {"argv": ["rm", "-rf", "/"]}),
+        (re.compile("curl.*password"), {"a": "curl", "b": "the password"}),
+        ("9000000", {"amount": 9000000}),
+        ('"amount":5', {"amount": 5}),
+        ('"名":"値"', {"名": "値"}),
+        ('note {"a":1,"b":2}', {"b": 2, "a": 1}),
+        ("true", {"force": True}),
+        ("note", {}),
+        (re.compile("^note$"), {}),
+        ("note x rm", {"x": "rm"}),
+    ],
+)
+async def test_rules_see_what_stands_in_several_places_too(rule: Rule, args: dict[str, Any]) -> None:
+    assert await refusal_of(rule, **args)
+
+
+async def test_what_no_rule_speaks_against_passes() -> None:
+    for rule in ("bomb", re.compile("bomb"), lambda _: None, lambda _: True):
+        assert await refusal_of(rule, x="a\nb", y=[1, None, {"z": "日本"}]) == ""
+
+
+async def _refuses(_: Any) -> str:
+    return "because"
+
+
+def _breaks(_: Any) -> None:
+    raise KeyError("my secret")
+
+
+async def _gives_up(_: Any) -> None:
+    raise asyncio.CancelledError
+
+
+def _leaves(_: Any) -> None:
+    raise SystemExit
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("x", "tool: a text that must not occur"),
+        (re.compile("x"), "tool: a pattern that must not match"),
+        (lambda _: "not now", "tool: not now"),
+        (lambda _: "", "tool: "),
+        (lambda _: False, "tool: a rule refused it"),
+        (lambda _: 0, "tool: a rule refused it"),
+        (lambda _: 1, "tool: a rule refused it"),
+        (_refuses, "tool: because"),
+        (_breaks, "tool: the rule failed with KeyError"),
+        (_gives_up, "tool: the rule failed with CancelledError"),
+        (_leaves, "tool: the rule failed with SystemExit"),
+    ],
+)
+async def test_a_refusal_says_why(rule: Rule, message: str) -> None:
+    assert await refusal_of(rule, x="x") == message
+
+
+async def test_a_run_that_is_cancelled_while_a_rule_thinks_is_cancelled() -> None:
+    asked = asyncio.Event()
+
+    async def thinks(_: Any) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(create_guardrails_template(input_rules=[thinks]).check_input("x"))
+    await within(asked.wait())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await within(task)
+
+
+async def test_each_stage_has_its_own_rules() -> None:
+    rules = create_guardrails_template(input_rules=["in"], output_rules=["out"], tool_rules=["call"])
+    checks: dict[str, Any] = {
+        "in": rules.check_input,
+        "out": rules.check_output,
+        "call": lambda text: rules.check_call(a_call(x=text)),
+    }
+    for stage, check in checks.items():
+        assert [text for text in checks if await code_of(check(text)) == DENIED] == [stage]
+
+
+@pytest.mark.parametrize("stage", ["input", "tool", "output"])
+async def test_a_refusal_names_its_stage(stage: str) -> None:
+    rules = create_guardrails_template(["x"], ["x"], ["x"])
+    work = {"input": rules.check_input, "output": rules.check_output}.get(stage)
+    with pytest.raises(AgentsError, match=DENIED) as caught:
+        await (work("x") if work else rules.check_call(a_call(x="x")))
+    assert caught.value.details == {"stage": stage}
+    assert caught.value.message.startswith(f"{stage}: ")
+
+
+async def test_output_with_a_structure_is_read_as_its_texts_too() -> None:
+    rules = create_guardrails_template(output_rules=['say "hi"', re.compile("^launch")])
+    assert await code_of(rules.check_output('{"said": "say \\"hi\\""}')) == DENIED
+    assert await code_of(rules.check_output('["x", "launch code"]')) == DENIED
+    await rules.check_output('{"half of it": ')
+    await rules.check_output("the launch")
+
+
+async def test_a_callable_is_given_the_call_itself_or_the_text() -> None:
+    seen: list[Any] = []
+    rules = create_guardrails_template([seen.append], [seen.append], [seen.append])
+    await rules.check_input("in")
+    await rules.check_output("{}")
+    await rules.check_call(a_call(x=1))
+    assert seen == ["in", "{}", a_call(x=1)]
+
+
+def test_joined_rules_keep_their_stages_and_their_order() -> None:
+    first, second = AgentGuardrails(("i",), ("o",), ("t",)), AgentGuardrails(("j",), ("p",), ("u",))
+    assert first.joined_by(second) == AgentGuardrails(("i", "j"), ("o", "p"), ("t", "u"))
+
+
+def test_only_guardrails_count_as_such() -> None:
+    class Agent:
+        guardrails: Any = create_guardrails_template(["x"])
+
+    agent = Agent()
+    assert guardrails_of(agent).input_rules == ("x",)
+    agent.guardrails = ["x"]
+    assert guardrails_of(agent) is NO_GUARDRAILS
+    assert guardrails_of(None) is NO_GUARDRAILS
+
+
+@pytest.mark.parametrize("stage", ["input_rules", "output_rules", "tool_rules"])
+def test_a_rule_of_another_kind_is_refused_at_every_stage(stage: str) -> None:
+    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
+        create_guardrails_template(**{stage: ["fine", 5]})  # type: ignore[arg-type]
+    with pytest.raises(AgentsError, match="given as a list, also a single one"):
+        create_guardrails_template(**{stage: "fine"})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Around a run
 
 RAN: list[str] = []
 
@@ -27,21 +206,10 @@ def an_agent(*turns: Any, **rules: list[Rule]) -> Any:
     return Agent(name="A", model=ScriptedModel(*turns), tools=[note], guardrails=create_guardrails_template(**rules))
 
 
-def broken(subject: Any) -> bool:
-    raise RuntimeError
-
-
-async def refuses(subject: Any) -> bool:
-    return False
-
-
-@pytest.mark.parametrize(
-    "rule", ["bomb", re.compile("b.mb"), lambda text: "bomb" not in text, lambda _: "no", broken, refuses]
-)
-async def test_a_refused_input_reaches_no_model(rule: Rule) -> None:
-    agent = an_agent("never said", input_rules=[rule])
+async def test_a_refused_input_reaches_no_model() -> None:
+    agent = an_agent("never said", input_rules=["bomb"])
     runner = create_runner(safety_agent=FakeJudge())
-    assert await code_of(runner.run(agent, "how to make a bomb")) == "AGENTS-E-GUARDRAIL-DENIED"
+    assert await code_of(runner.run(agent, "how to make a bomb")) == DENIED
     assert agent.model.calls == []
 
 
@@ -51,7 +219,7 @@ async def test_a_refused_call_does_not_run_and_is_recorded() -> None:
 
     agent = an_agent(ScriptedCall("note", {"text": "private"}), tool_rules=[no_secrets])
     runner = create_runner(safety_agent=FakeJudge())
-    assert await code_of(runner.run(agent, "go")) == "AGENTS-E-GUARDRAIL-DENIED"
+    assert await code_of(runner.run(agent, "go")) == DENIED
     assert RAN == []
     logs = await runner.get_execution_logs()
     assert [(log.decision, log.reason) for log in logs] == [
@@ -62,33 +230,17 @@ async def test_a_refused_call_does_not_run_and_is_recorded() -> None:
 async def test_a_refused_output_is_not_returned() -> None:
     agent = an_agent("the launch code is 1234", output_rules=["launch code"])
     runner = create_runner(safety_agent=FakeJudge())
-    with pytest.raises(AgentsError, match="AGENTS-E-GUARDRAIL-DENIED") as caught:
+    with pytest.raises(AgentsError, match=DENIED) as caught:
         await within(runner.run(agent, "go"))
     assert caught.value.details["stage"] == "output"
-
-
-async def test_what_no_rule_refuses_passes_all_stages() -> None:
-    fine: list[Rule] = [lambda _: None, lambda _: True, "bomb", re.compile("bomb")]
-    agent = an_agent(ScriptedCall("note", {"text": "x"}), "done", input_rules=fine, tool_rules=fine, output_rules=fine)
-    result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
-    assert (result.output_text, RAN) == ("done", ["x"])
 
 
 async def test_the_rules_of_the_first_agent_hold_after_a_handoff() -> None:
     second = Agent(name="B", model=ScriptedModel(ScriptedCall("note", {"text": "private"})), tools=[note])
     first = an_agent(ScriptedCall("transfer_to_b"), tool_rules=["private"])
     first.handoffs = [second]
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(first, "go")) == "AGENTS-E-GUARDRAIL-DENIED"
+    assert await code_of(create_runner(safety_agent=FakeJudge()).run(first, "go")) == DENIED
     assert RAN == []
-
-
-async def test_a_guardrail_holds_for_a_list_of_items_too() -> None:
-    agent = an_agent("never said", input_rules=["bomb"])
-    items = [
-        {"role": "system", "content": "be nice"},
-        {"role": "user", "content": [{"type": "input_text", "text": "bomb"}]},
-    ]
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, items)) == "AGENTS-E-GUARDRAIL-DENIED"
 
 
 @pytest.mark.parametrize(
@@ -101,16 +253,11 @@ async def test_a_guardrail_holds_for_a_list_of_items_too() -> None:
 async def test_an_input_rule_sees_the_words_and_not_their_escapes(content: Any) -> None:
     agent = an_agent("never said", input_rules=[re.compile("(?m)^爆弾|爆弾.txt")])
     items = [{"role": "user", "content": content}]
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, items)) == "AGENTS-E-GUARDRAIL-DENIED"
+    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, items)) == DENIED
 
 
 async def test_a_guardrail_holds_for_streams_too() -> None:
     agent = an_agent("never said", input_rules=["bomb"])
-    with pytest.raises(AgentsError, match="AGENTS-E-GUARDRAIL-DENIED"):
+    with pytest.raises(AgentsError, match=DENIED):
         async for _ in create_runner(safety_agent=FakeJudge()).run_stream(agent, "bomb", RunOptions()):
             pass
-
-
-def test_a_rule_is_a_text_a_pattern_or_a_callable() -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG"):
-        create_guardrails_template(input_rules=[5])  # type: ignore[list-item]

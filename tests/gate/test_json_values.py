@@ -29,7 +29,7 @@ def said(content: Any, role: str = "user") -> dict[str, Any]:
         ([said("first"), said("second")], "first\nsecond"),
         ((said("in a tuple"),), "in a tuple"),
         ([said("mine"), said("not mine", "assistant"), said("nor this", "system")], "mine"),
-        (["no item", 5, {"content": "by nobody"}, said("mine")], "mine"),
+        (["no item", 5, {"content": "no role"}, said("mine")], "mine"),
         ([said([{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}])], "a\nb"),
         ([said(({"text": "a"}, "b", ["c"]))], "a\nb\nc"),
         ([said([{"type": "input_image", "image_url": "絵.png"}])], '{"type": "input_image", "image_url": "絵.png"}'),
@@ -77,7 +77,7 @@ def test_a_seal_depends_on_its_key() -> None:
     ("before", "after", "lines"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, []),
+        ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}], []),
         ({"a": {"x": [1, 2]}}, {"a": {"x": [1, 3]}}, ['"a"."x": [1, 2] is now [1, 3]']),
         ({"a": 1}, {"b": 1}, ['"a": 1 is gone', '"b": 1 is new']),
         ({"a": 1}, {"a": True}, ['"a": 1 is now true']),

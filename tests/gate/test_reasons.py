@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Connection, TextClause, text
 
+from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linked
@@ -16,11 +17,22 @@ from openai_responses_mcp.gate.audit.verifying import verification
 from openai_responses_mcp.gate.call_table import RunRecords
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolCallRequest, ToolDescription
 from openai_responses_mcp.gate.policy.profiles import PROFILES
-from openai_responses_mcp.gate.reasons import Decision, Reason, Voice, as_text, from_text, in_old_words, is_new
+from openai_responses_mcp.gate.reasons import (
+    DEFINITION_CHANGED,
+    Decision,
+    Reason,
+    Voice,
+    as_text,
+    from_text,
+    holds,
+    in_old_words,
+    is_new,
+    reason_in_record,
+    shown,
+)
 from openai_responses_mcp.gate.replaying import decided_otherwise, recorded_calls
 from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -145,10 +157,22 @@ async def test_no_secret_stays_in_a_reason(clock: FakeClock) -> None:
     assert log.reasons[0].about["risk"] == 3
 
 
-@pytest.mark.parametrize("stored", ["", "{", "[1]", '{"voice": "judge"}', "[" * 100_000, '[{"voice": 1}]'])
-def test_what_is_no_reason_is_kept_as_the_text_that_it_is(stored: str) -> None:
-    [unreadable] = from_text(stored)
-    assert (unreadable.voice, unreadable.about) == ("unreadable", {"text": stored})
+@pytest.mark.parametrize(
+    "stored",
+    [
+        *("", "{", "[1]", '{"voice": "judge"}', "[" * 100_000, '[{"voice": 1}]'),
+        '[{"voice": 1, "says": "deny", "about": {}}]',
+        '[{"voice": "judge", "says": "perhaps", "about": {}}]',
+    ],
+)
+def test_a_text_that_holds_no_reasons_is_kept_as_a_refusal(stored: str) -> None:
+    assert from_text(stored) == (Reason("unreadable", "deny", {"text": stored}),)
+
+
+def test_reasons_are_written_as_in_stores_of_earlier_versions() -> None:
+    written = '[{"voice": "judge", "says": "allow", "about": {"text": "はい"}}]'
+    assert as_text([Reason("judge", "allow", {"text": "はい"})]) == written
+    assert (as_text([]), from_text(None)) == (None, ())
 
 
 def test_a_voice_of_a_later_version_is_kept() -> None:
@@ -185,6 +209,23 @@ def test_a_person_reads_why_they_are_asked(reason: Reason, words: str) -> None:
     assert shown([reason], "needs_human", "ja")
 
 
+def test_reasons_stand_in_a_row_and_missing_facts_are_marked() -> None:
+    reasons = [Reason("scope", "deny"), Reason("provider", "deny"), Reason("provider", "deny"), DEFINITION_CHANGED]
+    assert shown(reasons, "deny", "en") == "? is outside the scopes of the profile ?; the provider runs it unasked"
+    assert shown(reasons, "allow", "en") == ""
+    changed = "the server has changed what it says about this tool since it was approved"
+    assert shown(reasons, "needs_human", "en") == changed
+
+
+@pytest.mark.parametrize("voice", ["profile", "scope", "rule"])
+def test_a_new_file_lifts_what_the_old_one_said(voice: Voice) -> None:
+    log = ExecutionLog("r", "c", "decision", "deny", "2026", "files/write", "mcp", 3, reasons=(Reason(voice, "deny"),))
+    rules = rules_of(a_policy(rules=[{"tools": ["*"], "decide": "allow"}]))
+    found = decided_otherwise(log, rules, PROFILES["balanced"], {})
+    assert found is not None
+    assert found.decision == "allow"
+
+
 def test_japanese_words_are_japanese() -> None:
     reasons = [one for one, _ in SAID[:2]] + [
         Reason("budget", "needs_human", {"most": 3, "unit": "calls", "per": "day"})
@@ -211,3 +252,10 @@ def test_reasons_that_were_never_stored_are_shown_in_their_old_words() -> None:
 def test_an_allowance_without_words_of_an_earlier_version_has_no_reason() -> None:
     assert list(in_old_words("", "allow")) == []
     assert list(in_old_words("", "deny")) == [Reason("judge", "deny", {"text": ""})]
+
+
+def test_a_standing_approval_is_read_from_old_words_and_says_how_long_it_holds() -> None:
+    old = "a standing approval allows it always, with\nany arguments (sta_1)"
+    assert list(in_old_words(old, "allow")) == [Reason("standing", "allow", {"standing_id": "sta_1"})]
+    assert holds(Reason("standing", "allow", {"for_session": True})) == "for its session"
+    assert holds(Reason("standing", "allow", {"until": "2026-11-18T10:00:00.5"})) == "until 2026-11-18T10:00:00Z"

@@ -1,4 +1,4 @@
-"""What a policy would have decided about calls in the log, and where the log hides too much to tell."""
+"""What a policy would have decided about calls in the log, and where the log hides too much."""
 
 import itertools
 from typing import Any
@@ -61,9 +61,10 @@ def test_a_policy_that_says_the_same_changes_nothing() -> None:
         ([], {"profile": "fast"}, ("allow", "risk 3 runs alone under the profile fast")),
         ([], {"scopes": []}, ("deny", "mcp:files/write is outside the scopes of the profile balanced")),
         ([{"tools": ["other/*"], "decide": "deny"}], {}, None),
+        ([{"tools": ["other/*"], "decide": "ask"}, DENY], {}, ("deny", "the policy file refuses it (policy rule 2)")),
     ],
 )
-def test_a_call_is_decided_anew(rules: list[Any], said: Any, found: Any) -> None:
+def test_a_call_is_decided_again(rules: list[Any], said: Any, found: Any) -> None:
     assert otherwise(a_log(), *rules, **said) == found
 
 
@@ -107,9 +108,9 @@ def test_what_other_voices_said_remains(reason: str, is_lifted: bool) -> None:
 def test_what_a_standing_approval_allowed_would_be_allowed_again_but_for_a_refusal() -> None:
     log = a_log("allow", "fine; a standing approval allows it always, with any arguments (sta_1)")
     assert otherwise(log) is None
-    refusing = otherwise(log, {"tools": ["*"], "decide": "deny"})
+    refusing = decided_otherwise(log, rules_of(a_policy(rules=[DENY])), PROFILES["balanced"], {})
     assert refusing is not None
-    assert refusing[0] == "deny"
+    assert (refusing.decision, [one.voice for one in refusing.reasons]) == ("deny", ["rule", "judge"])
 
 
 def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
@@ -127,7 +128,7 @@ def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
 @pytest.mark.parametrize(
     "value", ["***", "a***b", "‹OPENAI_API_KEY›", "say ‹AIza…, 39 characters›", ["***"], {"a": "***"}]
 )
-def test_a_rule_that_looks_at_a_masked_value_cannot_be_told(value: Any) -> None:
+def test_a_rule_that_looks_at_a_masked_value_says_so(value: Any) -> None:
     found = otherwise(a_log(key=value), {**DENY, "when": {"key": {"equals": "x"}}})
     assert found == (None, "rule 1 looks at /key, which the log hides")
 
@@ -135,6 +136,8 @@ def test_a_rule_that_looks_at_a_masked_value_cannot_be_told(value: Any) -> None:
 def test_all_masked_values_that_a_rule_looks_at_are_named() -> None:
     found = otherwise(a_log(key="***", path="***"), {**DENY, "when": {"key": "x", "path": "y"}})
     assert found == (None, "rule 1 looks at /key, /path, which the log hides")
+    for value in ("plain", "a * b", 5, None, ["x"], {"a": "‹ open"}):
+        assert not is_masked(value)
 
 
 def test_a_masked_value_that_makes_no_difference_is_no_doubt() -> None:
@@ -146,11 +149,6 @@ def test_a_masked_value_that_makes_no_difference_is_no_doubt() -> None:
         "deny",
         "the policy file refuses it (policy rule 1)",
     )
-
-
-@pytest.mark.parametrize("value", ["plain", "a * b", 5, None, ["x"], {"a": "‹ open"}])
-def test_what_is_shown_is_not_masked(value: Any) -> None:
-    assert not is_masked(value)
 
 
 def test_only_decisions_on_calls_are_replayed() -> None:

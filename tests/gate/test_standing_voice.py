@@ -61,7 +61,7 @@ def test_it_answers_the_threshold_a_rule_that_asks_and_the_tools_own_demand(
         (TOOL, ALLOW, {"ruling": Ruling("deny", None, 1)}, "deny"),
     ],
 )
-def test_it_answers_nobody_else(
+def test_it_answers_no_other_voice(
     tool: ToolDescription, verdict: GateDecision, voices: dict[str, object], decision: str
 ) -> None:
     assert decision_of(tool, verdict, **voices) == decision
@@ -151,7 +151,10 @@ async def test_none_is_looked_for_where_it_could_not_answer() -> None:
 
 async def test_a_changed_definition_ends_what_was_allowed_for_another_one() -> None:
     room = Room(FakeStandingStore(ALWAYS))
-    changed = replace(TOOL, definition_hash="d2", doubts=(DEFINITION_CHANGED,))
+    other = replace(TOOL, definition_hash="d2")
+    await room.gate.evaluate(None, a_request(replace(other, risk_level=1)), GateContext())
+    assert await room.store.list_standing() == [ALWAYS]
+    changed = replace(other, doubts=(DEFINITION_CHANGED,))
     assert (await room.gate.evaluate(None, a_request(changed), GateContext())).decision == "needs_human"
     assert await room.store.list_standing() == []
 

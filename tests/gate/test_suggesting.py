@@ -25,6 +25,7 @@ ENTRIES: dict[str, Any] = {
     "files/list": READS,
     "files/write": {"inputSchema": {"properties": {"path": {}, "content": {}}}},
     "git/log": READS,
+    "git/many": {"inputSchema": {"properties": {name: {} for name in "abcdefg"}}},
 }
 ASKED = "risk 3 needs a human under the profile balanced"
 
@@ -38,13 +39,16 @@ class History:
 
     def call(self, tool: str, answer: str, comment: str = "", /, **args: Any) -> "History":
         number = next(self._numbers)
-        decision = {"rule": "deny", "standing": "allow", "observed": "allow"}.get(answer, "needs_human")
+        decision = {"rule": "deny", "standing": "allow", "failed": "allow", "observed": "allow"}.get(
+            answer, "needs_human"
+        )
         self._add(number, "decision", decision, tool, args, reason=ASKED)
         if answer in ("approved", "denied", "expired"):
             self._add(number, "approval_requested", "pending", tool, args)
             self._add(number, "approval", answer, tool, args, comment=comment)
-        elif answer == "standing":
-            self._add(number, "standing_used", "allow", tool, args)
+        elif answer in ("standing", "failed"):
+            self._add(number, "standing_used:2", "allow", tool, args)
+            self._add(number, "outcome", "failed" if answer == "failed" else "completed", tool, {})
         return self
 
     def changed(self, tool: str, before: Any, after: Any) -> "History":
@@ -80,6 +84,7 @@ def test_a_day_becomes_a_file_that_a_person_would_have_written() -> None:
     day.call("files/delete", "denied", "nothing is deleted here", path="~/notes/a.md")
     day.call("files/write", "denied", "no secrets", path="/etc/passwd", content="y")
     day.call("files/move", "expired", path="~/a")
+    day.call("files/write", "failed", path=17, content="no such path")
     assert (
         day.text()
         == """\
@@ -117,27 +122,37 @@ rules:
     [
         # one folder
         ([{"path": "/a/b/c"}, {"path": "/a/b/d"}], '{path: "/a/b/*"}'),
+        ([{"path": "/a/bX/c"}, {"path": "/a/bX/d"}], '{path: "/a/bX/*"}'),
         ([{"path": "/a/b/c"}, {"path": "/a/b/d/e"}], '{path: "/a/b/**"}'),
         ([{"path": "~/notes/a"}, {"path": "/path/to/notes/b"}], '{path: "~/notes/*"}'),
         ([{"paths": ["/a/b/c"]}, {"paths": ["/a/b/d", "/a/b/e/f"]}], '{paths: {every: "/a/b/**"}}'),
+        ([{"path": "~/a"}, {"path": "~/b"}], '{path: {in: ["~/a", "~/b"]}}'),
         # one value
         ([{"path": "/a/b/c"}, {"path": "/a/b/./c"}], '{path: "/a/b/c"}'),
         ([{"repo": "own/it", "n": 1}, {"repo": "own/it", "n": 1.0}], '{repo: {equals: "own/it"}, n: {equals: 1}}'),
-        ([{"force": True}], "{force: {equals: true}}"),
+        ([{"force": True, "n": 1.5, "none": None}], "{force: {equals: true}, n: {equals: 1.5}, none: {equals: null}}"),
+        ([{"text": "y" * 100}], f'{{text: {{equals: "{"y" * 100}"}}}}'),
+        ([{"path": f"/a/b/{'c' * 495}"}], f'{{path: "/a/b/{"c" * 495}"}}'),
+        ([{"path": "/a/b/[c"}], '{path: {equals: "/a/b/[c"}}'),
+        ([{"": "x"}], '{"/": {equals: "x"}}'),
         ([{"/odd name": "x"}], '{"/~1odd name": {equals: "x"}}'),
         # one of few
         ([{"mode": "a"}, {"mode": "b"}, {"mode": "a"}], '{mode: {in: ["a", "b"]}}'),
+        ([{"n": number} for number in range(5)], "{n: {in: [0, 1, 2, 3, 4]}}"),
         ([{"path": "/a"}, {"path": "/b"}], '{path: {in: ["/a", "/b"]}}'),
         ([{"path": "x.md"}, {"path": "y.md"}], '{path: {in: ["x.md", "y.md"]}}'),
         # what the calls do not have in common, or what cannot be seen, is left out
         ([{"a": "x", "b": "y"}, {"a": "x"}], '{a: {equals: "x"}}'),
         ([{"a": "x", "key": "‹API_KEY›"}], '{a: {equals: "x"}}'),
-        ([{"a": "x", "text": "long " * 50}], '{a: {equals: "x"}}'),
+        ([{"a": "x", "text": "y" * 101}], '{a: {equals: "x"}}'),
+        ([{"a": "x", "b": "\ud800", "\udfff": 1}], '{a: {equals: "x"}}'),
+        ([{"a": "x", "n": float("inf"), "list": []}], '{a: {equals: "x"}}'),
         ([{"a": "x", "text": "two\nlines"}], '{a: {equals: "x"}}'),
         ([{"a": "日本\u2028", "b": {"c": 1}}], '{a: {equals: "日本\\U00002028"}}'),
         ([{}], "{content: {missing: true}, path: {missing: true}}"),
         # nothing in common: it stays a question
-        ([{"n": number} for number in range(9)], None),
+        ([{"n": number} for number in range(6)], None),
+        ([{"paths": ["/a/b/c"]}, {"paths": ["/a/b/d", 5]}], None),
         ([{"key": "***"}], None),
         ([{"path": f"/{number}/x"} for number in range(9)], None),
     ],
@@ -158,7 +173,48 @@ def test_the_narrowest_condition_covers_the_calls(calls: list[Any], when: str | 
 
 def test_a_tool_without_arguments_is_allowed_as_it_is() -> None:
     text = History().call("clock/now", "approved").text()
-    assert 'tools: ["clock/now"]\n    decide: allow' in text
+    assert '# 1 call, all allowed.\n  - tools: ["clock/now"]\n    decide: allow' in text
+    assert "allow" not in History().call("clock/now", "approved", key="***").text().replace("allowed", "")
+
+
+def test_of_many_arguments_that_could_be_given_the_first_few_are_missing() -> None:
+    missing = ", ".join(f"{name}: {{missing: true}}" for name in "abcde")
+    assert f"when: {{{missing}}}\n" in History().call("git/many", "approved").text()
+
+
+def test_each_server_has_its_own_rules() -> None:
+    text = History().call("files/read", "approved", path="/a").call("git/log", "approved").text()
+    for tool in ("files/read", "git/log"):
+        assert f'# 1 call, all allowed. The server says that these tools only read.\n  - tools: ["{tool}"]' in text
+    assert text.endswith('  - tools: ["git/*"]\n    decide: ask\n')
+
+
+def test_a_server_with_the_name_of_a_kind_of_tool_is_written_as_rules_write_it() -> None:
+    text = History().call("function/pay", "approved", x=1).text()
+    assert 'tools: ["mcp/function/pay"]' in text
+    assert 'tools: ["mcp/function/*"]' in text
+
+
+@pytest.mark.parametrize(
+    ("denied", "allowed", "when"),
+    [
+        ({"mode": "w", "path": "/etc/a"}, [{"mode": "r", "path": "/tmp/x"}], '{path: "/etc/a"}'),
+        ({"mode": "w", "path": "/etc/a"}, [{"mode": "r", "path": "/etc/a"}], '{mode: {equals: "w"}}'),
+        ({"a": 1, "b": 2}, [{"a": 1, "b": 3}, {"a": 2, "b": 2}], "{a: {equals: 1}, b: {equals: 2}}"),
+    ],
+)
+def test_a_denial_names_the_one_condition_that_no_allowed_call_fits_or_all(
+    denied: Any, allowed: Any, when: str
+) -> None:
+    day = History().call("files/write", "denied", **denied)
+    for args in allowed:
+        day.call("files/write", "approved", **args)
+    assert f"when: {when}\n    decide: deny\n  #" in day.text()
+
+
+def test_the_reason_of_a_denial_is_the_last_comment_cut_to_what_a_file_can_hold() -> None:
+    day = History().call("files/x", "denied", "first", a=1).call("files/x", "denied", "\ud800" + "x" * 500, a=1)
+    assert f'reason: "?{"x" * 499}"\n' in day.call("files/x", "denied", " ", a=1).text()
 
 
 def test_one_server_can_be_chosen() -> None:
@@ -167,7 +223,7 @@ def test_one_server_can_be_chosen() -> None:
     assert "files" not in day.text("git")
 
 
-def test_what_nobody_decided_is_not_suggested() -> None:
+def test_what_no_person_decided_is_not_suggested() -> None:
     day = History().call("files/write", "expired", path="/a/b/c").call("files/read", "observed", path="/a/b/c")
     assert day.text().endswith("rules: []\n")
     assert History().text().endswith("rules: []\n")
@@ -178,6 +234,10 @@ def test_a_call_that_a_person_changed_is_not_allowed_as_it_was() -> None:
     rules = rules_in(day.text())
     decided = [rules.ruling(ToolDescription("files/write", "mcp"), {"path": path}) for path in ("/etc/a", "/tmp/x/a")]
     assert [one and one.decide for one in decided] == ["ask", "allow"]
+    day = History().changed("files/write", {"path": "/a/b/x"}, {"path": "/a/b/c"})
+    text = day.call("files/write", "approved", path="/a/b/d").text()
+    assert text.startswith("# Suggested from 2 calls that")
+    assert "decide: allow" not in text
 
 
 def test_what_was_both_allowed_and_denied_stays_a_question() -> None:
@@ -191,6 +251,25 @@ def test_what_a_rule_denied_stays_denied() -> None:
     denying = Reason("rule", "deny", {"rule": 1, "text": "not there"})
     day.logs = [replace(log, reasons=(denying,)) if log.decision == "deny" else log for log in day.logs]
     assert 'when: {path: "/a/x"}\n    decide: deny\n    reason: "not there"' in day.text()
+
+
+def test_only_a_rule_that_denies_is_a_denial_and_any_other_refusal_allows_nothing() -> None:
+    asks, judge = Reason("rule", "needs_human", {"rule": 1, "text": "ask"}), Reason("judge", "deny", {"text": "no"})
+    for event in ("decision", "observed"):
+        day = History().call("files/read", "approved", path="/a/b/c").call("files/read", "rule", path="/a/b/c")
+        refused = replace(day.logs[-1], event=event, reasons=(asks, judge))
+        day.logs[-1] = refused
+        assert "decide: ask" in day.text()
+        assert "decide: deny" not in day.text()
+        assert "decide: allow" not in day.text()
+        day.logs[-1] = replace(refused, reasons=(Reason("rule", "deny", {"rule": 1}),))
+        assert "reason:" not in day.text()
+    alone = History().call("files/write", "rule", path="/a")
+    for reasons, is_denied in (((), False), ((asks, judge), False), ((Reason("rule", "deny", {"rule": 1}),), True)):
+        alone.logs[-1] = replace(alone.logs[-1], reasons=reasons)
+        assert ("decide: deny" in alone.text()) is is_denied
+        assert f"# Suggested from {'1 call' if is_denied else '0 calls'} that" in alone.text()
+    assert "reason:" not in alone.text()
 
 
 def test_a_call_that_could_not_be_decided_on_says_nothing() -> None:
@@ -240,7 +319,8 @@ def test_nothing_gets_looser_than_a_person_decided(history: list[tuple[str, str,
 
 
 def test_calls_of_tools_that_are_no_servers_are_left_out() -> None:
-    day = History().call("pay", "approved", path="/a/b/c")
+    day = History().call("pay", "approved", path="/a/b/c").call("a/b", "approved", path="/a/b/c")
+    day.logs = [replace(log, tool_kind="function") if log.tool_name == "a/b" else log for log in day.logs]
     assert day.text().endswith("rules: []\n")
 
 

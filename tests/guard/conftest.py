@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from openai_responses_mcp.desk.opening import DeskParts, open_desk_parts
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.asking import READING_SECONDS
 from tests.e2e.client import COMMAND, Message, Server, environment
+from tests.guard.keepers import GuardScene
 
 SMALL_SERVER = Path(__file__).with_name("small_server.py")
 ENVELOPE = {
@@ -144,3 +145,10 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
             return guards.enter_context(closing(Guard(tmp_path, *given, *options, **others)))
 
         yield start
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[GuardScene]:
+    """A guard in memory without a policy file."""
+    async with GuardScene() as scene:
+        yield scene

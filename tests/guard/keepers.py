@@ -1,7 +1,6 @@
 """The keeper of calls between two ends in memory, on stores in dictionaries; a person answers at once or not at all."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from openai_responses_mcp.gate.safety_gate import SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import GuardedServer
 from openai_responses_mcp.gate.stores import Stores
-from openai_responses_mcp.guard.asking import Asking, AskingRules
+from openai_responses_mcp.guard.asking import READING_SECONDS, Asking
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge, Records
@@ -52,7 +51,7 @@ class GuardScene:
         *,
         profile: str = "balanced",
         observes: bool = False,
-        wait_seconds: float = 300,
+        wait_seconds: float | None = 300,
         beside: "GuardScene | None" = None,
     ) -> None:
         self.client, self.server, self.notices = FakeTransport(), FakeTransport(), FakeNotices()
@@ -67,7 +66,7 @@ class GuardScene:
         self.pages: dict[str | None, Any] = {}
         self.sleeps: list[float] = []
         self.told: list[tuple[HumanApprovalRequest, str]] = []
-        self.is_desk_open, self.reading_seconds, self._moment = False, 2.0, 0.0
+        self.is_desk_open, self.reading_seconds, self._moment = False, READING_SECONDS, 1000.0
         masking = Masking({"MY_SECRET_KEY": "planted-secret-value"})
         self.source = FakePolicySource()
         self.source.policy = self.policy
@@ -76,18 +75,20 @@ class GuardScene:
         self.relay = Relay(self.client, self.server, self._loaded, self.notices.tell, replies)
         audit = AuditLog(self.logs, self.stores.clock, masking, "required")
         decisions = RecordedFirst(self.stores.approvals, self.logs)
-        self.approvals = ApprovalController(self.stores.approvals, decisions, audit, self.stores.clock, masking, 900)
+        self.approvals = ApprovalController(
+            self.stores.approvals, decisions, audit, self.stores.clock, masking, 900, presence=self.stores.presence
+        )
         self.standing = standing = StandingApprovals(
             self.stores.standing, self.stores.approvals, audit, self.stores.clock, masking
         )
-        session = GuardSession("small", run_id, profile, observes)
+        session = GuardSession("small", run_id, profile, observes, wait_seconds=wait_seconds)
         self.guarded = GuardedServer("small", "fingerprint", "python small.py")
         gate = SafetyGate(NoJudge(), self.stores.policies, masking, rules=rules, standing=standing)
         budget = SessionBudget(
             self.stores.budgets, self.stores.clock, run_id, lambda: limits_of(self.policy.budget, "small")
         )
-        asking = Asking(
-            AskingRules("small", run_id, wait_seconds),
+        self.asking = Asking(
+            session,
             lambda: self.policy,
             self.approvals,
             standing,
@@ -111,7 +112,7 @@ class GuardScene:
             ),
             Gatekeeper(session, gate, budget, masking),
             Records(audit, self.starts),
-            asking,
+            self.asking,
             masking,
         )
         self._readers: list[asyncio.Task[None]] = []
@@ -173,7 +174,14 @@ class GuardScene:
 
     async def call(self, call_id: int | str = 1, name: Any = "echo", arguments: Any = None, **others: Any) -> Any:
         self.start(call_id, name, arguments, **others)
+        return await self.reply(call_id)
+
+    async def reply(self, call_id: int | str = 1) -> Any:
         return await self.to_client(lambda message: message.get("id") == call_id and "method" not in message)
+
+    def cancel(self, call_id: int | str = 1) -> None:
+        params = {"requestId": call_id}
+        self.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
     async def to_client(self, is_it: Callable[[Any], bool]) -> Any:
         """The first message to the client that is the one looked for."""
@@ -190,6 +198,12 @@ class GuardScene:
         changed = "notifications/tools/list_changed"
         self.server.enqueue({"jsonrpc": "2.0", "method": changed})
         await self.to_client(lambda message: message.get("method") == changed)
+
+    async def asked_in_client(self, call_id: int | str = 1, name: str = "echo", arguments: Any = None) -> Any:
+        """The question about a call, from a guard whose client can ask."""
+        self.declare(elicitation=True)
+        self.start(call_id, name, arguments)
+        return await self.question()
 
     async def question(self) -> Any:
         return await self.to_client(lambda message: message.get("method") == "elicitation/create")
@@ -216,6 +230,19 @@ class GuardScene:
         found: str = await self.until(look)
         return found
 
+    async def until_status(self, approval_id: str, status: str) -> None:
+        async def look() -> bool:
+            return (await self.approvals.get(approval_id)).request.status == status
+
+        await self.until(look)
+
+    async def until_pending(self, count: int) -> list[HumanApprovalRequest]:
+        async def look() -> bool:
+            return len(await self.approvals.pending()) == count
+
+        await self.until(look)
+        return await self.approvals.pending()
+
     async def events(self) -> list[tuple[str, str, str]]:
         await self.keeper._records.settle()
         return [(log.tool_call_id, log.event, log.decision) for log in await self.stores.logs.query()]
@@ -227,7 +254,3 @@ class GuardScene:
 def refusal_in(reply: Any) -> str:
     assert reply["result"]["isError"] is True
     return str(reply["result"]["content"][0]["text"]).removeprefix("The guard did not run small/")
-
-
-def as_text(value: Any) -> str:
-    return json.dumps(value)

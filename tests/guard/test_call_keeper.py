@@ -3,7 +3,6 @@
 import asyncio
 import json
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.audit.verifying import contradictions
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
+from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
-from openai_responses_mcp.gate.policy.rules import AtMost, Budget, OneOf, Policy, Rule, When
+from openai_responses_mcp.gate.policy.rules import Budget, OneOf, Policy, Rule, When
 from openai_responses_mcp.guard import asking, definitions, questions
 from openai_responses_mcp.guard.questions import ContinuedCalls, Underway
 from tests.agents.fakes import within
@@ -28,7 +28,7 @@ async def test_a_call_that_the_profile_lets_run_passes_byte_for_byte() -> None:
     async with GuardScene(profile="fast") as scene:
         body = b'{ "jsonrpc":"2.0","id":1, "method":"tools/call","params":{"name":"echo","arguments":{"text":"\xc3\xa9"}},"x":1}'
         scene.client.enqueue(body)
-        await scene.to_client(lambda message: message.get("id") == 1)
+        await scene.reply(1)
         assert body in scene.server.sent
         assert await scene.events() == [
             ("call_1", "decision", "allow"),
@@ -43,20 +43,28 @@ async def test_what_the_profile_refuses_is_never_asked() -> None:
         assert "outside the scopes of the profile strict" in refusal_in(await scene.call())
         assert await scene.approvals.pending() == []
         assert scene.calls_at_server() == []
+        assert await scene.events() == [("call_1", "decision", "deny")]
 
 
-async def test_a_profile_that_another_process_sets_counts() -> None:
-    async with GuardScene() as scene:
-        await scene.stores.policies.set_profile(PolicyProfile("balanced", 1, 3, ("mcp:*",)))
-        assert refusal_in(await scene.call()) == "echo: risk 3 is refused by the profile balanced"
+async def test_a_profile_that_another_process_sets_counts(scene: GuardScene) -> None:
+    await scene.stores.policies.set_profile(PolicyProfile("balanced", 1, 3, ("mcp:*",)))
+    assert refusal_in(await scene.call()) == "echo: risk 3 is refused by the profile balanced"
+
+
+NO_NAME = f"Invalid params: name must have 1 to {LONGEST_ID} printable characters"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [(7, {}), ("", {}), ("a\nb", {}), ("x" * 200, {}), ("echo", [1]), ("echo", "text")]
+    ("name", "arguments", "problem"),
+    [
+        *((name, {}, NO_NAME) for name in (7, "", "a\nb", "x" * (LONGEST_ID + 1))),
+        ("echo", [1], "Invalid params: arguments must be an object"),
+        *((name, {}, f"Unknown tool: {name}") for name in ("x", "x" * LONGEST_ID)),
+    ],
 )
-async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any) -> None:
+async def test_a_call_that_makes_no_sense_is_an_error(name: Any, arguments: Any, problem: str) -> None:
     async with GuardScene(profile="fast") as scene:
-        assert (await scene.call(1, name, arguments))["error"]["code"] == -32602
+        assert (await scene.call(1, name, arguments))["error"] == {"code": -32602, "message": problem}
         assert scene.calls_at_server() == []
 
 
@@ -80,6 +88,8 @@ async def test_a_tool_that_is_listed_twice_is_refused() -> None:
         scene.server_lists = [entry("echo"), entry("echo", description="another")]
         assert "lists echo twice" in refusal_in(await scene.call())
         assert scene.calls_at_server() == []
+        await scene.events()
+        assert [log.arguments for log in await scene.stores.logs.query()] == [{"text": "hi"}]
 
 
 @pytest.mark.parametrize("schema", [None, {"type": "string"}, {"properties": 7, "$ref": "https://example.com/other"}])
@@ -90,18 +100,23 @@ async def test_no_schema_makes_a_tool_unusable(schema: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "reason"),
+    ("page", "reason", "pages"),
     [
-        ({"error": {"code": -32601, "message": "no such method"}}, 'does not list its tools ("no such method")'),
-        ({"tools": "none"}, "answers tools/list with something else"),
-        ({"tools": [], "nextCursor": "on"}, "lists more than 1000 tools"),
-        ({"tools": [entry(f"t{n}") for n in range(600)], "nextCursor": "on"}, "lists more than 1000 tools"),
+        ({"error": {"code": -1, "message": "é" * 300}}, f': it does not list its tools ("{"é" * 200}")', 1),
+        ({"tools": "none"}, "answers tools/list with something else", 1),
+        ({"tools": [], "nextCursor": "on"}, "lists more than 1000 tools; let it offer fewer", 100),
+        (
+            {"tools": [entry(f"t{n}") for n in range(500)], "nextCursor": "on"},
+            "lists more than 1000 tools; let it offer fewer",
+            3,
+        ),
     ],
 )
-async def test_a_list_that_cannot_be_had_refuses_the_call(page: Any, reason: str) -> None:
+async def test_a_list_that_cannot_be_had_refuses_the_call(page: Any, reason: str, pages: int) -> None:
     async with GuardScene(profile="fast") as scene:
         scene.pages = {None: page, "on": page}
-        assert reason in refusal_in(await scene.call())
+        assert refusal_in(await scene.call()).endswith(reason)
+        assert len(scene.server.replies()) == pages
 
 
 async def test_a_tool_on_a_later_page_is_found() -> None:
@@ -120,26 +135,24 @@ async def test_a_look_up_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(definitions, "LOOK_UP_SECONDS", 0.01)
     async with GuardScene(profile="fast") as scene:
         scene._readers[2].cancel()
-        assert "did not list its tools within 0.01 s" in refusal_in(await scene.call())
+        assert refusal_in(await scene.call()).endswith(": it did not list its tools within 0.01 s")
 
 
 async def test_without_a_record_nothing_runs() -> None:
     async with GuardScene(profile="fast") as scene:
         scene.logs.breaks_at = lambda log: log.event == "started"
-        assert "it cannot be recorded" in refusal_in(await scene.call())
+        assert refusal_in(await scene.call()) == "echo: it cannot be recorded (broken on purpose)"
         assert scene.calls_at_server() == []
 
 
 async def test_secrets_are_shown_as_what_they_are_and_sent_as_they_are() -> None:
     arguments = {"text": "planted-secret-value", "password": "hunter22"}
     async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1, "echo", arguments)
-        question = await scene.question()
+        question = await scene.asked_in_client(1, "echo", arguments)
         assert "planted-secret-value" not in json.dumps(question)
         assert "hunter22" not in json.dumps(question)
         scene.answer(question, "allow_once")
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        reply = await scene.reply(1)
         assert reply["result"].get("structuredContent") == arguments, reply
         await scene.keeper.settle()
         kept = str([*await scene.stores.logs.query()])
@@ -150,11 +163,12 @@ async def test_secrets_are_shown_as_what_they_are_and_sent_as_they_are() -> None
 async def test_a_failure_of_the_tool_is_its_outcome() -> None:
     class Failing(GuardScene):
         def result_of(self, message: dict[str, Any]) -> Any:
-            return {"content": [{"type": "text", "text": "no"}], "isError": True}
+            return {"content": [{"type": "text", "text": "no"}, 7, {"text": "x" * 600}, {}], "isError": True}
 
     async with Failing(profile="fast") as scene:
         await scene.call()
         assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+        assert (await scene.stores.logs.query())[-1].reason == f"no {'x' * 497}"
 
 
 @pytest.mark.parametrize("answer", [{"error": {"code": -1, "message": "no"}}, None])
@@ -165,14 +179,14 @@ async def test_an_error_and_an_end_without_an_answer_are_outcomes_too(answer: An
         await scene.server.wait_for_sent(2)
         if answer:
             scene.server.enqueue({"jsonrpc": "2.0", "id": 1, **answer})
-            await scene.to_client(lambda message: message.get("id") == 1)
+            await scene.reply(1)
     assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+    assert (await scene.stores.logs.query())[-1].reason == ("no" if answer else "over")
 
 
-async def test_a_server_that_ends_while_its_list_is_asked_for_is_a_refusal() -> None:
-    async with GuardScene() as scene:
-        scene.relay.server.close_all()
-        assert "it has ended" in refusal_in(await scene.call())
+async def test_a_server_that_ends_while_its_list_is_asked_for_is_a_refusal(scene: GuardScene) -> None:
+    scene.relay.server.close_all()
+    assert refusal_in(await scene.call()).endswith(": it has ended")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -227,7 +241,7 @@ async def test_what_was_let_through_is_pinned_and_a_change_asks() -> None:
         question = await scene.question()
         assert '"description": "does echo" is now "does more"' in question["params"]["message"]
         scene.answer(question, "allow_once")
-        await scene.to_client(lambda message: message.get("id") == 2)
+        await scene.reply(2)
         # Approved as it is now: no question any more.
         assert (await scene.call(3))["result"]["structuredContent"] == {"text": "hi"}
 
@@ -257,59 +271,47 @@ async def test_a_server_that_changes_with_every_look_is_asked_about_once() -> No
 # Asking
 
 
-async def test_whoever_decides_at_the_desk_first_has_decided() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        question = await scene.question()
-        await scene.approvals.submit_decision(await scene.asked(), "approve")
-        assert (await scene.to_client(lambda message: message.get("id") == 1))["result"]["structuredContent"]
-        cancelled = {"requestId": question["id"]}
-        assert await scene.to_client(lambda message: message.get("params") == cancelled)
+async def test_whoever_decides_at_the_desk_first_has_decided(scene: GuardScene) -> None:
+    question = await scene.asked_in_client()
+    assert [one.waits_for_human for one in scene.relay.server.open_requests] == [True]
+    await scene.approvals.submit_decision(await scene.asked(), "approve")
+    assert (await scene.reply(1))["result"]["structuredContent"]
+    cancelled = {"requestId": question["id"]}
+    assert await scene.to_client(lambda message: message.get("params") == cancelled)
 
 
-async def test_a_yes_that_cannot_be_recorded_does_not_count() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        question = await scene.question()
-        scene.logs.is_broken = True
-        scene.answer(question, "allow_once")
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
-        assert refusal_in(reply)
-        scene.logs.is_broken = False
-        assert scene.calls_at_server() == []
+async def test_a_yes_that_cannot_be_recorded_does_not_count(scene: GuardScene) -> None:
+    question = await scene.asked_in_client()
+    scene.logs.is_broken = True
+    scene.answer(question, "allow_once")
+    assert refusal_in(await scene.reply(1)) == "echo: the decision could not be recorded"
+    scene.logs.is_broken = False
+    assert scene.calls_at_server() == []
 
 
 GONE = {"error": {"code": -32601, "message": "gone"}}
 
 
-async def test_a_list_that_can_no_longer_be_had_refuses_what_would_be_asked() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        scene.answer(await scene.question(), "deny")
-        await scene.to_client(lambda message: message.get("id") == 1)
-        scene.pages = {None: GONE}
-        assert "no person could be asked" in refusal_in(await scene.call(2))
+async def test_a_list_that_can_no_longer_be_had_refuses_what_would_be_asked(scene: GuardScene) -> None:
+    scene.answer(await scene.asked_in_client(), "deny")
+    await scene.reply(1)
+    scene.pages = {None: GONE}
+    refusal = refusal_in(await scene.call(2))
+    assert refusal.startswith("echo: no person could be asked: AGENTS-E-MCP-UNREACHABLE: The tool")
 
 
-async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        question = await scene.question()
-        scene.pages = {None: GONE}
-        await scene.list_changed()
-        scene.answer(question, "allow_once")
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
-        assert "it cannot be run any more" in refusal_in(reply)
+async def test_a_list_that_can_no_longer_be_had_refuses_what_was_approved(scene: GuardScene) -> None:
+    question = await scene.asked_in_client()
+    scene.pages = {None: GONE}
+    await scene.list_changed()
+    scene.answer(question, "allow_once")
+    reply = await scene.reply(1)
+    assert refusal_in(reply).startswith("echo: it cannot be run any more: AGENTS-E-MCP-UNREACHABLE: The tool")
 
 
-async def test_a_request_that_cannot_be_stored_refuses_the_call() -> None:
-    async with GuardScene() as scene:
-        scene.logs.breaks_at = lambda log: log.event == "decision"
-        assert "no person could be asked" in refusal_in(await scene.call())
+async def test_a_request_that_cannot_be_stored_refuses_the_call(scene: GuardScene) -> None:
+    scene.logs.breaks_at = lambda log: log.event == "decision"
+    assert refusal_in(await scene.call()).startswith("echo: no person could be asked: AGENTS-E-LOG-STORE: ")
 
 
 async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
@@ -323,29 +325,40 @@ async def test_progress_goes_on_while_the_desk_is_waited_for() -> None:
             return len(progress) >= 3
 
         await scene.until(several)
-        values = [one["params"]["progress"] for one in scene.client.replies() if "progress" in one.get("params", {})]
-        assert values == sorted(values)
+        told = [one["params"] for one in scene.client.replies() if "progress" in one.get("params", {})]
+        assert [one["progress"] for one in told[:3]] == [0.001667, 0.003333, 0.005]
+        short = approval_id[4:8]
+        text = f"waiting for approval {short}…: openai-responses-mcp approvals show {short}"
+        assert {(one["progressToken"], one["message"]) for one in told} == {(7, text)}
+        assert f"small/echo: {text}" in scene.notices.lines
+        assert {*scene.sleeps} == {0.5, 5.0}
         await scene.approvals.submit_decision(approval_id, "deny", "no")
-        assert refusal_in(await scene.to_client(lambda message: message.get("id") == 1)) == (
-            "echo: denied by a human. The approver says: no"
-        )
+        assert refusal_in(await scene.reply(1)) == ("echo: denied by a human. The approver says: no")
+        running = [str(task.get_coro()) for task in asyncio.all_tasks() if not task.cancelling()]
+        assert [one for one in running if "Asking" in one] == []
 
 
 async def test_nobody_in_time_refuses_the_call() -> None:
     async with GuardScene(wait_seconds=0.01) as scene:
         assert refusal_in(await scene.call()) == "echo: nobody decided within 0.01 s"
+        assert ("call_1", "approval", "expired") in await scene.events()
 
 
-async def test_a_tool_that_changes_while_somebody_is_asked_is_refused() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        question = await scene.question()
-        scene.server_lists = [entry("echo", description="another")]
-        await scene.list_changed()
-        scene.answer(question, "allow_once")
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
-        assert "changed the tool while it was asked about" in refusal_in(reply)
+async def test_a_request_that_the_desk_lets_expire_refuses_the_call(scene: GuardScene) -> None:
+    scene.start(1)
+    await scene.asked()
+    scene.clock.move(300)
+    assert await scene.approvals.pending() == []
+    assert refusal_in(await scene.reply(1)) == "echo: the request has expired"
+
+
+async def test_a_tool_that_changes_while_somebody_is_asked_is_refused(scene: GuardScene) -> None:
+    question = await scene.asked_in_client()
+    scene.server_lists = [entry("echo", description="another")]
+    await scene.list_changed()
+    scene.answer(question, "allow_once")
+    reply = await scene.reply(1)
+    assert refusal_in(reply) == "echo: the server changed the tool while it was asked about; call again"
 
 
 async def test_a_task_that_is_refused_is_an_error() -> None:
@@ -361,74 +374,84 @@ async def test_of_very_many_questions_the_oldest_expire_too(monkeypatch: pytest.
         await scene.call(2, _meta=ENVELOPE)
         late = await scene.call(3, _meta=ENVELOPE, requestState=first["requestState"], inputResponses=YES)
         assert "too old" in refusal_in(late)
+        await scene.until_pending(0)
 
-        async def expired() -> bool:
-            return not await scene.approvals.pending()
 
-        assert await scene.until(expired)
+async def test_of_very_many_questions_the_newest_can_be_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "_MOST_REMEMBERED", 1)
+    async with GuardScene() as scene:
+        for call_id in (1, 2):
+            state = (await scene.call(call_id, _meta=ENVELOPE))["result"]["requestState"]
+        reply = await scene.call(3, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+        assert reply["result"]["structuredContent"] == {"text": "hi"}
 
 
 async def test_a_question_in_the_reply_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     async with GuardScene(wait_seconds=0.01) as scene:
         asked = (await scene.call(1, _meta=ENVELOPE))["result"]
         approval_id = await scene.asked()
-
-        async def expired() -> bool:
-            return (await scene.approvals.get(approval_id)).request.status == "expired"
-
-        await scene.until(expired)
+        await scene.until_status(approval_id, "expired")
+        assert (scene.asking._waiting, scene.asking._timers) == (set(), {})
+        assert (await scene.approvals.get(approval_id)).request.comment == "nobody decided in time"
         late = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
         assert "too old" in refusal_in(late)
 
 
-async def test_a_question_in_the_reply_can_be_decided_at_the_desk_only_as_a_no() -> None:
-    async with GuardScene() as scene:
-        asked = (await scene.call(1, _meta=ENVELOPE))["result"]
-        await scene.approvals.submit_decision(await scene.asked(), "deny", "not you")
-        again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
-        assert "denied by a human. The approver says: not you" in refusal_in(again)
+async def test_a_question_in_the_reply_can_be_decided_at_the_desk_only_as_a_no(scene: GuardScene) -> None:
+    asked = (await scene.call(1, _meta=ENVELOPE))["result"]
+    [request] = await scene.approvals.pending()
+    form = {"method": "elicitation/create", "params": {"mode": "form", **questions.form_for(request, "small")}}
+    assert asked == {
+        "resultType": "input_required",
+        "inputRequests": {"guard-approval": form},
+        "requestState": asked["requestState"],
+    }
+    await scene.approvals.submit_decision(request.approval_id, "deny")
+    again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=YES)
+    assert refusal_in(again) == "echo: denied by a human"
+    assert (scene.asking._waiting, scene.asking._timers) == (set(), {})
 
 
-@pytest.mark.parametrize("state", ["forged", 7, None, {}])
-async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(state: Any) -> None:
-    async with GuardScene() as scene:
-        reply = await scene.call(1, _meta=ENVELOPE, requestState=state, inputResponses=YES)
-        assert list(reply["result"]["inputRequests"]) == ["guard-approval"]
-        assert scene.calls_at_server() == []
+@pytest.mark.parametrize("state", ["forged", 7])
+async def test_a_state_that_is_not_ours_is_the_servers_and_asks_all_the_same(scene: GuardScene, state: Any) -> None:
+    reply = await scene.call(1, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+    assert list(reply["result"]["inputRequests"]) == ["guard-approval"]
+    assert scene.calls_at_server() == []
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("other", None), ("echo", {"text": "other"}), ("echo", {})])
-async def test_a_state_holds_for_the_same_tool_and_the_same_arguments_only(name: str, arguments: Any) -> None:
-    async with GuardScene() as scene:
-        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
-        again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
-        assert "was about another call" in refusal_in(again)
-        assert scene.calls_at_server() == []
+async def test_a_state_holds_for_the_same_tool_and_the_same_arguments_only(
+    scene: GuardScene, name: str, arguments: Any
+) -> None:
+    state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+    again = await scene.call(2, name, arguments, _meta=ENVELOPE, requestState=state, inputResponses=YES)
+    reason = "the question was answered before, is too old, or was about another call"
+    assert refusal_in(again) == f"{name}: {reason}"
+    assert scene.calls_at_server() == []
 
 
-async def test_an_answered_question_is_not_asked_again_while_the_call_runs() -> None:
-    async with GuardScene() as scene:
-        scene.server_lists = [entry("hang"), entry("other")]
-        state = (await scene.call(1, "hang", _meta=ENVELOPE))["result"]["requestState"]
-        scene.start(2, "hang", _meta=ENVELOPE, requestState=state, inputResponses=YES)
-        await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
-        assert [call["name"] for call in scene.calls_at_server()] == ["hang"]
-        assert [message for message in scene.client.replies() if message.get("id") == 2] == []
-        assert await scene.events() == [
-            ("call_1", "decision", "needs_human"),
-            ("call_1", "approval_requested", "pending"),
-            ("call_1", "approval", "approved"),
-            ("call_1", "started", "started"),
-            ("call_2", "decision", "needs_human"),
-            ("call_2", "approval_requested", "pending"),
-        ]
+async def test_an_answered_question_is_not_asked_again_while_the_call_runs(scene: GuardScene) -> None:
+    scene.server_lists = [entry("hang"), entry("other")]
+    state = (await scene.call(1, "hang", _meta=ENVELOPE))["result"]["requestState"]
+    scene.start(2, "hang", _meta=ENVELOPE, requestState=state, inputResponses=YES)
+    await scene.call(3, "other", _meta=ENVELOPE)  # It came later, and has been asked about.
+    assert [call["name"] for call in scene.calls_at_server()] == ["hang"]
+    assert [message for message in scene.client.replies() if message.get("id") == 2] == []
+    assert await scene.events() == [
+        ("call_1", "decision", "needs_human"),
+        ("call_1", "approval_requested", "pending"),
+        ("call_1", "approval", "approved"),
+        ("call_1", "started", "started"),
+        ("call_2", "decision", "needs_human"),
+        ("call_2", "approval_requested", "pending"),
+    ]
 
 
 async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -> None:
     def call(call_id: int, **answer: Any) -> Any:
         params = {"name": "echo", "_meta": ENVELOPE, **answer}
         scene.client.enqueue({"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params})
-        return scene.to_client(lambda message: message.get("id") == call_id)
+        return scene.reply(call_id)
 
     async with GuardScene() as scene:
         state = (await call(1))["result"]["requestState"]
@@ -436,20 +459,18 @@ async def test_a_call_without_arguments_is_the_same_call_when_it_comes_again() -
 
 
 @pytest.mark.parametrize("change", [lambda state: f"{state[:-1]}é", lambda state: state.replace(":", ":é", 1)])
-async def test_a_state_in_letters_that_are_none_of_ours_asks_anew(change: Any) -> None:
-    async with GuardScene() as scene:
-        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
-        again = await scene.call(2, _meta=ENVELOPE, requestState=change(state), inputResponses=YES)
-        assert "guard-approval" in again["result"]["inputRequests"]
+async def test_a_state_in_letters_that_are_none_of_ours_asks_anew(scene: GuardScene, change: Any) -> None:
+    state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+    again = await scene.call(2, _meta=ENVELOPE, requestState=change(state), inputResponses=YES)
+    assert "guard-approval" in again["result"]["inputRequests"]
 
 
-async def test_a_seal_that_was_tampered_with_is_refused() -> None:
-    async with GuardScene() as scene:
-        state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
-        forged = state[:-1] + ("0" if state[-1] != "0" else "1")
-        again = await scene.call(2, _meta=ENVELOPE, requestState=forged, inputResponses=YES)
-        assert refusal_in(again)
-        assert scene.calls_at_server() == []
+async def test_a_seal_that_was_tampered_with_is_refused(scene: GuardScene) -> None:
+    state = (await scene.call(1, _meta=ENVELOPE))["result"]["requestState"]
+    forged = state[:-1] + ("0" if state[-1] != "0" else "1")
+    again = await scene.call(2, _meta=ENVELOPE, requestState=forged, inputResponses=YES)
+    assert refusal_in(again)
+    assert scene.calls_at_server() == []
 
 
 async def test_what_the_server_itself_had_asked_is_passed_on_behind_our_question() -> None:
@@ -460,108 +481,114 @@ async def test_what_the_server_itself_had_asked_is_passed_on_behind_our_question
         assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "hi"}, "_meta": ENVELOPE, **theirs}]
 
 
-async def test_cancelling_a_call_that_waits_withdraws_its_request() -> None:
-    async with GuardScene() as scene:
-        scene.start(1)
-        approval_id = await scene.asked()
-        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-
-        async def withdrawn() -> bool:
-            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
-
-        assert await scene.until(withdrawn)
-        assert [message for message in scene.client.replies() if message.get("id") == 1] == []
+async def test_cancelling_a_call_that_waits_withdraws_its_request(scene: GuardScene) -> None:
+    scene.start(1)
+    approval_id = await scene.asked()
+    scene.cancel(1)
+    await scene.until_status(approval_id, "withdrawn")
+    assert (await scene.approvals.get(approval_id)).request.comment == "the client cancelled the call"
+    await scene.call(2, "no such tool")  # It came later, and is decided.
+    assert scene.asking._waiting == set()
+    assert [message for message in scene.client.replies() if message.get("id") == 1] == []
 
 
 async def given_up(scene: GuardScene, call_id: int = 1, **others: Any) -> str:
     """The client cancels a call that waits at the desk. The id of its request, which is withdrawn."""
     scene.start(call_id, **others)
     approval_id = await scene.asked()
-    scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call_id}})
-
-    async def withdrawn() -> bool:
-        return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
-
-    await scene.until(withdrawn)
+    scene.cancel(call_id)
+    await scene.until_status(approval_id, "withdrawn")
     return approval_id
 
 
-async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call() -> None:
-    async with GuardScene() as scene:
-        approval_id = await given_up(scene)
-        await scene.approvals.submit_decision(approval_id, "approve", "go on")
-        assert (await scene.approvals.get(approval_id)).request.status == "kept"
-        assert scene.calls_at_server() == []
-        await scene.call(2)
-        assert len(scene.calls_at_server()) == 1
-        # Once, and the log says by whose yes.
-        scene.start(3)
-        await scene.asked()
-        events = await scene.events()
-        assert ("call_1", "approval_kept", "kept") in events
-        assert ("call_2", "approval", "approved") in events
-        assert list(contradictions(await scene.stores.logs.query())) == []
+async def test_a_yes_after_the_client_gave_up_is_kept_for_the_identical_call(scene: GuardScene) -> None:
+    approval_id = await given_up(scene)
+    await scene.approvals.submit_decision(approval_id, "approve", "go on")
+    assert (await scene.approvals.get(approval_id)).request.status == "kept"
+    assert scene.calls_at_server() == []
+    await scene.call(2)
+    assert len(scene.calls_at_server()) == 1
+    # Once, and the log says by whose yes.
+    scene.start(3)
+    await scene.asked()
+    events = await scene.events()
+    assert ("call_1", "approval_kept", "kept") in events
+    assert ("call_2", "approval", "approved") in events
+    assert list(contradictions(await scene.stores.logs.query())) == []
 
 
-async def test_a_yes_that_another_guard_uses_first_is_not_used_again() -> None:
-    async with GuardScene() as scene:
-        approval_id = await given_up(scene)
-        await scene.approvals.submit_decision(approval_id, "approve")
+async def test_a_yes_that_another_guard_uses_first_is_not_used_again(scene: GuardScene) -> None:
+    approval_id = await given_up(scene)
+    await scene.approvals.submit_decision(approval_id, "approve")
 
-        async def used_already(pause_id: str, token_hash: str | None, now: str) -> bool:
-            return False
+    async def used_already(pause_id: str, token_hash: str | None, now: str) -> bool:
+        return False
 
-        scene.stores.approvals.consume = used_already  # type: ignore[method-assign]
-        scene.start(2)
-        assert await scene.asked() != approval_id
-        assert scene.calls_at_server() == []
+    scene.stores.approvals.consume = used_already  # type: ignore[method-assign]
+    scene.start(2)
+    assert await scene.asked() != approval_id
+    assert scene.calls_at_server() == []
+
+
+async def test_a_guard_that_the_desk_took_for_gone_runs_the_call_all_the_same(scene: GuardScene) -> None:
+    """Its machine slept, or its clock is slow."""
+    scene.start(1)
+    moment = timestamp(scene.clock.now())
+    await scene.stores.presence.renew(Presence("guard_1", "guard", "small", moment, moment))
+    scene.clock.move(LEASE_SECONDS + 1)
+    approval_id = await scene.asked()
+    await scene.approvals.submit_decision(approval_id, "approve")
+    assert (await scene.approvals.get(approval_id)).request.status == "kept"
+    assert (await scene.reply(1))["result"]["structuredContent"] == {"text": "hi"}
+    assert list(contradictions(await scene.stores.logs.query())) == []
+    # The yes is used up.
+    scene.start(2)
+    assert await scene.asked() != approval_id
 
 
 @pytest.mark.parametrize("change", ["arguments", "definition", "time", "reason"])
-async def test_a_yes_that_is_kept_is_for_no_other_call(change: str) -> None:
-    async with GuardScene() as scene:
-        approval_id = await given_up(scene)
-        await scene.approvals.submit_decision(approval_id, "approve")
-        if change == "definition":
-            scene.server_lists = [entry("echo", description="does another thing")]
-            await scene.list_changed()
-        if change == "time":
-            scene.clock.move(600)
-        if change == "reason":
-            scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="ask"),))
-        scene.start(2, arguments={"text": "other"} if change == "arguments" else None)
-        assert await scene.asked() != approval_id
-        assert scene.calls_at_server() == []
+async def test_a_yes_that_is_kept_is_for_no_other_call(scene: GuardScene, change: str) -> None:
+    approval_id = await given_up(scene)
+    await scene.approvals.submit_decision(approval_id, "approve")
+    if change == "definition":
+        scene.server_lists = [entry("echo", description="does another thing")]
+        await scene.list_changed()
+    if change == "time":
+        scene.clock.move(600)
+    if change == "reason":
+        scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="ask"),))
+    scene.start(2, arguments={"text": "other"} if change == "arguments" else None)
+    assert await scene.asked() != approval_id
+    assert scene.calls_at_server() == []
 
 
 @pytest.mark.parametrize(
-    ("decision", "seconds", "is_kept"), [("allow_once", 2.0, True), ("deny", 2.0, False), ("allow_once", 0.1, False)]
+    ("decision", "seconds", "is_kept"), [("allow_once", 0.5, True), ("deny", 0.5, False), ("allow_once", 0.1, False)]
 )
 async def test_a_yes_in_a_question_that_the_client_left_open_is_kept(
-    decision: str, seconds: float, is_kept: bool
+    scene: GuardScene, decision: str, seconds: float, is_kept: bool
 ) -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.reading_seconds = seconds
-        scene.start(1)
-        question = await scene.question()
-        approval_id = await scene.asked()
-        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-        await scene.to_client(lambda message: message.get("method") == "notifications/cancelled")
-        scene.answer(question, decision)
-        scene.answer(question, decision)
+    scene.declare(elicitation=True)
+    scene.reading_seconds = seconds
+    scene.start(1)
+    question = await scene.question()
+    approval_id = await scene.asked()
+    scene.cancel(1)
+    await scene.to_client(lambda message: message.get("method") == "notifications/cancelled")
+    scene.answer(question, decision)
+    scene.answer(question, decision)
 
-        async def status() -> str:
-            now = (await scene.approvals.get(approval_id)).request.status
-            return "" if now == "pending" or (is_kept and now == "withdrawn") else now
+    async def status() -> str:
+        now = (await scene.approvals.get(approval_id)).request.status
+        return "" if now == "pending" or (is_kept and now == "withdrawn") else now
 
-        assert await scene.until(status) == ("kept" if is_kept else "withdrawn")
-        scene.start(2)
-        if is_kept:
-            await scene.to_client(lambda message: message.get("id") == 2)
-        else:
-            await scene.asked()
-        assert len(scene.calls_at_server()) == is_kept
+    assert await scene.until(status) == ("kept" if is_kept else "withdrawn")
+    scene.start(2)
+    if is_kept:
+        await scene.reply(2)
+    else:
+        await scene.asked()
+    assert len(scene.calls_at_server()) == is_kept
 
 
 class NeverLooking(GuardScene):
@@ -571,13 +598,13 @@ class NeverLooking(GuardScene):
         await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("changed", [None, {"text": "another"}])
-async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any) -> None:
+@pytest.mark.parametrize(("changed", "comment"), [(None, "go on"), (None, ""), ({"text": "another"}, "go on")])
+async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any, comment: str) -> None:
     async with NeverLooking() as scene:
         scene.start(1)
         approval_id = await scene.asked()
-        await scene.approvals.submit_decision(approval_id, "approve", "go on", arguments=changed)
-        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        await scene.approvals.submit_decision(approval_id, "approve", comment, arguments=changed)
+        scene.cancel(1)
 
         async def settled() -> bool:
             record = await scene.approvals.get(approval_id)
@@ -587,21 +614,20 @@ async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any)
         # Changed arguments are not those that the client will send again.
         record = await scene.approvals.get(approval_id)
         assert (record.request.status, record.used_at is None) == (("approved", False) if changed else ("kept", True))
-        assert record.request.comment == "go on"
+        assert (record.request.comment or "") == comment
 
 
-async def test_a_withdrawn_call_is_neither_changed_nor_denied_any_more() -> None:
-    async with GuardScene() as scene:
-        approval_id = await given_up(scene)
-        with pytest.raises(AgentsError, match="its arguments cannot be changed"):
-            await scene.approvals.submit_decision(approval_id, "approve", arguments={"text": "x"})
-        with pytest.raises(AgentsError, match="decided already"):
-            await scene.approvals.submit_decision(approval_id, "deny")
+async def test_a_withdrawn_call_is_neither_changed_nor_denied_any_more(scene: GuardScene) -> None:
+    approval_id = await given_up(scene)
+    with pytest.raises(AgentsError, match="its arguments cannot be changed"):
+        await scene.approvals.submit_decision(approval_id, "approve", arguments={"text": "x"})
+    with pytest.raises(AgentsError, match="decided already"):
+        await scene.approvals.submit_decision(approval_id, "deny")
+    await scene.approvals.submit_decision(approval_id, "approve")
+    with pytest.raises(AgentsError, match="decided already"):
         await scene.approvals.submit_decision(approval_id, "approve")
-        with pytest.raises(AgentsError, match="decided already"):
-            await scene.approvals.submit_decision(approval_id, "approve")
-        with pytest.raises(AgentsError, match="decided already"):
-            await scene.approvals.keep(replace(await scene.approvals.get(approval_id), used_at=None))
+    with pytest.raises(AgentsError, match="decided already"):
+        await scene.approvals.keep(replace(await scene.approvals.get(approval_id), used_at=None), "")
 
 
 async def test_of_two_identical_calls_one_uses_the_yes_that_is_kept() -> None:
@@ -619,20 +645,15 @@ async def test_of_two_identical_calls_one_uses_the_yes_that_is_kept() -> None:
         assert len(scene.calls_at_server() + other.calls_at_server()) == 1
 
 
-async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind() -> None:
-    async with GuardScene() as scene:
-        scene.logs.waits_at = lambda log: log.event == "approval_requested"
-        scene.start(1)
-        await within(scene.logs.is_reached.wait())
-        approval_id = await scene.asked()
-        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-        await scene.call(2, "no such tool")  # The cancellation was read before this.
-        scene.logs.goes_on.set()
-
-        async def withdrawn() -> bool:
-            return (await scene.approvals.get(approval_id)).request.status == "withdrawn"
-
-        assert await scene.until(withdrawn)
+async def test_a_call_that_is_taken_back_while_its_request_is_stored_leaves_none_behind(scene: GuardScene) -> None:
+    scene.logs.waits_at = lambda log: log.event == "approval_requested"
+    scene.start(1)
+    await within(scene.logs.is_reached.wait())
+    approval_id = await scene.asked()
+    scene.cancel(1)
+    await scene.call(2, "no such tool")  # The cancellation was read before this.
+    scene.logs.goes_on.set()
+    await scene.until_status(approval_id, "withdrawn")
 
 
 async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() -> None:
@@ -647,6 +668,7 @@ async def test_a_call_that_is_closed_while_its_start_is_written_is_not_sent() ->
             return ("call_1", "outcome", "failed") in await scene.events()
 
         assert await scene.until(told)
+        assert (await scene.stores.logs.query())[-1].reason == "cancelled before it was sent"
         assert scene.calls_at_server() == []
 
 
@@ -655,7 +677,7 @@ async def test_a_call_that_is_taken_back_while_its_start_is_written_has_an_outco
         scene.logs.waits_at = lambda log: log.event == "started"
         scene.start(1)
         await within(scene.logs.is_reached.wait())
-        scene.client.enqueue({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        scene.cancel(1)
         await scene.call(2, "no such tool")
         scene.logs.goes_on.set()
         events = [("call_1", "decision", "allow"), ("call_1", "started", "started"), ("call_1", "outcome", "failed")]
@@ -671,7 +693,7 @@ async def test_a_yes_at_the_desk_that_nobody_comes_for_is_not_asked_for_again(an
         await scene.approvals.submit_decision(approval_id, "approve")
         if answer:
             again = await scene.call(2, _meta=ENVELOPE, requestState=asked["requestState"], inputResponses=answer)
-            assert "denied in the client" in refusal_in(again)
+            assert refusal_in(again) == "echo: denied in the client"
 
         async def used_up() -> bool:
             return (await scene.approvals.get(approval_id)).used_at is not None
@@ -686,7 +708,10 @@ async def test_questions_that_are_open_at_the_end_are_withdrawn() -> None:
     async with GuardScene() as scene:
         await scene.call(1, _meta=ENVELOPE)
         approval_id = await scene.asked()
-    assert (await scene.approvals.get(approval_id)).request.status == "withdrawn"
+        timers = list(scene.asking._timers.values())
+    request = (await scene.approvals.get(approval_id)).request
+    assert (request.status, request.comment) == ("withdrawn", "the session is over")
+    assert [timer.cancelled() for timer in timers] == [True]
 
 
 def test_the_default_wait_is_five_minutes() -> None:
@@ -701,35 +726,25 @@ async def answered_once(scene: GuardScene, decision: str) -> None:
     scene.declare(elicitation=True)
     scene.start("first")
     scene.answer(await scene.question(), decision)
-    await scene.to_client(lambda message: message.get("id") == "first")
+    await scene.reply("first")
 
 
-async def test_a_tool_that_is_allowed_for_the_session_is_not_asked_about_again() -> None:
+@pytest.mark.parametrize(
+    ("decision", "takes_any_arguments", "for_good"),
+    [("allow_tool_for_session", True, 0), ("allow_tool_for_good", True, 1), ("allow_call_for_good", False, 1)],
+)
+async def test_what_is_allowed_from_now_on_is_not_asked_about_again(
+    decision: str, takes_any_arguments: bool, for_good: int
+) -> None:
     async with GuardScene() as scene:
-        await answered_once(scene, "allow_tool_for_session")
-        assert (await scene.call(2, "echo", {"text": "else"}))["result"]["structuredContent"] == {"text": "else"}
-        scene.start(3, "other")
-        assert await scene.asked()
-    assert await scene.stores.standing.list_standing() == []
-
-
-async def test_a_call_that_is_allowed_for_good_is_exactly_this_one() -> None:
-    async with GuardScene() as scene:
-        await answered_once(scene, "allow_call_for_good")
+        await answered_once(scene, decision)
         assert (await scene.call(2))["result"]["structuredContent"] == {"text": "hi"}
         scene.start(3, "echo", {"text": "else"})
-        assert await scene.asked()
-    assert len(await scene.stores.standing.list_standing()) == 1
-
-
-async def test_a_tool_that_is_allowed_for_good_takes_any_arguments_in_every_session() -> None:
-    async with GuardScene() as scene:
-        await answered_once(scene, "allow_tool_for_good")
-        assert (await scene.call(2, "echo", {"text": "else"}))["result"]["structuredContent"] == {"text": "else"}
-        scene.start(3, "other")
-        assert await scene.asked()
-    (standing,) = await scene.stores.standing.list_standing()
-    assert (standing.tool_name, standing.session_id, standing.arguments_hash) == ("small/echo", None, None)
+        if takes_any_arguments:
+            await scene.reply(3)
+        scene.start(4, "other")
+        await scene.until_pending(2 - takes_any_arguments)
+    assert len(await scene.stores.standing.list_standing()) == for_good
 
 
 READS = {"annotations": {"readOnlyHint": True}}
@@ -742,6 +757,8 @@ async def test_tools_that_claim_to_read_only_are_allowed_as_they_are_listed_now(
         question = await scene.question()
         assert "which claims to read only" in question["params"]["message"]
         assert "allow_reads_for_good" in question["params"]["requestedSchema"]["properties"]["decision"]["enum"]
+        allowed = [one.tool_name for one in await scene.stores.standing.list_standing()]
+        assert allowed == ["small/echo", "small/look"]
         assert "structuredContent" in (await scene.call(2, "look", {"text": "else"}))["result"]
         scene.server_lists = [entry("look", description="does more", **READS), entry("later", **READS)]
         await scene.list_changed()
@@ -762,6 +779,7 @@ async def test_what_was_not_offered_is_a_no() -> None:
         assert "claims to read only" not in question["params"]["message"]
         assert "allow_reads_for_good" not in question["params"]["requestedSchema"]["properties"]["decision"]["enum"]
         assert scene.calls_at_server() == []
+        assert ("call_1", "approval", "denied") in await scene.events()
     assert await scene.stores.standing.list_standing() == []
 
 
@@ -770,21 +788,20 @@ async def test_what_was_not_offered_is_a_no() -> None:
     [("allow_tool_for_session", {"same", "else"}), ("allow_call_for_good", {"same"}), ("allow_once", set())],
 )
 async def test_what_is_allowed_from_now_on_releases_the_calls_that_wait_for_it(
-    decision: str, released: set[str]
+    scene: GuardScene, decision: str, released: set[str]
 ) -> None:
-    async with GuardScene() as scene:
-        for call_id, name, text in (("same", "echo", "hi"), ("else", "echo", "else"), ("other", "other", "hi")):
-            scene.start(call_id, name, {"text": text})
-        await scene.until(lambda: all_wait(scene, 3))
-        await answered_once(scene, decision)
-        for call_id in released:
-            reply = await scene.to_client(lambda message, call_id=call_id: message.get("id") == call_id)  # type: ignore[misc]
-            assert "structuredContent" in reply["result"]
-        assert len(await scene.approvals.pending()) == 3 - len(released)
-        told = [log.comment for log in await scene.stores.logs.query() if log.event == "approval" and log.comment]
-        assert len([one for one in told if one.startswith("covered by the standing approval sta_")]) == len(released)
-        said = f"waiting calls that are allowed with it and run now: {len(released)}"
-        assert (said in scene.notices.lines) is bool(released)
+    for call_id, name, text in (("same", "echo", "hi"), ("else", "echo", "else"), ("other", "other", "hi")):
+        scene.start(call_id, name, {"text": text})
+    await scene.until_pending(3)
+    await answered_once(scene, decision)
+    for call_id in released:
+        reply = await scene.to_client(lambda message, call_id=call_id: message.get("id") == call_id)  # type: ignore[misc]
+        assert "structuredContent" in reply["result"]
+    assert len(await scene.approvals.pending()) == 3 - len(released)
+    told = [log.comment for log in await scene.stores.logs.query() if log.event == "approval" and log.comment]
+    assert len([one for one in told if one.startswith("covered by the standing approval sta_")]) == len(released)
+    said = f"waiting calls that are allowed with it and run now: {len(released)}"
+    assert (said in scene.notices.lines) is bool(released)
 
 
 async def test_a_call_that_waits_for_more_than_its_rule_is_not_released() -> None:
@@ -792,26 +809,12 @@ async def test_a_call_that_waits_for_more_than_its_rule_is_not_released() -> Non
         await answered_once(scene, "allow_once")
         for call_id in (2, 3):
             scene.start(call_id)
-        await scene.until(lambda: all_wait(scene, 2))
-        first, second = await scene.approvals.pending()
+        first, second = await scene.until_pending(2)
         assert {reason.voice for reason in second.reasons if reason.says == "needs_human"} == {"profile", "budget"}
         terms = StandingTerms(always=True)
         *_, released = await approve_from_now_on(scene.approvals, scene.standing, first.approval_id, terms=terms)
         assert released == 0
         assert await scene.approvals.pending() == [second]
-
-
-async def all_wait(scene: GuardScene, count: int) -> bool:
-    return len(await scene.approvals.pending()) == count
-
-
-async def test_a_changed_definition_ends_what_was_allowed() -> None:
-    async with GuardScene() as scene:
-        await answered_once(scene, "allow_tool_for_session")
-        scene.server_lists = [entry("echo", description="does more")]
-        await scene.list_changed()
-        scene.start(2)
-        assert await scene.asked()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -827,7 +830,7 @@ async def test_a_budget_that_is_used_up_asks_and_a_yes_allows_as_much_again() ->
         question = await scene.question()
         assert "the budget of 2 calls per session is used up" in question["params"]["message"]
         scene.answer(question, "allow_once")
-        await scene.to_client(lambda message: message.get("id") == 3)
+        await scene.reply(3)
         assert "structuredContent" in (await scene.call(4))["result"]
         scene.start(5)
         await scene.asked()
@@ -844,54 +847,27 @@ async def test_calls_at_once_do_not_use_a_budget_twice() -> None:
     async with GuardScene(Policy(budget=Budget(3, "session"), ask="desk"), profile="fast") as scene:
         for call_id in range(10):
             scene.start(call_id)
-
-        async def all_asked() -> bool:
-            return len(await scene.approvals.pending()) == 7
-
-        assert await scene.until(all_asked)
+        await scene.until_pending(7)
         assert len(scene.calls_at_server()) == 3
 
 
-async def test_a_call_that_the_policy_denies_by_the_time_of_a_yes_does_not_run() -> None:
-    async with GuardScene() as scene:
-        scene.start(1)
-        asked = await scene.asked()
-        scene.source.policy = Policy(rules=(Rule(1, ("small/*",), decide="deny", reason="not any more"),))
-        await scene.approvals.submit_decision(asked, "approve")
-        assert "not any more" in refusal_in(await scene.to_client(lambda message: message.get("id") == 1))
-        assert scene.calls_at_server() == []
-        assert ("call_1", "decision:2", "deny") in await scene.events()
+async def test_a_policy_that_becomes_looser_does_not_ask_again(scene: GuardScene) -> None:
+    scene.start(1)
+    asked = await scene.asked()
+    scene.source.policy = Policy(rules=(Rule(1, ("small/*",), decide="allow"),))
+    await scene.approvals.submit_decision(asked, "approve")
+    reply = await scene.reply(1)
+    assert reply["result"]["structuredContent"] == {"text": "hi"}
 
 
-async def test_a_policy_that_becomes_looser_does_not_ask_again() -> None:
-    async with GuardScene() as scene:
-        scene.start(1)
-        asked = await scene.asked()
-        scene.source.policy = Policy(rules=(Rule(1, ("small/*",), decide="allow"),))
-        await scene.approvals.submit_decision(asked, "approve")
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
-        assert reply["result"]["structuredContent"] == {"text": "hi"}
-
-
-async def test_names_of_arguments_in_another_case_are_refused() -> None:
-    rules = (Rule(1, ("small/echo",), (When(("item", "price"), (AtMost(50),)),), "allow"),)
-    async with GuardScene(Policy(rules=rules)) as scene:
-        refused = refusal_in(await scene.call(1, arguments={"item": {"price": 5, "Price": 5000}}))
-        assert '"Price" could be taken for "price"' in refused
-        assert "could be taken for" in refusal_in(await scene.call(2, arguments={"Text": "x"}))
-        assert scene.calls_at_server() == []
-        assert ("call_1", "decision", "deny") in await scene.events()
-
-
-async def test_changed_arguments_are_sent_and_told_to_the_model() -> None:
-    async with GuardScene() as scene:
-        scene.start(1)
-        await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "better"})
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
-        assert reply["result"]["structuredContent"] == {"text": "better"}
-        assert reply["result"]["content"][0]["text"].startswith("A human changed the arguments of this call:")
-        assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "better"}}]
-        assert ("call_1", "decision:2", "needs_human") in await scene.events()
+async def test_changed_arguments_are_sent_and_told_to_the_model(scene: GuardScene) -> None:
+    scene.start(1)
+    await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "better"})
+    reply = await scene.reply(1)
+    assert reply["result"]["structuredContent"] == {"text": "better"}
+    assert reply["result"]["content"][0]["text"].startswith("A human changed the arguments of this call:")
+    assert scene.calls_at_server() == [{"name": "echo", "arguments": {"text": "better"}}]
+    assert ("call_1", "decision:2", "needs_human") in await scene.events()
 
 
 async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
@@ -902,7 +878,7 @@ async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
     async with GuardScene(Policy(rules=rules)) as scene:
         scene.start(1)
         await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "forbidden"})
-        assert "not that" in refusal_in(await scene.to_client(lambda message: message.get("id") == 1))
+        assert "not that" in refusal_in(await scene.reply(1))
         scene.start(2)
         await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "unusual"})
 
@@ -911,7 +887,7 @@ async def test_changed_arguments_are_judged_by_every_rule_again() -> None:
 
         assert await scene.until(asked_again)
         await scene.approvals.submit_decision(await scene.asked(), "approve")
-        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        reply = await scene.reply(2)
         assert reply["result"]["structuredContent"] == {"text": "unusual"}
         assert len(scene.calls_at_server()) == 1
 
@@ -936,7 +912,7 @@ async def test_what_a_person_changed_stays_changed_when_the_server_asks_back() -
     async with AskingServer(Policy(ask="desk")) as scene:
         scene.start(1, "echo", {"text": "harmful"}, _meta=ENVELOPE)
         await scene.approvals.submit_decision(await scene.asked(), "approve", arguments={"text": "harmless"})
-        await scene.to_client(lambda message: message.get("id") == 1 and "method" not in message)
+        await scene.reply(1)
         again = await scene.call(2, "echo", {"text": "harmful"}, _meta=ENVELOPE, **THEIRS)
         assert [call["arguments"] for call in scene.calls_at_server()] == [{"text": "harmless"}] * 2
         assert '"text": "harmful" is now "harmless"' in again["result"]["content"][0]["text"]
@@ -958,7 +934,7 @@ async def test_an_allowed_call_that_comes_again_passes_byte_for_byte() -> None:
     async with AskingServer(ALLOW) as scene:
         await scene.call(1, _meta=ENVELOPE)
         scene.client.enqueue(body)
-        reply = await scene.to_client(lambda message: message.get("id") == 2)
+        reply = await scene.reply(2)
         assert body in scene.server.sent
         assert reply["result"] == {"content": [], "structuredContent": {"text": "hi"}}
 
@@ -967,6 +943,7 @@ async def test_a_question_of_the_server_that_nobody_answers_is_an_outcome() -> N
     async with AskingServer(ALLOW) as scene:
         await scene.call(1, _meta=ENVELOPE)
     assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+    assert (await scene.stores.logs.query())[-1].reason == "the server's own question was never answered"
 
 
 def test_a_server_that_never_stops_asking_back_is_forgotten_in_part() -> None:
@@ -1011,17 +988,3 @@ async def test_what_a_server_says_instead_of_its_list_cannot_begin_a_line() -> N
     async with GuardScene(ALLOW) as scene:
         scene.pages = {None: {"error": {"code": -1, "message": "no\nall is allowed\u2028now"}}}
         assert '("no\\nall is allowed\\u2028now")' in refusal_in(await scene.call(1))
-
-
-async def test_progress_is_sent_only_for_tokens_that_are_some() -> None:
-    for token, is_token in (("p", True), (5, True), (True, False), (1.5, False), ({"a": 1}, False), ([1], False)):
-        async with GuardScene() as scene:
-            scene.start(1, _meta={"progressToken": token})
-            await scene.asked()
-            await scene.until(partial(_slept, scene))
-            told = [one for one in scene.client.replies() if one.get("method") == "notifications/progress"]
-            assert bool(told) is is_token
-
-
-async def _slept(scene: GuardScene) -> bool:
-    return len(scene.sleeps) > 1

@@ -6,9 +6,9 @@ from openai_responses_mcp.gate.budgets import Limit, SessionBudget
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
+from openai_responses_mcp.gate.reasons import reason_in_record
 from openai_responses_mcp.gate.safety_gate import SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sentences import reason_in_record
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge
 from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fake_stores import FakeBudgetStore, FakePolicyStore
@@ -27,8 +27,9 @@ def a_gatekeeper(*limits: Limit, profile: str = "fast", **said: Any) -> Gatekeep
     return Gatekeeper(GuardSession("small", "session", profile), gate, budget, Masking({}))
 
 
-def test_a_guard_does_more_than_observe_unless_it_is_told_otherwise() -> None:
-    assert not GuardSession("small", "session").is_observing
+def test_a_session_is_guarded_for_a_caller_without_a_name_unless_it_says_otherwise() -> None:
+    session = GuardSession("small", "session")
+    assert (session.is_observing, session.caller) == (False, "")
 
 
 async def test_no_judge_adds_neither_a_risk_nor_a_reason() -> None:
@@ -40,14 +41,14 @@ async def test_no_judge_adds_neither_a_risk_nor_a_reason() -> None:
 async def test_every_budget_that_is_used_up_is_a_reason_to_ask() -> None:
     keeper = a_gatekeeper(Limit(1, "calls", "session"), Limit(1, "calls", "hour"))
     assert (await keeper.judged(CALL)).says == "allow"
-    await keeper.spend()
+    await keeper.budget.spend(calls=1)
     judgement = await keeper.judged(CALL, 2)
     used_up = ["the budget of 1 call per session is used up", "the budget of 1 call per hour is used up"]
     assert judgement.says == "needs_human"
     assert judgement.decision.reason == "; ".join(used_up)
     assert [reason_in_record([one.reason], "needs_human") for one in judgement.questions] == used_up
     assert judgement.entry.event == "decision:2"
-    await keeper.go_on(judgement.questions)
+    await keeper.budget.go_on(judgement.questions)
     assert (await keeper.judged(CALL)).says == "allow"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.policy.rules import Policy, ResultLimits, Rule
+from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.guard.messages import JsonObject
 from tests.guard.keepers import ENVELOPE, GuardScene, entry, refusal_in
 
@@ -21,7 +22,7 @@ READS = {"readOnlyHint": True}
 
 async def listed(scene: GuardScene, list_id: str = "list", **params: Any) -> list[str]:
     scene.client.enqueue({"jsonrpc": "2.0", "id": list_id, "method": "tools/list", "params": params})
-    reply = await scene.to_client(lambda message: message.get("id") == list_id)
+    reply = await scene.reply(list_id)
     return [tool["name"] for tool in reply["result"]["tools"]]
 
 
@@ -90,11 +91,11 @@ async def test_a_list_without_hidden_tools_and_what_is_no_list_pass_as_they_came
     async with GuardScene(Policy(hide_denied=True)) as scene:
         scene.server_lists = [entry("echo"), "no tool", {"name": 5}]
         scene.client.enqueue({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        reply = await scene.reply(1)
         assert reply["result"]["tools"] == scene.server_lists
         scene.pages = {None: {"tools": 5}}
         scene.client.enqueue({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}})
-        assert (await scene.to_client(lambda message: message.get("id") == 2))["result"] == {"tools": 5}
+        assert (await scene.reply(2))["result"] == {"tools": 5}
 
 
 async def test_tools_are_hidden_on_every_page() -> None:
@@ -105,6 +106,12 @@ async def test_tools_are_hidden_on_every_page() -> None:
         }
         assert await listed(scene, "first") == ["other"]
         assert await listed(scene, "second", cursor="2") == ["last"]
+        # What is on the first page is still known after the second.
+        initialize(scene, tells=True)
+        await scene.reply("init")
+        scene.source.policy = Policy(rules=(DENIED, Rule(2, ("small/other",), decide="deny")), hide_denied=True)
+        scene.relay.tell_of_other_tools()
+        assert len(changes_told(scene)) == 1
 
 
 def changes_told(scene: GuardScene) -> list[Any]:
@@ -159,6 +166,7 @@ async def test_secrets_in_a_result_become_labels_and_the_log_says_how_many() -> 
             {"type": "text", "text": f"the key is planted-secret-value and {TOKEN}"},
             {"type": "resource", "resource": {"uri": "file:///a", "blob": blob}},
             image,
+            {"type": "image", "data": base64.encodebytes(f"token: {TOKEN}".encode()).decode()},
         ],
         "structuredContent": {TOKEN: 1, "list": [TOKEN, 5, None]},
     }
@@ -169,14 +177,15 @@ async def test_secrets_in_a_result_become_labels_and_the_log_says_how_many() -> 
     assert content[0]["text"] == "the key is ‹MY_SECRET_KEY› and ‹ghp_…, 40 characters›"
     assert base64.b64decode(content[1]["resource"]["blob"]).decode() == "token: ‹ghp_…, 40 characters›"
     assert content[2] == image
+    assert base64.b64decode(content[3]["data"]).decode() == "token: ‹ghp_…, 40 characters›"
     assert reply["result"]["structuredContent"] == {
         "‹ghp_…, 40 characters›": 1,
         "list": ["‹ghp_…, 40 characters›", 5, None],
     }
     outcome = await outcome_of(scene)
     assert outcome.decision == "completed"
-    assert outcome.reasons[0].about == {"hidden": 5}
-    assert outcome.reason == "secrets in the result that were hidden from the client: 5"
+    assert outcome.reasons == (Reason("result", "allow", {"hidden": 6}),)
+    assert outcome.reason == "secrets in the result that were hidden from the client: 6"
 
 
 async def test_results_pass_as_they_came_unless_the_file_says_otherwise() -> None:
@@ -197,35 +206,43 @@ async def test_what_is_no_text_in_base64_is_searched_as_it_is() -> None:
     ]
 
 
-async def test_a_result_that_is_no_object_is_searched_too() -> None:
-    reply, _ = await answered([TOKEN])
-    assert TOKEN not in json.dumps(reply)
+@pytest.mark.parametrize("result", [TOKEN, [TOKEN]])
+async def test_a_result_that_is_no_object_is_searched_too(result: Any) -> None:
+    reply, _ = await answered(result)
+    assert reply == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 async def test_two_secret_keys_stay_two_keys() -> None:
     other = TOKEN[:-1] + "9"
     reply, _ = await answered({"content": [], "structuredContent": {TOKEN: 1, other: 2}})
-    assert list(reply["result"]["structuredContent"].values()) == [1, 2]
+    label = "‹ghp_…, 40 characters›"
+    assert reply["result"]["structuredContent"] == {label: 1, f"{label}'": 2}
 
 
 async def test_fields_that_the_schemas_name_after_a_secret_are_hidden_wherever_their_text_stands() -> None:
     scene = Answering(HIDING)
-    output = {"type": "object", "properties": {"password": {"type": "string"}, "pin": {"type": "string"}}}
+    user = {"type": "object", "properties": {"password": {"type": "string"}, "pin": {"type": "string"}}}
+    output = {"type": "object", "properties": {"users": {"type": "array", "items": user}}}
     scene.server_lists = [entry("echo", outputSchema=output)]
+    users = [{"password": 'née "word" 1', "pin": "1"}, {"password": "short"}]
+    texts = [json.dumps(users), json.dumps(users, ensure_ascii=False), "old-word is not short"]
     scene.answer = {
-        "content": [
-            {"type": "text", "text": json.dumps({"password": 'new "word" 1'})},
-            {"type": "text", "text": "old-word-1"},
-        ],
-        "structuredContent": {"password": 'new "word" 1', "pin": "1"},
+        "content": [{"type": "text", "text": text} for text in texts],
+        "structuredContent": {"users": users},
     }
     async with scene:
-        reply = await scene.call(1, arguments={"password": "old-word-1"})
-    assert reply["result"]["structuredContent"] == {"password": "‹password, 12 characters›", "pin": "1"}
+        reply = await scene.call(1, arguments={"password": "old-word"})
+        await scene.events()
+    hidden = [{"password": "‹password, 12 characters›", "pin": "1"}, {"password": "‹password, 5 characters›"}]
+    assert reply["result"]["structuredContent"] == {"users": hidden}
+    # A word that is too short is hidden in its own field only.
+    text = '[{"password": "‹password, 12 characters›", "pin": "1"}, {"password": "short"}]'
     assert [block["text"] for block in reply["result"]["content"]] == [
-        '{"password": "‹password, 12 characters›"}',
-        "‹password, 10 characters›",
+        text,
+        text,
+        "‹password, 8 characters› is not short",
     ]
+    assert (await outcome_of(scene)).reasons[0].about == {"hidden": 5}
 
 
 async def test_an_error_reply_is_searched_too() -> None:
@@ -234,7 +251,7 @@ async def test_an_error_reply_is_searched_too() -> None:
         scene.server_lists = [entry("hang")]
         await scene.until(lambda: _sent(scene))
         scene.server.enqueue({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": f"no {TOKEN}"}})
-        reply = await scene.to_client(lambda message: message.get("id") == 1)
+        reply = await scene.reply(1)
         await scene.events()
         assert reply["error"] == {"code": -1, "message": "no ‹ghp_…, 40 characters›"}
         assert (await outcome_of(scene)).reasons[0].about == {"hidden": 1}
@@ -251,12 +268,11 @@ async def test_what_goes_back_to_the_server_is_left_as_it_is() -> None:
     assert reply["result"]["requestState"] == state
     assert TOKEN not in json.dumps(reply)
     task = {"task": {"taskId": state, "status": "working", "statusMessage": TOKEN}}
-    reply, _ = await answered(task)
-    assert reply["result"]["task"] == {
-        "taskId": state,
-        "status": "working",
-        "statusMessage": "‹ghp_…, 40 characters›",
+    reply, scene = await answered(task)
+    assert reply["result"] == {
+        "task": {"taskId": state, "status": "working", "statusMessage": "‹ghp_…, 40 characters›"}
     }
+    assert (await outcome_of(scene)).reasons[0].about == {"hidden": 1}
 
 
 async def test_the_result_of_a_task_is_searched_and_recorded_once() -> None:
@@ -270,7 +286,7 @@ async def test_the_result_of_a_task_is_searched_and_recorded_once() -> None:
             content = [{"type": "text", "text": TOKEN}]
             await scene.until(partial(_has_reached, scene, number))
             scene.server.enqueue({"jsonrpc": "2.0", "id": number, "result": {"content": content}})
-        reply = await scene.to_client(lambda message: message.get("id") == 3)
+        reply = await scene.reply(3)
         assert TOKEN not in json.dumps(scene.client.replies())
         assert reply["result"]["content"][0]["text"] == "‹ghp_…, 40 characters›"
         events = await scene.events()
@@ -292,8 +308,8 @@ async def test_only_so_many_tasks_are_remembered(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_a_result_over_the_limit_is_replaced_by_one_that_says_size_and_limit() -> None:
-    answer = {"content": [{"type": "text", "text": "é" * 100}]}
-    size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
+    answer = {"content": [{"type": "text", "text": "é" * 100 + "\ud800"}]}
+    size = len('{"content":[{"type":"text","text":""}]}') + 2 * 100 + 3
     limited = Policy(rules=ALLOW, results=ResultLimits(max_bytes=size - 1))
     reply, scene = await answered(answer, limited)
     assert reply["result"] == {
@@ -304,7 +320,7 @@ async def test_a_result_over_the_limit_is_replaced_by_one_that_says_size_and_lim
     }
     outcome = await outcome_of(scene)
     assert outcome.decision == "completed"
-    assert outcome.reasons[0].about == {"bytes": size, "limit": size - 1}
+    assert outcome.reasons == (Reason("result", "deny", {"bytes": size, "limit": size - 1}),)
     # Written with escapes it is longer on the wire, and not longer as a result.
     reply, _ = await answered(answer, replace(limited, results=ResultLimits(max_bytes=size)))
     assert reply["result"] == answer
@@ -314,8 +330,18 @@ async def test_a_long_result_in_the_newer_era_and_of_a_task_have_the_forms_that_
     limited = Policy(rules=ALLOW, results=ResultLimits(max_bytes=10))
     reply, _ = await answered({"content": []}, limited, _meta=ENVELOPE)
     assert reply["result"]["resultType"] == "complete"
-    reply, _ = await answered({"content": []}, limited, task={})
-    assert "the limit is 10" in reply["error"]["message"]
+    reply, scene = await answered({"content": []}, limited, task={})
+    text = "The guard withheld the result: it has 14 bytes, and the limit is 10"
+    error = {"code": -32603, "message": text}
+    assert reply == {"jsonrpc": "2.0", "id": 1, "error": error}
+    assert scene.client.error_codes == [-32603]
+    scene = Answering(limited)
+    async with scene:
+        scene.client.enqueue({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "t1"}})
+        await scene.until(partial(_has_reached, scene, 1))
+        scene.server.enqueue({"jsonrpc": "2.0", "id": 1, "result": {"status": 1234}})
+        text = "The guard withheld the result: it has 15 bytes, and the limit is 10"
+        assert (await scene.reply(1))["error"] == {"code": -32603, "message": text}
 
 
 async def test_a_result_that_cannot_be_searched_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,16 +353,19 @@ async def test_a_result_that_cannot_be_searched_is_withheld(monkeypatch: pytest.
     async with scene:
         reply = await scene.call(1)
         await scene.events()
-    assert "could not be searched" in reply["result"]["content"][0]["text"]
-    assert (await outcome_of(scene)).reasons[0].voice == "failure"
+    text = reply["result"]["content"][0]["text"]
+    assert text.startswith("The guard withheld the result, because it could not be searched: AGENTS-E-")
+    facts = {"code": "AGENTS-E-AGENT-CAPABILITY-RESOLVE", "message": text}
+    assert (await outcome_of(scene)).reasons == (Reason("failure", "deny", facts),)
 
 
 async def test_a_result_that_is_nested_too_deep_to_be_searched_is_withheld() -> None:
     deep: JsonObject = {}
     for _ in range(450):
         deep = {"a": [deep]}
-    reply, _ = await answered({"content": [], "structuredContent": deep})
+    reply, scene = await answered({"content": [], "structuredContent": deep})
     assert "could not be searched" in reply["result"]["content"][0]["text"]
+    assert (await outcome_of(scene)).reasons[0].about["code"] == "AGENTS-E-GATE-EVAL"
 
 
 @pytest.mark.parametrize("levels", [700, 850])
@@ -350,7 +379,7 @@ async def test_no_depth_of_a_reply_ends_the_relay(levels: int) -> None:
     scene.answer = {"content": [], "deep": deep}
     async with scene:
         scene.client.enqueue({"jsonrpc": "2.0", "id": "list", "method": "tools/list", "params": {}})
-        await scene.to_client(lambda message: message.get("id") == "list")
+        await scene.reply("list")
         assert "levels deep" in str(await scene.call(1, "other"))
         scene.server_lists = [entry("other")]
         await scene.list_changed()

@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.e2e.client import WAIT_SECONDS, cancellation
+from tests.e2e.client import WAIT_SECONDS
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guard, Guarded, policy_file, text_of
 from tests.guard.test_notifying import http_server
 
@@ -104,33 +102,6 @@ async def test_every_other_message_passes_byte_for_byte(guarded: Guarded) -> Non
     assert guard.seen_file.read_bytes() == odd + b"\n"
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        (b"no json", -32700),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600),
-        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo"}}', -32600),
-        (b'{"jsonrpc":"2.0","id":99,"method":"ping","Method":"tools/call"}', -32600),
-        (b'{"jsonrpc":"2.0","id":99,"id":98,"method":"ping"}', -32600),
-    ],
-)
-async def test_what_is_no_message_is_answered_and_goes_nowhere(guarded: Guarded, sent: bytes, code: int) -> None:
-    guard = guarded()
-    guard.send_bytes(sent + b"\n")
-    assert guard.receive()["error"]["code"] == code
-    assert guard.request("ping")["result"] == {"method": "ping"}
-    assert [message["method"] for message in guard.seen] == ["ping"]
-
-
-async def test_a_message_hidden_behind_a_bare_cr_stays_one_message(guarded: Guarded) -> None:
-    guard = guarded()
-    hidden = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo"}}'
-    guard.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":\r' + hidden + b"\r}}\n")
-    guard.reply_to(1)
-    assert guard.calls_seen() == []
-    assert b"\r" not in guard.seen_file.read_bytes()
-
-
 async def test_the_server_does_not_get_the_guards_own_settings(guarded: Guarded) -> None:
     guard = guarded(AGENTS_RESUME_TOKEN_TTL_SEC="60", PLAIN="kept")
     names = guard.result_of("environment")["names"]
@@ -177,22 +148,6 @@ async def test_a_policy_that_cannot_be_used_ends_the_guard(guarded: Guarded) -> 
     assert guard.exit_code() == 2
     assert "AGENTS-E-POLICY-INVALID" in guard.stderr
     assert "policy.yaml:1" in guard.stderr
-
-
-async def test_a_tool_that_nobody_lists_is_unknown(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    assert guard.called("nope")["error"] == {"code": -32602, "message": "Unknown tool: nope"}
-    assert guard.calls_seen() == []
-
-
-async def test_an_argument_that_another_parser_reads_as_another_one_is_refused(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.start_call("echo")
-    guard.reply_to("c")
-    params = {"name": "echo", "arguments": {"Text": "hi"}}
-    guard.send({"jsonrpc": "2.0", "id": "d", "method": "tools/call", "params": params})
-    assert guard.reply_to("d")["result"]["isError"] is True
-    assert len(guard.calls_seen()) == 1
 
 
 async def test_no_spelling_of_a_path_walks_past_a_rule(guarded: Guarded) -> None:
@@ -261,26 +216,6 @@ NO_CLEAR_YES: tuple[Any, ...] = (
 )
 
 
-async def test_what_is_no_clear_yes_is_a_no(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.initialize(elicitation={})
-    for number, result in enumerate(NO_CLEAR_YES):
-        guard.start_call("echo", f"c{number}")
-        guard.send({"jsonrpc": "2.0", "id": guard.question()["id"], "result": result})
-        assert guard.reply_to(f"c{number}")["result"]["isError"] is True, result
-    assert guard.calls_seen() == []
-
-
-async def test_no_answer_in_time_is_a_no_and_the_question_is_taken_back(guarded: Guarded) -> None:
-    guard = guarded("--wait", "1")
-    guard.initialize(elicitation={})
-    guard.start_call("echo")
-    question = guard.question()
-    assert text_of(guard.reply_to("c")).endswith("nobody decided within 1 s")
-    assert cancellation(question["id"]) in guard.received
-    assert await guard.approvals() == ["expired"]
-
-
 async def test_a_client_of_the_newer_era_is_asked_by_the_reply(guarded: Guarded) -> None:
     guard = guarded()
     guard.start_call("echo", _meta=ENVELOPE)
@@ -298,39 +233,6 @@ async def test_a_client_of_the_newer_era_is_asked_by_the_reply(guarded: Guarded)
     assert used["resultType"] == "complete"
     assert used["isError"] is True
     assert len(guard.calls_seen()) == 1
-
-
-async def test_a_state_is_bound_to_its_call(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.start_call("echo", _meta=ENVELOPE)
-    asked = guard.reply_to("c")["result"]
-    yes = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
-    for call_id, name, text in (("d", "echo", "something else"), ("e", "echo", "hi")):
-        again = {"requestState": asked["requestState"], "inputResponses": yes, "_meta": ENVELOPE, "text": text}
-        assert guard.called(name, call_id, **again)["result"]["isError"] is True
-    assert guard.calls_seen() == []
-
-
-async def test_the_servers_own_question_is_answered_by_the_same_call(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.start_call("ask_back", _meta=ENVELOPE)
-    asked = guard.reply_to("c")["result"]
-    yes = {"guard-approval": {"action": "accept", "content": {"decision": "allow_once"}}}
-    again = {"requestState": asked["requestState"], "inputResponses": yes, "_meta": ENVELOPE}
-    theirs = guard.called("ask_back", "d", **again)["result"]
-    assert list(theirs["inputRequests"]) == ["city"]
-    answer = {"city": {"action": "accept", "content": {"name": "Kyoto"}}}
-    done = guard.called("ask_back", "e", requestState=theirs["requestState"], inputResponses=answer, _meta=ENVELOPE)
-    assert text_of(done) == "asked and done"
-    # The same again, with the answer used: somebody is asked.
-    once_more = guard.called(
-        "ask_back", "f", requestState=theirs["requestState"], inputResponses=answer, _meta=ENVELOPE
-    )
-    assert list(once_more["result"]["inputRequests"]) == ["guard-approval"]
-    assert guard.finish() == 0
-    events = await guard.events()
-    assert events.count(("started", "started")) == 1
-    assert events.count(("outcome", "completed")) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -351,41 +253,9 @@ async def test_at_the_desk_the_call_waits_with_progress_until_somebody_decides(g
     assert guard.finish() == 0
 
 
-async def test_a_denial_at_the_desk_tells_the_comment(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.start_call("echo")
-    await guard.desk().approvals.submit_decision(await pending_id(guard), "deny", "ask me tomorrow")
-    expected = "The guard did not run small/echo: denied by a human. The approver says: ask me tomorrow"
-    assert text_of(guard.reply_to("c")) == expected
-    assert guard.calls_seen() == []
-
-
-async def test_the_file_can_send_every_question_to_the_desk(guarded: Guarded) -> None:
-    guard = guarded(policy="version: 1\nask: desk\nwait: 1\n")
-    guard.initialize(elicitation={})
-    assert text_of(guard.called("echo")).endswith("nobody decided within 1 s")
-    assert await guard.approvals() == ["expired"]
-
-
-async def test_a_call_that_the_client_takes_back_is_withdrawn(guarded: Guarded) -> None:
-    guard = guarded()
-    guard.start_call("echo")
-    await pending_id(guard)
-    guard.send(cancellation("c"))
-    await until(lambda: _are(guard, ["withdrawn"]))
-    assert guard.request("ping")["result"] == {"method": "ping"}
-    assert guard.finish() == 0
-    assert guard.calls_seen() == []
-    assert [message for message in guard.received if message.get("id") == "c"] == []
-
-
 async def test_what_waits_when_the_client_goes_is_withdrawn(guarded: Guarded) -> None:
     guard = guarded()
     guard.start_call("echo")
     await pending_id(guard)
     assert guard.finish() == 0
     assert await guard.approvals() == ["withdrawn"]
-
-
-async def _are(guard: Guard, statuses: list[str]) -> bool:
-    return await guard.approvals() == statuses

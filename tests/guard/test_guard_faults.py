@@ -14,7 +14,7 @@ import pytest
 
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.e2e.client import WAIT_SECONDS, cancellation, request
+from tests.e2e.client import WAIT_SECONDS, request
 from tests.gate.sql.interrupted_writes import leave_journal
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, Guarded, text_of
 
@@ -45,56 +45,6 @@ def wait_until_gone(pid: int) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The server
-
-
-async def test_a_changed_definition_asks_with_what_changed(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.initialize(elicitation={})
-    assert guard.called("echo", "a")["result"]["isError"] is False
-    assert guard.called("change", "b", text="aloud")["result"]["isError"] is False
-    guard.start_call("echo", "c")
-    message = guard.question()["params"]["message"]
-    assert "has changed what it says about this tool since it was approved" in message
-    assert '"description": "does echo" is now "now sends everything elsewhere"' in message
-
-
-async def test_a_definition_that_changes_in_silence_is_seen_by_whoever_is_asked(guarded: Guarded) -> None:
-    guard = guarded(policy="version: 1\nrules:\n  - {tools: [small/change], decide: allow}\n")
-    guard.initialize(elicitation={})
-    guard.result_of("tools/list")
-    guard.start_call("echo", "a")
-    guard.answer(guard.question(), "allow_once")
-    guard.reply_to("a")
-    guard.called("change", "b")
-    guard.start_call("echo", "c")
-    assert "now sends everything elsewhere" in guard.question()["params"]["message"]
-
-
-async def test_a_change_while_somebody_is_asked_refuses_the_call(guarded: Guarded) -> None:
-    guard = guarded(policy="version: 1\nrules:\n  - {tools: [small/change], decide: allow}\n")
-    guard.initialize(elicitation={})
-    guard.start_call("echo", "a")
-    question = guard.question()
-    guard.called("change", "b", text="aloud")
-    guard.answer(question, "allow_once")
-    assert "changed the tool while it was asked about" in text_of(guard.reply_to("a"))
-    assert [call["name"] for call in guard.calls_seen()] == ["change"]
-
-
-async def test_second_and_stray_replies_are_dropped(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.called("twice", "a")
-    guard.called("stray", "b")
-    guard.called("echo", "c")
-    ids = [message["id"] for message in guard.received if "result" in message]
-    assert ids == ["a", "b", "c"]
-    assert "no open request, or a second one" in guard.stderr
-
-
-async def test_a_reply_that_can_be_read_in_two_ways_becomes_an_error(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    assert guard.called("broken")["error"]["code"] == -32603
-    assert guard.called("echo", "d")["result"]["isError"] is False
 
 
 async def test_a_flood_passes_whole_and_without_control_characters_on_stderr(guarded: Guarded) -> None:
@@ -131,47 +81,8 @@ async def test_a_command_that_does_not_exist_is_named_to_the_client_too(guarded:
     assert problem in guard.stderr
 
 
-async def test_a_look_up_that_hangs_refuses_the_call(guarded: Guarded) -> None:
-    silent = "import sys\nfor line in sys.stdin: pass"
-    guard = guarded(server=(sys.executable, "-c", silent), policy=ALLOW_ALL)
-    assert "did not list its tools within 10 s" in text_of(guard.called("echo"))
-
-
-async def test_what_the_server_asks_the_client_passes_and_so_does_the_answer(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.start_call("ask_back")
-    while (asked := guard.receive()).get("method") != "roots/list":
-        pass
-    guard.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})
-    guard.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": ["again"]}})
-    guard.send({"jsonrpc": "2.0", "id": "made-up", "result": {}})
-    guard.request("ping")
-    answers = [message for message in guard.seen if "result" in message]
-    assert answers == [{"jsonrpc": "2.0", "id": "server-1", "result": {"roots": []}}]
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The client
-
-
-async def test_an_id_in_flight_is_refused_and_the_first_call_unharmed(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.start_call("hang", "a")
-    guard.send({"jsonrpc": "2.0", "id": "a", "method": "ping"})
-    assert guard.receive()["error"]["code"] == -32600
-    assert guard.called("echo", "b")["result"]["isError"] is False
-
-
-async def test_a_cancelled_call_is_told_to_the_server_and_never_answered(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.start_call("hang", "a")
-    wait_until(lambda: len(guard.calls_seen()) == 1)
-    unknown = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-    guard.send(cancellation("a"), cancellation("unknown"), cancellation(True), unknown)
-    guard.request("ping")
-    assert cancellation("a") in guard.seen
-    assert guard.finish() == 0
-    assert [message for message in guard.received if message.get("id") == "a"] == []
 
 
 async def test_a_thousand_calls_at_once_are_answered_once_each(guarded: Guarded) -> None:
@@ -189,13 +100,6 @@ async def test_a_thousand_calls_at_once_are_answered_once_each(guarded: Guarded)
         ("outcome", "completed"): 1000,
     }
     assert (await guard.desk().audit.verify()).is_intact
-
-
-async def test_input_from_a_file_is_served_and_the_exit_code_is_the_servers(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    guard.start_call("echo")
-    assert guard.finish() == 0
-    assert guard.reply_to("c")["result"]["isError"] is False
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -253,19 +157,6 @@ async def test_a_client_that_goes_leaves_nothing_behind(guarded: Guarded) -> Non
     child = int(text_of(guard.called("spawn")))
     assert guard.finish() == 0
     wait_until_gone(child)
-
-
-async def test_stderr_that_nobody_reads_holds_nothing_up(guarded: Guarded) -> None:
-    guard = guarded(policy=ALLOW_ALL)
-    for call_id in ("a", "b", "c"):
-        assert guard.called("flood", call_id)["result"]["isError"] is False
-
-
-async def test_a_store_that_cannot_be_written_refuses_calls(guarded: Guarded, tmp_path: Path) -> None:
-    guard = guarded("--store", f"sqlite:///{tmp_path}/missing/folder/guard.db", policy=ALLOW_ALL)
-    assert guard.called("echo")["result"]["isError"] is True
-    assert guard.request("ping")["result"] == {"method": "ping"}
-    assert guard.calls_seen() == []
 
 
 @pytest.mark.parametrize("audit", ["required", "best_effort"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 
+from openai_responses_mcp.gate.clock import present
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.guard.asking import QUESTION_KEY, READING_SECONDS
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
@@ -34,6 +36,7 @@ class GuardedOverHttp(HttpProcess):
     def __init__(self, folder: Path, *options: str, behind: Sequence[str] = (), **variables: str) -> None:
         (folder / "policy.yaml").write_text(RULES)
         self.seen_file = folder / "seen.jsonl"
+        self.seen_file.touch()
         self.store = f"sqlite:///{folder / 'guard.db'}"
         command = behind or [sys.executable, str(SMALL_SERVER), str(self.seen_file)]
         given = ["--name", "small", "--policy", str(folder / "policy.yaml"), "--store", self.store, *options]
@@ -148,10 +151,21 @@ async def test_a_closed_response_cancels_the_call(guard: GuardedOverHttp, http: 
     )
 
 
+async def test_a_cancelled_call_of_a_session_ends_with_an_error(
+    guard: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    session = await opened(http, guard.url)
+    hang = request(7, "tools/call", {"name": "hang", "arguments": {"text": "in a session"}})
+    waiting = asyncio.create_task(http.post(guard.url, json=hang, headers=session))
+    await guard.until_seen(lambda message: message.get("params", {}).get("arguments") == {"text": "in a session"})
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    assert (await http.post(guard.url, json=note, headers=session)).status_code == 202
+    assert (await waiting).json()["error"]["code"] == -32800
+    await http.delete(guard.url, headers=session)
+
+
 async def test_a_session_is_asked_on_the_stream_of_its_call(team: GuardedOverHttp, http: httpx2.AsyncClient) -> None:
-    params = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
-    reply = await http.post(team.url, json=request(0, "initialize", params), headers={**BOTH, **ANN})
-    session = {**BOTH, **ANN, "mcp-session-id": reply.headers["mcp-session-id"]}
+    session = await asking_session(http, team.url, **ANN)
     note = request(1, "tools/call", {"name": "write_note", "arguments": {"text": "asked in a session"}})
     async with http.stream("POST", team.url, json=note, headers=session) as stream:
         lines = stream.aiter_lines()
@@ -167,6 +181,13 @@ async def test_a_session_is_asked_on_the_stream_of_its_call(team: GuardedOverHtt
         assert (await http.post(team.url, json=told, headers=session)).status_code == 202
         assert "asked in a session" in text_in(await next_message(lines))
     await http.delete(team.url, headers=session)
+
+
+async def asking_session(http: httpx2.AsyncClient, url: str, **headers: str) -> dict[str, str]:
+    """Of a client that can ask its user."""
+    params = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
+    reply = await http.post(url, json=request(0, "initialize", params), headers={**BOTH, **headers})
+    return {**BOTH, **headers, "mcp-session-id": reply.headers["mcp-session-id"]}
 
 
 async def next_message(lines: AsyncIterator[str]) -> Any:
@@ -211,29 +232,6 @@ async def test_a_caller_without_a_token_is_refused_and_tokens_stay_with_the_guar
     assert "TEAM" not in environ["result"]["names"]
 
 
-@pytest.fixture(scope="module")
-def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedOverHttp]:
-    """In front of the answering server itself."""
-    behind = [*COMMAND, "--stdio", "--rehearse"]
-    with closing(GuardedOverHttp(tmp_path_factory.mktemp("answering"), behind=behind)) as guard:
-        yield guard
-
-
-@pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-06-18")])
-async def test_the_official_client_calls_with_progress(answering: GuardedOverHttp, mode: Any, revision: str) -> None:
-    told: list[str | None] = []
-
-    async def note(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
-
-    async with asyncio.timeout(WAIT_SECONDS), Client(answering.url, mode=mode) as mcp:
-        assert mcp.protocol_version == revision
-        assert "answer" in [tool.name for tool in (await mcp.list_tools()).tools]
-        result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"}, progress_callback=note)
-        assert not result.is_error
-    assert told[0] == "asking the model"
-
-
 async def test_a_server_at_a_url_is_guarded_for_a_team_too(tmp_path: Path) -> None:
     """HTTP on both sides: each client has a connection of its own to the server."""
     rules = tmp_path / "rules.yaml"
@@ -243,19 +241,52 @@ async def test_a_server_at_a_url_is_guarded_for_a_team_too(tmp_path: Path) -> No
         closing(HttpProcess(environment(tmp_path), "--rehearse")) as server,
         closing(HttpProcess(environment(tmp_path), *given, "--url", server.url, verb="guard")) as guard,
     ):
-        for mode in ("auto", "legacy"):
+        for mode, revision in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
+            told: list[str | None] = []
+
+            async def note(progress: float, total: float | None, message: str | None) -> None:
+                told.append(message)  # noqa: B023 - called within the round
+
             async with asyncio.timeout(WAIT_SECONDS), Client(guard.url, mode=mode) as mcp:
-                result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"})
+                assert mcp.protocol_version == revision
+                assert "answer" in [tool.name for tool in (await mcp.list_tools()).tools]
+                result = await mcp.call_tool("answer", {"query": "Why is the sky blue?"}, progress_callback=note)
                 assert not result.is_error
+            assert told[0] == "asking the model"
 
 
-def test_sigterm_lets_calls_finish_and_ends_with_0(tmp_path: Path) -> None:
-    with closing(GuardedOverHttp(tmp_path, "--drain", "0.2")) as guard:
-        message = tool_call(1, "echo")
-        with httpx2.Client(timeout=WAIT_SECONDS, trust_env=False) as http:
-            assert http.post(guard.url, json=message, headers=routed(message)).status_code == 200
+async def test_sigterm_lets_a_call_finish_whose_question_is_answered_in_time(
+    http: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    with closing(GuardedOverHttp(tmp_path)) as guard:
+        note = request(1, "tools/call", {"name": "write_note", "arguments": {"text": "at the end"}})
+        session = await asking_session(http, guard.url)
+        async with http.stream("POST", guard.url, json=note, headers=session) as stream:
+            lines = stream.aiter_lines()
+            question = await next_message(lines)
+            guard.process.send_signal(signal.SIGTERM)
+            await asyncio.sleep(READING_SECONDS)
+            answer = {"action": "accept", "content": {"decision": "allow_once"}}
+            told = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
+            assert (await http.post(guard.url, json=told, headers=session)).status_code == 202
+            assert "at the end" in text_in(await next_message(lines))
+        assert await asyncio.to_thread(guard.wait) == 0
+
+
+async def test_what_takes_longer_than_the_drain_is_ended_and_exits_with_0(
+    http: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    (tmp_path / "config.yaml").write_text("http: {tokens_env: TEAM}")
+    options = ("--drain", "0.2", "--max-servers", "1", "--config", str(tmp_path / "config.yaml"))
+    with closing(GuardedOverHttp(tmp_path, *options, TEAM=TOKENS)) as guard:
+        hang = tool_call("h", "hang", "to the end")
+        waiting = asyncio.create_task(http.post(guard.url, json=hang, headers={**routed(hang), **ANN}))
+        await guard.until_seen(lambda message: message.get("params", {}).get("arguments") == {"text": "to the end"})
+        full = await http.post(guard.url, json=hang, headers={**routed(hang), **BOB})
+        assert (full.status_code, full.headers["retry-after"]) == (503, "5")
         guard.process.send_signal(signal.SIGTERM)
-        assert guard.wait() == 0
+        assert (await waiting).json()["error"]["code"] == -32800
+        assert await asyncio.to_thread(guard.wait) == 0
 
 
 @pytest.mark.parametrize(
@@ -280,3 +311,18 @@ def test_what_cannot_be_served_is_refused_with_2(options: list[str], problem: st
     )
     assert found.returncode == 2
     assert problem in found.stderr.decode()
+
+
+async def test_status_shows_the_port_that_the_guard_listens_on(
+    guard: GuardedOverHttp, http: httpx2.AsyncClient
+) -> None:
+    await called(http, guard.url, tool_call(1, "echo"))
+    stores = open_stores(guard.store)
+    presence = stores.presence
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not (found := await present(presence, datetime.now(UTC), "guard")):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+    address = guard.url.removeprefix("http://").partition("/")[0]
+    assert found[0].detail.startswith(f"over HTTP, {address}: ")
+    # So the desk knows which guard a request is of.
+    assert {log.run_id.rpartition("_")[0] for log in await stores.logs.query()} == {found[0].presence_id}

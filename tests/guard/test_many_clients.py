@@ -8,9 +8,9 @@ from typing import Any
 
 from openai_responses_mcp.domain.ports import FramingFault, Transport
 from openai_responses_mcp.domain.usage import CallerLimits, ProcessUsage
-from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
 from openai_responses_mcp.guard.many_clients import KeptServers, LimitedClient
+from openai_responses_mcp.guard.messages import ClientWays
 from openai_responses_mcp.guard.relay import Relay
 from tests.fakes import PAUSE_SECONDS, WAIT_SECONDS, FakeClock, FakeTransport
 from tests.guard.fake_process import FakeNotices, FakeProcess
@@ -95,18 +95,6 @@ async def served(scene: Scene) -> AsyncIterator[Scene]:
     assert scene.servers.admit("another")
 
 
-async def test_a_server_is_started_with_the_first_message_and_ended_with_the_client() -> None:
-    async with served(Scene()) as scene:
-        assert scene.started == []
-        scene.client.enqueue(msg(id=1, method="ping"))
-        await (await scene.server(1)).answer(1)
-        assert await scene.client.wait_for_sent(1) == [msg(id=1, result={"server": 1})]
-        scene.client.enqueue(msg(id=2, method="ping"))
-        await scene.started[0].transport.wait_for_sent(2)
-    # Its last request was answered all the same.
-    assert scene.callers[0][0] == "ann"
-
-
 async def test_what_the_server_says_by_itself_reaches_the_client() -> None:
     async with served(Scene()) as scene:
         scene.client.enqueue(msg(id=1, method="ping"))
@@ -118,6 +106,7 @@ async def test_what_the_server_says_by_itself_reaches_the_client() -> None:
 
 async def test_a_server_that_ends_fails_what_it_had_and_the_next_gets_the_handshake_again() -> None:
     async with served(Scene()) as scene:
+        assert scene.started == []
         scene.client.enqueue(msg(id="i", method="initialize", params=INITIALIZE))
         first = await scene.server(1)
         await first.answer("i")
@@ -181,12 +170,20 @@ async def test_a_server_that_is_idle_is_ended_but_not_one_that_has_something_to_
         scene.client.enqueue(msg(id=1, method="ping"))
         first = await scene.server(1)
         await first.transport.wait_for_sent(1)
-        await asyncio.sleep(0.1)
+        # A second one, which came later, has been idle for long enough.
+        other = FakeTransport()
+        serving = asyncio.create_task(scene.servers.serve(other, "other", "bob"))
+        other.enqueue(msg(id=1, method="ping"))
+        second = await scene.server(2)
+        await second.answer(1)
+        await scene.until(lambda: second.is_closed)
         assert not first.is_closed
         await first.answer(1)
         await scene.until(lambda: first.is_closed)
         scene.client.enqueue(msg(id=2, method="ping"))
-        await scene.server(2)
+        await scene.server(3)
+        other.close()
+        await asyncio.wait_for(serving, WAIT_SECONDS)
 
 
 async def test_there_are_only_so_many_servers() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
+from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.guard import notifying
@@ -170,14 +171,18 @@ def test_what_is_no_address(address: str) -> None:
     assert is_address(ADDRESS)
 
 
-async def test_every_question_is_told_with_the_moment_when_it_expires() -> None:
-    async with GuardScene(Policy(), wait_seconds=60) as scene:
+@pytest.mark.parametrize(("in_policy", "given", "minutes"), [(60, None, 1), (60, 120, 2), (None, None, 5)])
+async def test_every_question_is_told_with_the_moment_when_it_expires(
+    in_policy: float | None, given: float | None, minutes: int
+) -> None:
+    async with GuardScene(Policy(wait_seconds=in_policy), wait_seconds=given) as scene:
         scene.declare(elicitation=True)
         scene.start(1)
         question = await scene.question()
         ((request, expires_at),) = scene.told
         assert request.tool_name == "small/echo"
         assert expires_at == (await scene.approvals.get(request.approval_id)).waits_until
+        assert expires_at == later(request.created_at, minutes * 60)
         scene.answer(question, "deny")
         await scene.to_client(lambda message: message.get("id") == 1)
 

@@ -14,15 +14,14 @@ from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, RecentProfiles
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer
-from openai_responses_mcp.guard.client_ways import ClientWays, envelope_of
 from openai_responses_mcp.guard.gatekeeping import Records
-from openai_responses_mcp.guard.peers import Listed, Listings, Peer
-from openai_responses_mcp.guard.questions import answer_in, form_for
-from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore, FakeStartBook
+from openai_responses_mcp.guard.messages import ClientWays, envelope_of, progress_token_of
+from openai_responses_mcp.guard.peers import Listed, Listings, Peer, tool_error
+from openai_responses_mcp.guard.questions import PersonAnswer, answer_in, form_for
+from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakeStartBook
 from tests.agents.fakes import BreakableLogStore, FakeClock, within
 from tests.fakes import FakeTransport
 
@@ -37,6 +36,8 @@ def page(*names: str, cursor: str | None = None, **changes: Any) -> dict[str, An
 
 def test_a_listing_of_several_pages_takes_the_place_of_the_one_before() -> None:
     listings = Listings()
+    listings.note({}, page("first", cursor="2"))
+    assert listings.get("first") == Listed({"name": "first"}, None)
     listings.note({}, page("old", "both"))
     listings.note({}, page("new", cursor="2"))
     assert listings.get("old") == Listed({"name": "old"}, None)
@@ -52,6 +53,9 @@ def test_a_tool_that_is_listed_in_two_ways_is_ambiguous_until_it_is_listed_once(
     assert not listings.is_ambiguous("x")
     listings.note({}, {"tools": [{"name": "x"}, {"name": "x"}]})
     assert not listings.is_ambiguous("x")
+    # The last two agree, and the first does not.
+    listings.note_whole([{"name": "x", "description": "a"}, {"name": "x"}, {"name": "x"}])
+    assert listings.is_ambiguous("x")
 
 
 def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> None:
@@ -61,6 +65,13 @@ def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> No
     listings.note_whole(seen)
     assert listings.get("x") == Listed({"name": "x", "description": "shown"}, seen[0])
     assert listings.get("y") is None
+    assert [listings.newest(name) for name in ("x", "y", "z", 7)] == [
+        seen[0],
+        {"name": "y", "description": "shown"},
+        {},
+        {},
+    ]
+    assert listings.names() == {"x", "y"}
     listings.note({}, page("x", description="later", cursor="2"))
     assert listings.get("x") == Listed({"name": "x", "description": "later"}, None)
 
@@ -69,7 +80,7 @@ def test_what_the_guard_has_seen_stands_beside_what_the_client_was_shown() -> No
 def test_what_is_no_listing_lists_nothing(result: Any) -> None:
     listings = Listings()
     listings.note({}, result)
-    assert listings.get("x") is None
+    assert listings.names() == set()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,7 +130,18 @@ def test_a_handshake_says_how_a_client_can_be_asked(revision: Any, capabilities:
     ],
 )
 def test_an_envelope_says_so_with_every_request(params: Any, way: str) -> None:
-    assert ClientWays().way_for(params) == way
+    ways = ClientWays()
+    assert ways.way_for(params) == way
+    ways.note_failure()
+    assert ways.way_for(params) == "desk"
+
+
+def test_a_handshake_says_whether_the_server_tells_of_other_tools() -> None:
+    ways = ClientWays()
+    assert ways.server_tells_of_tools is False
+    for declared, tells in (({"listChanged": True}, True), ({"listChanged": "yes"}, False), (True, False)):
+        ways.note_initialize(Request(1, "initialize", {}, {}, b""), {"capabilities": {"tools": declared}})
+        assert ways.server_tells_of_tools is tells
 
 
 def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> None:
@@ -128,6 +150,11 @@ def test_a_request_of_the_guards_own_has_the_envelope_without_the_token() -> Non
         "io.modelcontextprotocol/clientCapabilities",
     ]
     assert envelope_of({"_meta": {"progressToken": 1}}) == {}
+
+
+def test_a_progress_token_is_a_text_or_a_whole_number() -> None:
+    tokens: list[Any] = ["p", 5, True, 1.5, {"a": 1}, [1], None]
+    assert [progress_token_of({"_meta": {"progressToken": one}}) for one in tokens] == ["p", 5, *[None] * 5]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -171,6 +198,22 @@ def test_short_arguments_are_one_line_so_that_clients_that_cut_show_all_of_them(
 def test_long_arguments_have_a_line_each() -> None:
     shown = asked({"path": "/notes", "content": "牛乳" * 15}).splitlines()[3:]
     assert shown == ["{", '  "path": "/notes",', f'  "content": "{"牛乳" * 15}"', "}"]
+    # In a terminal of 80 columns, with a margin.
+    assert [len(asked({"text": "x" * letters}).splitlines()[3:]) for letters in (62, 63)] == [1, 3]
+
+
+def test_the_question_says_what_has_changed_line_by_line() -> None:
+    changes = {"reason": "a\nb", "definition_change": "first\nsecond\rthird"}
+    request = HumanApprovalRequest("apr_7f3a99", "r", "a", "p", "pending", tool_name="s/買う", **changes)  # type: ignore[arg-type]
+    assert str(form_for(request, "s")["message"]).split("\n") == [
+        'The server "s" is asked to run "買う".',
+        "Why you are asked: a\\nb",
+        "What changed:",
+        "  first",
+        "  second\\x0dthird",
+        ARGUMENTS,
+        "{}",
+    ]
 
 
 @given(
@@ -180,6 +223,25 @@ def test_long_arguments_have_a_line_each() -> None:
 )
 def test_only_a_clear_yes_is_one(result: Any) -> None:
     assert not answer_in(result).is_yes
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        (
+            {"action": "accept", "content": {"decision": "allow_once", "comment": "x" * 2001}},
+            ("allow_once", "x" * 2000),
+        ),
+        ({"action": "accept", "content": {"decision": "allow_reads_for_good", "comment": 7}}, ("deny", "")),
+        ({"action": "accept", "content": {"decision": ["allow_once"], "comment": "why"}}, ("deny", "why")),
+        ({"action": "decline", "content": {"decision": "allow_once"}}, ("deny", "")),
+        ({"action": "cancel"}, ("deny", "")),
+        ({"action": "accept", "content": "allow_once"}, ("deny", "the client gave no answer")),
+        ("accept", ("deny", "the client gave no answer")),
+    ],
+)
+def test_an_answer_is_a_choice_that_was_offered_and_a_comment(result: Any, answer: tuple[Any, str]) -> None:
+    assert answer_in(result) == PersonAnswer(*answer)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -242,11 +304,11 @@ async def test_at_the_end_everything_is_written_that_is_under_way() -> None:
 
 async def test_one_that_is_refused_harms_no_other() -> None:
     store = BreakableLogStore(FakeExecutionLogStore())
-    store.refuses = lambda log: log.tool_call_id == "call_2"
+    store.refuses = lambda log: log.tool_call_id == "call_1"
     records = records_on(store)
-    done = await within(asyncio.gather(*(records.write(entry(number)) for number in range(4)), return_exceptions=True))
-    assert [type(one) for one in done] == [type(None), type(None), RecordRefused, type(None)]
-    assert len(await store.query()) == 3
+    done = await within(asyncio.gather(*(records.write(entry(number)) for number in range(2)), return_exceptions=True))
+    assert [type(one) for one in done] == [type(None), RecordRefused]
+    assert len(await store.query()) == 1
 
 
 async def test_a_store_that_is_gone_is_told_to_whoever_waits() -> None:
@@ -282,15 +344,35 @@ async def test_who_stops_waiting_is_told_nothing_any_more() -> None:
         await within(waiting)
 
 
+def test_a_token_leads_to_the_last_request_that_has_it() -> None:
+    server, channel = Peer(FakeTransport(), 10), FakeTransport()
+    params: dict[str, Any] = {"_meta": {"progressToken": "a"}}
+    _, second = (server.hold(Request(number, "tools/call", params, {}, b""), channel) for number in (1, 2))
+    server.close(1)
+    assert server.with_progress_token("a") is second
+    server.close(2)
+    assert server.with_progress_token("a") is None
+
+
+def test_a_refusal_is_a_result_of_the_tool_in_both_eras() -> None:
+    result = {"content": [{"type": "text", "text": "no"}], "isError": True}
+    assert tool_error({}, "no") == result
+    assert tool_error(envelope({}), "no") == {"resultType": "complete", **result}
+
+
 def test_what_was_taken_back_is_neither_sent_nor_answered() -> None:
     to_client, to_server = FakeTransport(), FakeTransport()
     server = Peer(to_server, 10)
     held = server.hold(Request(1, "tools/call", {}, {}, b""), to_client)
+    other = server.hold(Request(2, "tools/call", {}, {}, b""), to_client)
     server.close(1)
+    assert server.open_requests == [other]
     assert not server.release(held, b"late")
     server.answer(held, {})
     server.refuse(held, -32602, "late")
     assert (to_client.sent, to_server.sent) == ([], [])
+    assert server.release(other, b"in time")
+    assert to_server.sent == [b"in time"]
 
 
 async def test_a_store_that_is_gone_is_tried_once_for_all_of_them() -> None:
@@ -324,17 +406,6 @@ async def test_a_store_that_is_no_database_of_ours_does_not_break_the_end(caplog
     assert "the last records (1) could not be written" in caplog.text
 
 
-async def test_profiles_are_looked_up_once_in_a_while() -> None:
-    store = FakePolicyStore()
-    recent = RecentProfiles(store)
-    assert await recent.get_profile("fast") == PROFILES["fast"]
-    changed = PolicyProfile("fast", 1, 2, ())
-    await store.set_profile(changed)
-    assert await recent.get_profile("fast") == PROFILES["fast"]
-    await recent.set_profile(changed)
-    assert await recent.get_profile("fast") == changed
-
-
 def test_the_question_says_why_in_words_of_a_newcomer_in_both_languages() -> None:
     reasons = (Reason("profile", "needs_human", {"risk": 3, "profile": "balanced"}),)
     request = HumanApprovalRequest(
@@ -349,3 +420,31 @@ def test_the_question_says_why_in_words_of_a_newcomer_in_both_languages() -> Non
     shown = json.dumps([english, japanese], ensure_ascii=False)
     assert all(word in shown for word in ("Allow once", "今回だけ許可", "読み取り専用と申告"))
     assert english.keys() == japanese.keys()
+
+
+def test_the_form_offers_each_choice_with_its_title_and_a_comment() -> None:
+    request = HumanApprovalRequest("apr_7f3a", "r", "a", "p", "pending", tool_name="s/t")
+    assert form_for(request, "s")["requestedSchema"] == {
+        "type": "object",
+        "properties": {
+            "decision": {
+                "type": "string",
+                "title": "Decision",
+                "enum": ["allow_once", "allow_tool_for_session", "allow_tool_for_good", "allow_call_for_good", "deny"],
+                "enumNames": [
+                    "Allow once",
+                    "Allow this tool for this session",
+                    "Allow this tool for good",
+                    "Allow exactly this call for good",
+                    "Deny",
+                ],
+            },
+            "comment": {
+                "type": "string",
+                "title": "Comment",
+                "description": "Sent to the model if you deny",
+                "maxLength": 2000,
+            },
+        },
+        "required": ["decision"],
+    }

@@ -27,7 +27,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
 from openai_responses_mcp.adapters.http.serving import HttpServer, listening_socket
-from openai_responses_mcp.adapters.remote.login_file import LoginFile
+from openai_responses_mcp.adapters.remote.credentials import LoginFile
 from tests.e2e.client import COMMAND, Server, environment
 from tests.fakes import SLOW_SECONDS
 from tests.guard.conftest import ALLOW_ALL, ENVELOPE, policy_file, text_of

@@ -34,7 +34,10 @@ class PassingKeeper:
             raise RuntimeError("crashed on purpose")
         if name == "wait":
             opened.waits_for_human = True
-            await asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self.told.append(("no longer kept", opened.request.id))
         if name == "look up":
             await self.relay.server.ask("tools/list", {})
         if name == "forget":
@@ -79,7 +82,8 @@ class Scene:
         await self.settled()
 
     async def passed_on(self, patience_seconds: float) -> bool:
-        return await self.relay.passed_on(self.readers[0], lambda: patience_seconds)
+        async with asyncio.timeout(WAIT_SECONDS):
+            return await self.relay.passed_on(self.readers[0], lambda: patience_seconds)
 
     async def from_server(self, *messages: Any) -> None:
         self.server.enqueue(*messages)
@@ -98,8 +102,18 @@ async def a_scene() -> AsyncIterator[Scene]:
         assert all(reader.done() and reader.exception() is None for reader in scene.readers)
 
 
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with a_scene() as scene:
+        yield scene
+
+
 def msg(**fields: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", **fields}
+
+
+def error(request_id: int | str | None, code: int, text: str) -> dict[str, Any]:
+    return msg(id=request_id, error={"code": code, "message": text})
 
 
 def cancelled(request_id: int | str) -> dict[str, Any]:
@@ -110,13 +124,14 @@ def call(call_id: int | str, name: str = "echo") -> dict[str, Any]:
     return msg(id=call_id, method="tools/call", params={"name": name})
 
 
-async def test_requests_and_their_replies_pass_in_both_directions() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="ping"))
-        await scene.from_server(msg(id=1, method="roots/list"), msg(id=1, result={"a": 1}))
-        await scene.from_client(msg(id=1, result={"b": 2}))
-        assert scene.server.replies() == [msg(id=1, method="ping"), msg(id=1, result={"b": 2})]
-        assert scene.client.replies() == [msg(id=1, method="roots/list"), msg(id=1, result={"a": 1})]
+async def test_requests_and_their_replies_pass_in_both_directions(scene: Scene) -> None:
+    assert not scene.relay.was_asked.is_set()
+    await scene.from_client(msg(id=1, method="ping"))
+    assert scene.relay.was_asked.is_set()
+    await scene.from_server(msg(id=1, method="roots/list"), msg(id=1, result={"a": 1}))
+    await scene.from_client(msg(id=1, result={"b": 2}))
+    assert scene.server.replies() == [msg(id=1, method="ping"), msg(id=1, result={"b": 2})]
+    assert scene.client.replies() == [msg(id=1, method="roots/list"), msg(id=1, result={"a": 1})]
 
 
 async def test_it_is_known_when_the_client_has_sent_its_roots() -> None:
@@ -137,194 +152,186 @@ async def test_it_is_known_when_the_client_has_sent_its_roots() -> None:
         assert told[-1] == "in a call"
 
 
-async def test_a_reply_that_answers_nothing_open_is_dropped() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="ping"), msg(id="x", result={}))
-        await scene.from_server(
-            msg(id="1", result={}), msg(id=2, result={}), msg(id=1, result={}), msg(id=1, result={})
-        )
-        assert scene.client.replies() == [msg(id=1, result={})]
-        assert scene.server.replies() == [msg(id=1, method="ping")]
+async def test_a_reply_that_answers_nothing_open_is_dropped(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="ping"), msg(id="x", result={}))
+    await scene.from_server(msg(id="1", result={}), msg(id=2, result={}), msg(id=1, result={}), msg(id=1, result={}))
+    assert scene.client.replies() == [msg(id=1, result={})]
+    assert scene.server.replies() == [msg(id=1, method="ping")]
+    assert scene.notices.lines == ["the server sent a reply to no open request, or a second one; it was dropped"] * 3
 
 
-async def test_a_reply_to_a_call_that_the_guard_still_holds_is_dropped() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "wait"))
-        await scene.from_server(msg(id=1, result={"content": []}))
-        assert scene.client.sent == []
-        assert scene.server.sent == []
+async def test_a_reply_to_a_call_that_the_guard_still_holds_is_dropped(scene: Scene) -> None:
+    await scene.from_client(call(1, "wait"))
+    await scene.from_server(msg(id=1, result={"content": []}))
+    assert scene.client.sent == []
+    assert scene.server.sent == []
 
 
-async def test_an_id_in_flight_is_refused_on_both_sides() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="a"), msg(id=1, method="b"))
-        await scene.from_server(msg(id=1, method="c"), msg(id=1, method="d"))
-        assert [reply["error"]["code"] for reply in scene.client.replies() if "error" in reply] == [-32600]
-        assert [reply["error"]["code"] for reply in scene.server.replies() if "error" in reply] == [-32600]
+async def test_an_id_in_flight_is_refused_on_both_sides(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="a"), msg(id=1, method="b"))
+    await scene.from_server(msg(id=1, method="c"), msg(id=1, method="d"))
+    refused = error(1, -32600, "Invalid request: the id belongs to a request in flight")
+    assert scene.client.replies() == [refused, msg(id=1, method="c")]
+    assert scene.server.replies() == [msg(id=1, method="a"), refused]
+    assert scene.client.error_codes == [-32600]
 
 
-async def test_faults_of_the_client_are_answered_and_those_of_the_server_noticed() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(FramingFault("too long"), b"junk", msg(id=True, method="x"))
-        assert [(reply["id"], reply["error"]["code"]) for reply in scene.client.replies()] == [
-            (None, -32600),
-            (None, -32700),
-            (None, -32600),
-        ]
-        await scene.from_server(FramingFault("too long"), b"junk", msg(id=3, method=7))
-        assert len(scene.client.sent) == 3
-        assert [(reply["id"], reply["error"]["code"]) for reply in scene.server.replies()] == [(3, -32600)]
-        assert len(scene.notices.lines) == 3
+async def test_faults_of_the_client_are_answered_and_those_of_the_server_noticed(scene: Scene) -> None:
+    await scene.from_client(FramingFault("too long"), b"junk", msg(id=True, method="x"))
+    too_long = "Invalid request: too long"
+    no_json = "Parse error: Expecting value: line 1 column 1 (char 0)"
+    no_id = "Invalid request: id must be a string or a whole number"
+    no_method = "Invalid request: method must be a string"
+    assert scene.client.replies() == [
+        error(None, -32600, too_long),
+        error(None, -32700, no_json),
+        error(None, -32600, no_id),
+    ]
+    assert scene.client.error_codes == [-32600, -32700, -32600]
+    await scene.from_server(FramingFault("too long"), b"junk", msg(id=3, method=7))
+    assert len(scene.client.sent) == 3
+    assert scene.server.replies() == [error(3, -32600, no_method)]
+    assert scene.notices.lines == [
+        f"the server sent something that is not a message ({problem}); it was dropped"
+        for problem in (too_long, no_json, no_method)
+    ]
 
 
-async def test_a_flood_of_junk_does_not_fill_the_log() -> None:
-    async with a_scene() as scene:
-        await scene.from_server(*[b"junk"] * 100)
-        for _ in range(100):
-            await scene.settled()
-        assert len(scene.notices.lines) == 20
-        assert "further ones are not reported" in scene.notices.lines[-1]
+async def test_a_flood_of_junk_does_not_fill_the_log(scene: Scene) -> None:
+    await scene.from_server(*[b"junk"] * 100)
+    for _ in range(100):
+        await scene.settled()
+    assert len(scene.notices.lines) == 20
+    assert [line for line in scene.notices.lines if "reported" in line] == scene.notices.lines[-1:]
+    assert scene.notices.lines[-1].endswith("; it was dropped; further ones are not reported")
 
 
-async def test_a_reply_that_is_unfit_ends_the_wait_on_both_sides() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="ping"))
-        await scene.from_server(b'{"jsonrpc":"2.0","id":1,"result":1,"result":2}', msg(id=2, method="roots/list"))
-        assert scene.client.replies()[0]["error"]["code"] == -32603
-        await scene.from_client(b'{"jsonrpc":"2.0","id":2,"result":1,"result":2}')
-        assert scene.server.replies()[-1]["error"]["code"] == -32603
+async def test_a_reply_that_is_unfit_ends_the_wait_on_both_sides(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="ping"))
+    await scene.from_server(b'{"jsonrpc":"2.0","id":1,"result":1,"result":2}', msg(id=2, method="roots/list"))
+    unfit = "The reply of the guarded server was unfit to pass"
+    assert scene.client.replies()[0] == error(1, -32603, unfit)
+    await scene.from_client(b'{"jsonrpc":"2.0","id":2,"result":1,"result":2}')
+    assert scene.server.replies()[-1] == error(2, -32603, "The reply of the client was unfit to pass")
+    assert scene.client.error_codes == scene.server.error_codes == [-32603]
 
 
-async def test_a_call_goes_through_the_keeper_and_its_reply_too() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1))
-        await scene.from_server(msg(id=1, result={"content": []}))
-        assert scene.server.replies() == [call(1)]
-        assert scene.keepers[0].told == [("answered", 1)]
+async def test_a_call_goes_through_the_keeper_and_its_reply_too(scene: Scene) -> None:
+    await scene.from_client(call(1))
+    await scene.from_server(msg(id=1, result={"content": []}))
+    assert scene.server.replies() == [call(1)]
+    assert scene.client.replies() == [msg(id=1, result={"content": []})]
+    assert scene.keepers[0].told == [("answered", 1)]
 
 
-async def test_a_call_that_cannot_be_decided_is_answered_and_does_not_pass() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "crash"), call(2))
-        assert [reply["error"]["code"] for reply in scene.client.replies()] == [-32603]
-        assert scene.server.replies() == [call(2)]
+async def test_a_call_that_cannot_be_decided_is_answered_and_does_not_pass(scene: Scene) -> None:
+    await scene.from_client(call(1, "crash"), call(2))
+    text = "The guard could not decide on this call; its stderr says why"
+    assert scene.client.replies() == [error(1, -32603, text)]
+    assert scene.server.replies() == [call(2)]
 
 
-async def test_a_crash_behind_a_call_that_has_passed_brings_no_second_reply() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "crash late"))
-        await scene.from_server(msg(id=1, result={}))
-        assert scene.client.replies() == [msg(id=1, result={})]
-        assert "crashed on purpose" in scene.notices.lines[0]
+async def test_a_crash_behind_a_call_that_has_passed_brings_no_second_reply(scene: Scene) -> None:
+    await scene.from_client(call(1, "crash late"))
+    await scene.from_server(msg(id=1, result={}))
+    assert scene.client.replies() == [msg(id=1, result={})]
+    assert scene.notices.lines == ["a call could not be decided (RuntimeError: crashed on purpose)"]
 
 
-async def test_a_call_that_nobody_keeps_can_be_cancelled() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "forget"))
-        await scene.from_client(cancelled(1), msg(id=1, method="ping"))
-        assert [message["method"] for message in scene.server.replies()] == ["ping"]
+async def test_a_call_that_nobody_keeps_can_be_cancelled(scene: Scene) -> None:
+    await scene.from_client(call(1, "forget"))
+    await scene.from_client(cancelled(1), msg(id=1, method="ping"))
+    assert [message["method"] for message in scene.server.replies()] == ["ping"]
 
 
-async def test_a_server_that_cancels_a_request_of_the_client_has_still_to_answer_it() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="ping"))
-        await scene.from_server(cancelled(1), msg(id=1, result={}))
-        assert scene.client.replies() == [cancelled(1), msg(id=1, result={})]
+async def test_a_server_that_cancels_a_request_of_the_client_has_still_to_answer_it(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="ping"))
+    await scene.from_server(cancelled(1), msg(id=1, result={}))
+    assert scene.client.replies() == [cancelled(1), msg(id=1, result={})]
 
 
-async def test_cancelling_a_held_call_tells_the_server_nothing() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "wait"))
-        await scene.from_client(msg(method="notifications/cancelled", params={"requestId": 1}))
-        assert scene.server.sent == []
-        await scene.from_client(call(1))
-        assert scene.server.replies() == [call(1)]
+async def test_cancelling_a_held_call_tells_the_server_nothing(scene: Scene) -> None:
+    await scene.from_client(call(1, "wait"))
+    await scene.from_client(cancelled(1))
+    assert scene.server.sent == []
+    assert scene.keepers[0].told == [("no longer kept", 1)]
+    await scene.from_client(call(1))
+    assert scene.server.replies() == [call(1)]
 
 
-async def test_cancelling_a_call_at_the_server_passes_and_drops_the_late_reply() -> None:
-    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
-    async with a_scene() as scene:
-        await scene.from_client(call(1))
-        await scene.from_client(cancelled, cancelled)
-        await scene.from_server(msg(id=1, result={}))
-        assert scene.server.replies() == [call(1), cancelled, cancelled]
-        assert scene.client.sent == []
-        assert scene.keepers[0].told == [("cancelled by the client", 1)]
+async def test_cancelling_a_call_at_the_server_passes_and_drops_the_late_reply(scene: Scene) -> None:
+    await scene.from_client(call(1))
+    await scene.from_client(cancelled(1), cancelled(1))
+    await scene.from_server(msg(id=1, result={}))
+    assert scene.server.replies() == [call(1), cancelled(1), cancelled(1)]
+    assert scene.client.sent == []
+    assert scene.keepers[0].told == [("cancelled by the client", 1)]
 
 
-async def test_a_server_ends_a_subscription_by_cancelling_it() -> None:
-    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="subscriptions/listen"))
-        await scene.from_server(cancelled, msg(id=1, result={}))
-        assert scene.client.replies() == [cancelled]
+async def test_a_server_ends_a_subscription_by_cancelling_it(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="subscriptions/listen"))
+    await scene.from_server(cancelled(1), msg(id=1, result={}))
+    assert scene.client.replies() == [cancelled(1)]
 
 
-async def test_a_server_takes_its_own_request_back() -> None:
-    cancelled = msg(method="notifications/cancelled", params={"requestId": 1})
-    async with a_scene() as scene:
-        await scene.from_server(msg(id=1, method="roots/list"), cancelled)
-        await scene.from_client(msg(id=1, result={}))
-        assert scene.server.sent == []
+async def test_a_server_takes_its_own_request_back(scene: Scene) -> None:
+    await scene.from_server(msg(id=1, method="roots/list"), cancelled(1))
+    await scene.from_client(msg(id=1, result={}))
+    assert scene.server.sent == []
 
 
-async def test_what_is_listed_and_declared_is_remembered() -> None:
-    async with a_scene() as scene:
-        capabilities: dict[str, Any] = {"elicitation": {}}
-        await scene.from_client(
-            msg(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": capabilities}),
-            msg(id=2, method="tools/list"),
-        )
-        entry = {"name": "echo"}
-        await scene.from_server(
-            msg(id=1, result={"protocolVersion": "2025-06-18"}), msg(id=2, result={"tools": [entry]})
-        )
-        assert scene.relay.ways.way_for({}) == "elicitation"
-        assert scene.relay.listings.get("echo") == (entry, None)
-        await scene.from_server(msg(method="notifications/tools/list_changed"))
-        assert scene.relay.listings.get("echo") is None
+async def test_what_is_listed_and_declared_is_remembered(scene: Scene) -> None:
+    capabilities: dict[str, Any] = {"elicitation": {}}
+    await scene.from_client(
+        msg(id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": capabilities}),
+        msg(id=2, method="tools/list"),
+    )
+    entry = {"name": "echo"}
+    await scene.from_server(msg(id=1, result={"protocolVersion": "2025-06-18"}), msg(id=2, result={"tools": [entry]}))
+    assert scene.relay.ways.way_for({}) == "elicitation"
+    assert scene.relay.listings.get("echo") == (entry, None)
+    await scene.from_server(msg(method="notifications/tools/list_changed"))
+    assert scene.relay.listings.get("echo") is None
 
 
-async def test_at_the_end_everything_open_is_answered_with_the_reason() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(msg(id=1, method="ping"), call(2), call(3, "wait"))
-        scene.client.end()
-        assert await scene.passed_on(WAIT_SECONDS)
-        await scene.relay.finish("it has ended")
-        errors = {reply["id"]: reply["error"] for reply in scene.client.replies()}
-        assert errors == {number: {"code": -32000, "message": "it has ended"} for number in (1, 2, 3)}
-        assert scene.keepers[0].told == [("it has ended", 2)]
-        assert scene.keepers[0].is_settled
+async def test_at_the_end_everything_open_is_answered_with_the_reason(scene: Scene) -> None:
+    await scene.from_client(msg(id=1, method="ping"), call(2), call(3, "wait"))
+    scene.client.end()
+    assert await scene.passed_on(WAIT_SECONDS)
+    await scene.relay.finish("it has ended")
+    assert scene.client.replies() == [error(number, -32000, "it has ended") for number in (1, 2, 3)]
+    assert scene.client.error_codes == [-32000] * 3
+    assert scene.keepers[0].told == [("it has ended", 2), ("no longer kept", 3)]
+    with pytest.raises(PeerGone):
+        await asyncio.wait_for(scene.relay.client.ask("elicitation/create", {}), WAIT_SECONDS)
+    assert scene.keepers[0].is_settled
 
 
-async def test_a_server_that_takes_nothing_is_not_waited_for_at_the_end() -> None:
-    async with a_scene() as scene:
-        scene.server.stop_reading()
-        await scene.from_client(msg(id=1, method="ping"), msg(id=2, method="ping"))
-        scene.client.end()
-        assert not await scene.passed_on(0.12)
-        scene.server.read_again()
-        assert await scene.passed_on(WAIT_SECONDS)
-        assert len(scene.server.sent) == 2
+async def test_a_server_that_takes_nothing_is_not_waited_for_at_the_end(scene: Scene) -> None:
+    scene.server.stop_reading()
+    await scene.from_client(msg(id=1, method="ping"), msg(id=2, method="ping"))
+    scene.client.end()
+    assert await scene.passed_on(0.12) is False
+    scene.server.read_again()
+    assert await scene.passed_on(WAIT_SECONDS)
+    assert len(scene.server.sent) == 2
 
 
-async def test_a_call_that_the_server_holds_up_is_not_waited_for_at_the_end() -> None:
-    async with a_scene() as scene:
-        await scene.from_client(call(1, "look up"))
-        scene.client.end()
-        assert not await scene.passed_on(0.12)
+async def test_a_call_that_the_server_holds_up_is_not_waited_for_at_the_end(scene: Scene) -> None:
+    await scene.from_client(call(1, "look up"))
+    scene.client.end()
+    assert not await scene.passed_on(0.12)
 
 
-async def test_a_call_that_waits_until_everything_is_loaded_is_waited_for() -> None:
-    async with a_scene() as scene:
-        scene.is_loaded.clear()
-        await scene.from_client(call(1))
-        scene.client.end()
-        waiting = asyncio.create_task(scene.passed_on(0.01))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(waiting), 0.1)
-        scene.is_loaded.set()
-        assert await asyncio.wait_for(waiting, WAIT_SECONDS)
+async def test_a_call_that_waits_until_everything_is_loaded_is_waited_for(scene: Scene) -> None:
+    scene.is_loaded.clear()
+    await scene.from_client(call(1))
+    scene.client.end()
+    waiting = asyncio.create_task(scene.passed_on(0.01))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(waiting), 0.1)
+    scene.is_loaded.set()
+    assert await asyncio.wait_for(waiting, WAIT_SECONDS)
 
 
 async def test_a_store_that_takes_no_last_records_holds_the_end_up_for_a_moment_only(
@@ -351,38 +358,51 @@ async def test_a_client_that_does_not_read_holds_the_server_up_and_loses_nothing
 # The guard's own questions
 
 
-async def test_the_guards_own_question_never_reaches_the_other_side() -> None:
-    async with a_scene() as scene:
-        asked = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}))
-        await scene.settled()
-        question = scene.client.replies()[0]
-        await scene.from_client(msg(id=question["id"], result={"action": "accept"}), msg(id=question["id"], result={}))
-        assert await asked == {"action": "accept"}
-        assert scene.server.sent == []
+async def test_the_guards_own_question_never_reaches_the_other_side(scene: Scene) -> None:
+    asked = asyncio.create_task(scene.relay.client.ask("elicitation/create", {}))
+    await scene.settled()
+    question = scene.client.replies()[0]
+    await scene.from_client(msg(id=question["id"], result={"action": "accept"}), msg(id=question["id"], result={}))
+    assert await asyncio.wait_for(asked, WAIT_SECONDS) == {"action": "accept"}
+    assert scene.server.sent == []
+    looking = asyncio.create_task(scene.relay.server.ask("tools/list", {}))
+    await scene.settled()
+    sent = len(scene.client.sent)
+    looked = scene.server.replies()[0]["id"]
+    await scene.from_client(msg(id=looked, method="ping"))
+    in_flight = "Invalid request: the id belongs to a request in flight"
+    assert scene.client.replies()[sent:] == [error(looked, -32600, in_flight)]
+    await scene.from_server(msg(id=looked, error={"code": 1}))
+    with pytest.raises(AnsweredWithError, match=r"^$"):
+        await asyncio.wait_for(looking, WAIT_SECONDS)
+    assert (len(scene.client.sent), scene.notices.lines) == (sent + 1, [])
 
 
 async def test_an_error_an_end_and_a_cancellation_end_the_guards_own_question() -> None:
     transport = FakeTransport()
     peer = Peer(transport, 10)
-    failing, leaving, stopped = (asyncio.create_task(peer.ask("x", {})) for _ in range(3))
+    told: list[Any] = []
+    failing, leaving, stopped = (asyncio.create_task(peer.ask("x", {}, None, told.append)) for _ in range(3))
     await asyncio.sleep(0)
     ids = [message["id"] for message in transport.replies()]
     assert len(set(ids)) == 3
-    peer.is_answer_to_guard(Reply(ids[0], None, {"message": "no"}))
+    assert peer.is_answer_to_guard(Reply(ids[0], None, {"message": "no"}))
     with pytest.raises(AnsweredWithError, match="no"):
-        await failing
+        await asyncio.wait_for(failing, WAIT_SECONDS)
     stopped.cancel()
     await asyncio.wait([stopped])
-    assert transport.replies()[-1]["params"] == {"requestId": ids[2]}
+    assert transport.replies()[-1] == cancelled(ids[2])
+    assert peer.is_answer_to_guard(Reply(ids[2], {"too": "late"}, None))
+    assert told == [{"too": "late"}]
     answered = asyncio.create_task(peer.ask("x", {}))
     await asyncio.sleep(0)
     peer.is_answer_to_guard(Reply(transport.replies()[-1]["id"], {"in": "time"}, None))
     peer.close_all()
-    assert await answered == {"in": "time"}
+    assert await asyncio.wait_for(answered, WAIT_SECONDS) == {"in": "time"}
     with pytest.raises(PeerGone):
-        await leaving
+        await asyncio.wait_for(leaving, WAIT_SECONDS)
     with pytest.raises(PeerGone):
-        await peer.ask("x", {})
+        await asyncio.wait_for(peer.ask("x", {}), WAIT_SECONDS)
 
 
 async def test_too_many_open_requests_are_refused() -> None:
@@ -449,6 +469,7 @@ async def test_each_request_is_answered_where_it_came_from() -> None:
     first, second, third = FakeTransport(), FakeTransport(), FakeTransport()
     client.take(msg(id=1, method="tools/call", params={"name": "echo", "_meta": {"progressToken": "a"}}), first)
     client.take(msg(id=2, method="ping"), second)
+    client.take(call(4, "forget"), FakeTransport())
     await server.wait_for_sent(2)
     server.enqueue(
         msg(method="notifications/progress", params={"progressToken": "a", "progress": 1}),

@@ -14,14 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.commands.doctor.clients import CLIENTS, with_comments
-from openai_responses_mcp.guard.client_files import (
-    CannotRewrite,
-    Place,
-    entries_in,
-    entry_text,
-    rewritten,
-    with_entry_text,
-)
+from openai_responses_mcp.guard.client_files import CannotRewrite, Place, entries_in
+from openai_responses_mcp.guard.rewriting import entry_text, rewritten, with_entry_text
 from openai_responses_mcp.guard.setup import main, own_command
 
 CURSOR = """{
@@ -126,6 +120,29 @@ def test_the_guard_stands_in_front_of_every_server_that_it_can_guard(machine: Ma
     assert codex["off"] == {"command": "x", "enabled": False}
 
 
+@pytest.mark.parametrize(
+    ("client", "file", "section"),
+    [
+        ("claude-code", ".claude.json", "mcpServers"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("vscode", ".config/Code/User/mcp.json", "servers"),
+        ("gemini", ".gemini/settings.json", "mcpServers"),
+    ],
+)
+def test_every_client_is_guarded_in_the_users_own_file_and_undone(
+    machine: Machine, client: str, file: str, section: str
+) -> None:
+    path = machine.home / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(before := json.dumps({"other": 1, section: {"memory": {"command": "npx", "args": ["memory"]}}}))
+    machine.setup(client, "--yes")
+    guarded = json.loads(path.read_text())[section]["memory"]
+    assert guarded["args"][-6:] == ["guard", "--name", "memory", "--", "npx", "memory"]
+    assert (machine.cursor.read_text(), machine.codex.read_text()) == (CURSOR, CODEX)
+    machine.setup("--undo", "--yes")
+    assert path.read_text() == before
+
+
 def test_comments_order_and_mode_of_a_file_stay(machine: Machine) -> None:
     machine.setup("--yes")
     text = machine.cursor.read_text()
@@ -164,13 +181,6 @@ def test_undo_works_where_other_entries_have_changed_since(machine: Machine) -> 
     assert servers["mine"]["args"] == ["guard", "--name", "mine", "--", "x"]
 
 
-def test_a_second_setup_changes_nothing(machine: Machine) -> None:
-    machine.setup("--yes")
-    before = machine.cursor.read_bytes()
-    assert "Nothing to change." in machine.setup("--yes")
-    assert machine.cursor.read_bytes() == before
-
-
 def test_nothing_is_written_without_a_yes(machine: Machine) -> None:
     assert "--server-filesystem" not in machine.setup("--dry-run")
     said = machine.setup(code=2)
@@ -193,8 +203,25 @@ def test_clients_servers_and_a_policy_can_be_named(machine: Machine) -> None:
     assert args[args.index("--policy") + 1] == str(machine.home / "rules.yaml")
     assert machine.servers()["files"]["command"] == "npx"
     assert machine.codex.read_text() == CODEX
-    with pytest.raises(SystemExit):
-        machine.setup("netscape")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("kursor", "unknown client kursor: did you mean cursor? (claude-code, claude-desktop,"),
+        ("--polcy x", "unknown option --polcy: did you mean --policy?"),
+        ("--server fils", "unknown server fils: did you mean files?"),
+        ("--undo --server files", "unknown server files ("),
+    ],
+)
+def test_a_misspelt_word_gets_the_nearest_one(
+    machine: Machine, line: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        machine.setup(*line.split(), "--yes")
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(f"openai-responses-mcp guard setup: {problem}")
+    assert machine.cursor.read_text() == CURSOR
 
 
 def test_a_policy_is_given_to_the_guards_that_are_there_and_all_of_it_is_undone(machine: Machine) -> None:
@@ -261,7 +288,10 @@ def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -
     (project / ".cursor/mcp.json").write_text('{"mcpServers": {"p": {"command": "p"}}}')
     section = {"mcpServers": {"c": {"command": "c", "args": []}}}
     (machine.home / ".claude.json").write_text(json.dumps({"projects": {str(project): section}}, indent=2))
+    said = machine.setup("claude-code", "--yes")
+    assert f"Left alone: c in {machine.home / '.claude.json'}: it belongs to {project}: run guard setup" in said
     machine.setup("cursor", "claude-code", "--project", "--yes")
+    assert machine.setup("claude-code", "--yes") == "Nothing to change.\n"
     assert machine.cursor.read_text() == CURSOR
     assert json.loads((project / ".cursor/mcp.json").read_text())["mcpServers"]["p"]["args"][-1] == "p"
     claude = json.loads((machine.home / ".claude.json").read_text())["projects"][str(project)]["mcpServers"]
@@ -433,7 +463,7 @@ def test_an_entry_is_not_found_in_a_text_that_has_none(text: str) -> None:
 def test_an_entry_without_a_command_gets_none() -> None:
     cursor = next(one for one in CLIENTS if one.name == "Cursor")
     with pytest.raises(CannotRewrite):
-        rewritten(cursor, '{"mcpServers": {"x": {}}}', {Place(("mcpServers", "x")): ("guard",)})
+        rewritten(cursor, '{"mcpServers": {"x": {}}}', Place(("mcpServers", "x")), ("guard",))
 
 
 def test_what_looks_like_arguments_inside_a_text_is_none(machine: Machine) -> None:
@@ -570,7 +600,7 @@ def test_any_entry_is_rewritten_and_nothing_else_changes(
     cursor = next(one for one in CLIENTS if one.name == "Cursor")
     text = json.dumps({"a": [1, {"b": None}], "mcpServers": servers}, indent=indent, ensure_ascii=is_ascii)
     for entry in entries_in(cursor, text):
-        text = rewritten(cursor, text, {entry.place: ("guard", "--", *entry.words)})
+        text = rewritten(cursor, text, entry.place, ("guard", "--", *entry.words))
     wanted = {
         name: {"command": "guard", "args": ["--", one["command"], *one.get("args", [])]}
         for name, one in servers.items()

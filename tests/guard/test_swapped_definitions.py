@@ -9,6 +9,7 @@ from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule, Unstable
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer, StartOutcome
+from tests.agents.fakes import within
 from tests.fakes import PAUSE_SECONDS
 from tests.guard.keepers import GuardScene, entry, refusal_in
 
@@ -29,7 +30,7 @@ async def client_lists(scene: GuardScene, *entries: Any, list_id: str = "list") 
     """The client asks for the list, and is shown this one."""
     lists, scene.server_lists = scene.server_lists, list(entries)
     scene.client.enqueue({"jsonrpc": "2.0", "id": list_id, "method": "tools/list", "params": {}})
-    await scene.to_client(lambda message: message.get("id") == list_id)
+    await scene.reply(list_id)
     scene.server_lists = lists
 
 
@@ -43,9 +44,12 @@ async def test_one_definition_for_the_client_and_another_for_the_guard_is_asked_
         question = await scene.question()
         message = question["params"]["message"]
         assert "the client was shown another definition of this tool than the guard" in message
-        assert "sends it away" in message
+        assert (
+            "What changed:\n  shown to the client and seen by the guard:\n"
+            '  "description": "sends it away" is now "does echo"\n' in message
+        )
         scene.answer(question, "deny")
-        await scene.to_client(lambda message: message.get("id") == 2)
+        await scene.reply(2)
         assert len(scene.calls_at_server()) == 1
         assert pinned(scene) == hash_of(A)
 
@@ -83,7 +87,7 @@ async def test_a_change_that_another_guard_has_refused_does_not_run_here() -> No
         question = await scene.question()
         assert "has changed what it says about this tool since it was approved" in question["params"]["message"]
         scene.answer(question, "deny")
-        await scene.to_client(lambda message: message.get("id") == 1)
+        await scene.reply(1)
         assert pinned(scene) == hash_of(A)
 
 
@@ -101,7 +105,7 @@ async def test_a_pin_that_is_set_between_decision_and_start_is_decided_on_again(
         scene.starts.known = known_then_pinned  # type: ignore[method-assign]
         scene.start(1)
         scene.answer(await scene.question(), "deny")
-        await scene.to_client(lambda message: message.get("id") == 1)
+        await scene.reply(1)
         assert scene.calls_at_server() == []
         assert pinned(scene) == hash_of(A)
 
@@ -136,11 +140,15 @@ async def test_the_same_name_with_another_command_asks_once_also_where_a_rule_al
         scene.declare(elicitation=True)
         scene.starts.servers[("small", "before")] = "npx -y small"
         scene.starts.pins[("small/echo", "before")] = pin_of(A)
+        scene.starts.pins[KEY] = pin_of(B)
         scene.start(1)
         question = await scene.question()
         message = question["params"]["message"]
         assert "another command runs under the name of this server than before" in message
-        assert '"npx -y small" is now "python small.py"' in message
+        assert (
+            'What changed:\n  command: "npx -y small" is now "python small.py"\n'
+            '  "description": "sends it away" is now "does echo"\n' in message
+        )
         scene.answer(question, "allow_once")
         await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
         assert "structuredContent" in (await scene.call(2))["result"]
@@ -148,35 +156,45 @@ async def test_the_same_name_with_another_command_asks_once_also_where_a_rule_al
         assert scene.starts.pins[("small/echo", "before")] == pin_of(A)
 
 
-async def test_for_good_for_one_command_is_not_for_another() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.start(1)
-        scene.answer(await scene.question(), "allow_call_for_good")
-        await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
-        [standing] = await scene.stores.standing.list_standing()
-        assert standing.origin == "fingerprint"
-        await scene.stores.standing.end(standing.standing_id, "2026-01-01T00:00:00+00:00", "test")
-        await scene.stores.standing.create(replace(standing, standing_id="sta_2", origin="another"))
-        scene.start(2)
-        await scene.until(lambda: _asked_twice(scene))
-        assert len(await scene.stores.standing.list_standing()) == 1
+async def test_for_good_for_one_command_is_not_for_another(scene: GuardScene) -> None:
+    scene.answer(await scene.asked_in_client(), "allow_call_for_good")
+    await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
+    [standing] = await scene.stores.standing.list_standing()
+    assert standing.origin == "fingerprint"
+    await scene.stores.standing.end(standing.standing_id, "2026-01-01T00:00:00+00:00", "test")
+    await scene.stores.standing.create(replace(standing, standing_id="sta_2", origin="another"))
+    scene.start(2)
+    await scene.until(lambda: _asked_twice(scene))
+    assert len(await scene.stores.standing.list_standing()) == 1
 
 
 async def _asked_twice(scene: GuardScene) -> bool:
     return len([one for one in scene.client.replies() if one.get("method") == "elicitation/create"]) == 2
 
 
-async def test_a_policy_that_becomes_deny_while_a_person_is_asked_stops_the_call() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
+async def test_a_policy_that_becomes_deny_while_a_person_is_asked_stops_the_call(scene: GuardScene) -> None:
+    question = await scene.asked_in_client()
+    scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
+    scene.answer(question, "allow_once")
+    reply = await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
+    assert "not any more" in refusal_in(reply)
+    assert scene.calls_at_server() == []
+    assert ("call_1", "decision:2", "deny") in await scene.events()
+
+
+async def test_a_tool_that_changes_while_the_start_of_a_call_is_written_is_not_sent() -> None:
+    async with GuardScene(ALLOW) as scene:
+        scene.logs.waits_at = lambda log: log.event == "started"
         scene.start(1)
-        question = await scene.question()
-        scene.source.policy = Policy(rules=(Rule(1, ("*",), decide="deny", reason="not any more"),))
-        scene.answer(question, "allow_once")
-        reply = await scene.to_client(lambda message: message.get("id") == 1 and "result" in message)
-        assert "not any more" in refusal_in(reply)
+        await within(scene.logs.is_reached.wait())
+        scene.server_lists = [B]
+        await scene.list_changed()
+        scene.logs.goes_on.set()
+        reason = "the server changed the tool before it was sent; call again"
+        assert refusal_in(await scene.reply(1)) == f"echo: {reason}"
         assert scene.calls_at_server() == []
+        assert (await scene.events())[-1] == ("call_1", "outcome", "failed")
+        assert (await scene.stores.logs.query())[-1].reason == reason
 
 
 async def test_ids_of_the_guard_cannot_be_told_by_a_prefix() -> None:
@@ -186,25 +204,24 @@ async def test_ids_of_the_guard_cannot_be_told_by_a_prefix() -> None:
         assert "guard" not in listing["id"]
 
 
-async def test_a_changed_definition_ends_what_was_allowed_for_the_old_one_at_once() -> None:
-    async with GuardScene() as scene:
-        scene.declare(elicitation=True)
-        scene.server_lists = [A]
-        scene.start(1)
-        scene.answer(await scene.question(), "allow_tool_for_good")
-        await scene.to_client(lambda message: message.get("id") == 1)
-        [standing] = await scene.stores.standing.list_standing()
-        # One for another command of the same name is not about this server.
-        await scene.stores.standing.create(replace(standing, standing_id="sta_other", origin="another"))
-        scene.server_lists = [B]
-        await scene.list_changed()
-        scene.start(2)
-        await scene.asked()
-        # While somebody is asked: nothing is listed any more that no longer holds.
-        assert [one.standing_id for one in await scene.standing.list()] == ["sta_other"]
-        ended = await scene.stores.standing.get(standing.standing_id)
-        assert ended is not None
-        assert ended.ended_because == "definition changed"
+async def test_a_changed_definition_ends_what_was_allowed_for_the_old_one_at_once(scene: GuardScene) -> None:
+    scene.declare(elicitation=True)
+    scene.server_lists = [A]
+    scene.start(1)
+    scene.answer(await scene.question(), "allow_tool_for_good")
+    await scene.reply(1)
+    [standing] = await scene.stores.standing.list_standing()
+    # One for another command of the same name is not about this server.
+    await scene.stores.standing.create(replace(standing, standing_id="sta_other", origin="another"))
+    scene.server_lists = [B]
+    await scene.list_changed()
+    scene.start(2)
+    await scene.asked()
+    # While somebody is asked: nothing is listed any more that no longer holds.
+    assert [one.standing_id for one in await scene.standing.list()] == ["sta_other"]
+    ended = await scene.stores.standing.get(standing.standing_id)
+    assert ended is not None
+    assert ended.ended_because == "definition changed"
 
 
 def with_default(*fields: str, **changes: Any) -> dict[str, Any]:
@@ -266,8 +283,11 @@ async def test_a_call_whose_pin_keeps_changing_is_refused_in_the_end() -> None:
             return found
 
         scene.starts.known = known_for_a_moment  # type: ignore[method-assign]
-        assert "keeps changing; call again" in refusal_in(await scene.call(1))
+        refusal = refusal_in(await scene.call(1))
+        assert refusal == "echo: its definition or its budget keeps changing; call again"
         assert scene.calls_at_server() == []
+        decisions = [event for _, event, _ in await scene.events() if event.startswith("decision")]
+        assert decisions == ["decision", *(f"decision:{attempt}" for attempt in range(2, 11))]
 
 
 async def test_a_tool_that_is_gone_when_it_is_decided_on_again_does_not_run() -> None:
@@ -280,7 +300,7 @@ async def test_a_tool_that_is_gone_when_it_is_decided_on_again_does_not_run() ->
                 await scene.list_changed()
 
         before_the_start(scene, pinned_and_gone)
-        assert "it cannot be run any more" in refusal_in(await scene.call(1))
+        assert refusal_in(await scene.call(1)) == "echo: it cannot be run any more: echo"
         assert scene.calls_at_server() == []
 
 

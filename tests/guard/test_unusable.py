@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.guard import composition, lifetime
 from openai_responses_mcp.guard.servers import GuardOptions
-from openai_responses_mcp.guard.stderr_lines import StderrLines
 from tests.agents.fakes import WAIT_SECONDS, within
 
 
@@ -22,9 +22,9 @@ from tests.agents.fakes import WAIT_SECONDS, within
         (["--policy", "broken.yaml"], "broken.yaml:2: profil"),
         (["--store", "sqlite:///folder"], "the store folder is a folder; name a file"),
         (["--store", "sqlite:///broken.yaml"], "the store broken.yaml is not a SQLite database"),
-        (["--store", "sqlite:///fifo"], "the store fifo is no regular file"),
+        (["--store", "sqlite:///fifo"], "the store fifo is not a regular file"),
         (["--store", "sqlite:///broken.yaml/x"], "the store broken.yaml/x cannot be read: Not a directory"),
-        ([], "the store cannot be made: "),
+        ([], "the store cannot be created: "),
     ],
 )
 def test_what_cannot_be_used_is_said_to_the_client_and_on_stderr(

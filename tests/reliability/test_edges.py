@@ -109,14 +109,6 @@ def outcomes_of(wire: bytes, *, ends: bool = False) -> list[bytes | FramingFault
     return list(iter(framer.next_message, None))
 
 
-def test_the_limits_of_a_header_block_are_8_kib_and_32_lines() -> None:
-    assert outcomes_of(b"A: 1\n" * 31 + GOOD) == [PING]
-    assert outcomes_of(b"A: 1\n" * 32 + GOOD) == [LONG_BLOCK]
-    filling = b"A: " + b"x" * (8192 - len(b"A: \nContent-Length: 8\r\n")) + b"\n"
-    assert outcomes_of(filling + GOOD) == [PING]
-    assert outcomes_of(b"A" + filling + GOOD) == [LONG_BLOCK]
-
-
 def test_a_header_that_the_end_cuts_off_is_too_long_only_beyond_the_limit() -> None:
     assert outcomes_of(b"A: " + b"x" * (8192 - 3), ends=True) == []
     assert outcomes_of(b"A: " + b"x" * (8192 - 2), ends=True) == [LONG_BLOCK]

@@ -160,14 +160,6 @@ async def test_trouble_is_tried_again_within_bounds(status: int, value: str, due
     assert str(asked.failure).startswith("Ask again in ") == (due == NEVER)
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_trouble_that_passes_is_an_answer(status: int) -> None:
-    text = f"Why? [rehearse: status={status}; retry_after=0; times={MAX_RETRIES}]"
-    asked = await ask_stand_in(text)
-    assert isinstance(asked.outcome, ModelReply)
-    assert asked.attempts == 1 + MAX_RETRIES
-
-
 def unused_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -198,21 +190,6 @@ async def test_a_connection_that_breaks_later_is_not_tried_again(drop: str) -> N
     assert "Ask again" in str(asked.failure)
 
 
-async def test_a_cancellation_ends_the_waiting_for_a_retry() -> None:
-    server = StandIn()
-    async with stand_in(server) as base_url, asyncio.timeout(SLOW_SECONDS):
-        clock = FakeClock()
-        retrying, gateway = gateways(base_url, clock)
-        request = question("Why? [rehearse: status=503; retry_after=50]")
-        call = asyncio.create_task(retrying.respond(request))
-        await clock.wait_for_sleepers()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await gateway.close()
-    assert server.received == 1
-
-
 # 25: a good status with a body that cannot be read
 
 # What can still be answered is answered; whatever is missing an answer is one failure.
@@ -228,19 +205,6 @@ BODIES: dict[str, type[GatewayError] | None] = {
     "wrong-text": GatewayGarbled,
     "wrong-usage": None,
 }
-
-
-@pytest.mark.parametrize("body", ["truncated", "html", "wrong-text", "wrong-usage"])
-async def test_a_body_that_is_no_response_is_one_failure_where_no_stream_is_asked_for(body: str) -> None:
-    asked = await ask_stand_in(f"Why? [rehearse: body={body}]", is_streamed=False)
-    assert (asked.attempts, asked.waits) == (1, [])
-    expected = BODIES[body]
-    if expected is None:
-        assert isinstance(asked.outcome, ModelReply)
-        assert asked.outcome.text
-    else:
-        assert type(asked.failure) is expected
-        assert "sk again" in str(asked.failure)
 
 
 class StreamlessApi(FaultyApi):
@@ -314,14 +278,6 @@ async def test_a_refusal_is_one_failure_that_says_what_to_do(refusal: str) -> No
     assert type(asked.failure) is expected
     assert advice in str(asked.failure)
     assert (asked.attempts, asked.waits) == (1, [])
-
-
-@pytest.mark.parametrize(("response_id", "what"), [("resp_unknown", "is not known"), ("resp_expired_1", "has expired")])
-async def test_a_conversation_that_is_lost_says_which_way(response_id: str, what: str) -> None:
-    asked = await ask_stand_in("Why?", previous_response_id=response_id)
-    assert isinstance(asked.failure, PreviousResponseLost)
-    assert what in str(asked.failure)
-    assert asked.attempts == 1
 
 
 # 28: redirects, and keys that no header carries

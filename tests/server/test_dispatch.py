@@ -89,19 +89,6 @@ async def test_an_id_in_flight_is_refused_for_the_second_and_the_first_is_unharm
     assert len(wired.gateway.calls) == 1
 
 
-async def test_a_number_and_its_digits_as_text_are_two_calls() -> None:
-    wired = await held(tool_call(1), tool_call("1"), calls=2)
-    wired.handle(cancel("1"))
-    wired.gateway.release()
-    assert [reply["id"] for reply in await wired.drained()] == [1]
-
-
-async def test_an_id_is_free_again_after_the_reply() -> None:
-    wired = Wired()
-    replies = [await wired.reply_to(tool_call(1)) for _ in range(3)]
-    assert all("result" in reply for reply in replies)
-
-
 async def test_a_cancelled_call_is_aborted_and_sends_no_response() -> None:
     wired = await held(tool_call(1), calls=1)
     wired.handle(cancel(1, reason="changed my mind"))
@@ -149,15 +136,6 @@ async def test_a_call_cancelled_before_it_began_never_reaches_the_gateway() -> N
     assert wired.gateway.calls == []
 
 
-async def test_a_later_request_takes_over_the_id_of_a_cancelled_one() -> None:
-    wired = await held(tool_call(1), calls=1)
-    wired.handle(cancel(1), tool_call(1, "again"))
-    wired.gateway.release()
-    replies = await wired.drained()
-    assert [reply["id"] for reply in replies] == [1]
-    assert "result" in replies[0]
-
-
 @pytest.mark.parametrize("unfit", [2, "1", True, 1.0, None, [1], {"id": 1}])
 async def test_a_cancellation_that_names_no_call_leaves_every_call_alone(unfit: Any) -> None:
     wired = await held(tool_call(1), calls=1)
@@ -202,25 +180,6 @@ async def test_a_reason_that_is_no_text_is_not_logged() -> None:
     wired.handle(cancel(1, reason={"a": 1}))
     assert wired.logger.facts("cancelled") == [{"requestId": 1, "reason": None}]
     await wired.drained()
-
-
-async def test_a_cancellation_racing_the_completion_never_makes_two_replies_or_a_late_one() -> None:
-    wired = Wired()
-    for number in range(2000):
-        wired.gateway.hold()
-        wired.handle(tool_call(number))
-        await wired.gateway.wait_for_calls(number + 1)
-        wired.gateway.release()
-        for _ in range(number % 6):
-            await asyncio.sleep(0)
-        before = len(wired.transport.sent)
-        wired.handle(cancel(number))
-        async with asyncio.timeout(WAIT_SECONDS):
-            await wired.dispatcher.drain()
-        assert len(wired.transport.sent) == before
-    ids = [reply["id"] for reply in wired.transport.replies()]
-    assert len(ids) == len(set(ids))
-    assert 0 < len(ids) < 2000
 
 
 async def test_an_unexpected_failure_is_answered_and_its_traceback_logged() -> None:

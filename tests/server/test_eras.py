@@ -1,13 +1,10 @@
 from typing import Any
 
 import pytest
-from mcp_types import methods
-from mcp_types.jsonrpc import JSONRPCError, JSONRPCResponse
+from mcp_types.jsonrpc import JSONRPCError
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.domain.errors import GatewayOverloaded
 from openai_responses_mcp.domain.jsonrpc import Request
-from openai_responses_mcp.domain.models import ModelReply, Progress, Source, Usage
 from openai_responses_mcp.server.eras import ENVELOPE as NEW_ERA
 from openai_responses_mcp.server.eras import (
     HANDSHAKE,
@@ -130,69 +127,6 @@ async def test_both_eras_take_turns_on_one_connection() -> None:
     assert "protocolVersion" in (await wired.reply_to(request(2, "initialize", {})))["result"]
     assert "resultType" in (await wired.reply_to(tool_call(3, meta=ENVELOPE)))["result"]
     assert "resultType" not in (await wired.reply_to(tool_call(4)))["result"]
-
-
-RICH = ModelReply(
-    text="Because.",
-    response_id="resp_1",
-    cited=(Source("https://a.example", "A"),),
-    searched=(Source("oai-weather", "api", is_url=False),),
-    search_count=1,
-    usage=Usage(1, 2, 3),
-)
-
-
-@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
-@pytest.mark.parametrize("method", ["initialize", "server/discover", "ping", "tools/list", "tools/call"])
-async def test_every_result_is_valid_on_the_wire_of_its_revision(
-    revision: str, meta: dict[str, Any], method: str
-) -> None:
-    wired = Wired()
-    wired.gateway.enqueue(RICH)
-    params = {"name": "answer", "arguments": {"query": "Q"}, "_meta": meta}
-    reply = await wired.reply_to(request(1, method, params))
-    if (method, revision) in methods.SERVER_RESULTS:
-        JSONRPCResponse.model_validate(reply)
-        methods.validate_server_result(method, revision, reply["result"])
-    else:
-        assert JSONRPCError.model_validate(reply).error.code in (-32601, -32602)
-
-
-@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
-@pytest.mark.parametrize("outcome", [RICH, ModelReply(text="bare"), GatewayOverloaded("busy", status=429)])
-async def test_every_call_is_valid_on_the_wire_of_its_revision(
-    revision: str, meta: dict[str, Any], outcome: ModelReply | Exception
-) -> None:
-    for tool in ("answer", "answer_detailed", "answer_quick", "iris"):
-        wired = Wired()
-        wired.gateway.enqueue(outcome)
-        params = {"name": tool, "arguments": {"query": "Q", "input": "Q"}, "_meta": meta}
-        reply = await wired.reply_to(request(1, "tools/call", params))
-        if "result" in reply:
-            methods.validate_server_result("tools/call", revision, reply["result"])
-        else:
-            assert revision == "2025-06-18"
-            assert JSONRPCError.model_validate(reply).error.code == -32001
-
-
-@pytest.mark.parametrize(("revision", "meta"), [("2025-06-18", {}), ("2026-07-28", ENVELOPE)])
-async def test_progress_is_valid_on_the_wire_of_its_revision(revision: str, meta: dict[str, Any]) -> None:
-    wired = Wired()
-    wired.gateway.hold()
-    wired.gateway.progress = [Progress("thinking")]
-    wired.handle(tool_call(1, meta={**meta, "progressToken": "t"}))
-    message = (await wired.transport.wait_for_sent(1))[0]
-    methods.parse_server_notification(message["method"], revision, message["params"])
-    assert message["params"]["progressToken"] == "t"
-    wired.dispatcher.abort()
-    await wired.drained()
-
-
-async def test_unsupported_revision_is_valid_on_the_wire() -> None:
-    reply = await Wired().reply_to(request("a", "tools/list", {"_meta": {REVISION: "1999-01-01"}}))
-    error = JSONRPCError.model_validate(reply).error
-    assert (reply["id"], error.code) == ("a", -32022)
-    assert error.data == {"supported": SUPPORTED, "requested": "1999-01-01"}
 
 
 TOOLS = ("answer",)

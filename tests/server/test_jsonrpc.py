@@ -60,10 +60,6 @@ def test_a_byte_order_mark_is_called_by_its_name() -> None:
     assert refused(b'\xef\xbb\xbf{"id": 1}').message == "Parse error: it begins with a byte order mark (BOM)"
 
 
-def test_the_reason_of_a_parse_error_is_kept_short() -> None:
-    assert len(refused(b'{"' + b"a" * 10_000).message) < 250
-
-
 @pytest.mark.parametrize("message", [[], [request(1, "ping")], "ping", 1])
 def test_json_that_is_no_object_is_an_invalid_request_without_an_id(message: Any) -> None:
     bad = decoded(message)
@@ -161,21 +157,10 @@ def test_an_object_with_a_method_and_no_id_is_a_notification() -> None:
     assert bare(incoming) == Notification("notifications/cancelled", {"requestId": 1})
 
 
-@pytest.mark.parametrize("key", ["ID", "Id", "\u0456d", "id\x00", "id ", "ｉｄ"])
-def test_a_key_that_only_looks_like_id_is_not_taken_for_it(key: str) -> None:
-    incoming = decoded({"jsonrpc": "2.0", key: 1, "method": "ping"})
-    assert isinstance(incoming, Notification)
-
-
-def test_a_key_that_only_looks_like_method_is_not_taken_for_it() -> None:
-    bad = decoded({"jsonrpc": "2.0", "id": 1, "Method": "ping", "method\x00": "ping"})
-    assert isinstance(bad, BadMessage)
-    assert (bad.code, bad.id) == (-32600, 1)
-
-
 def test_lone_surrogates_become_replacement_characters_everywhere() -> None:
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "m\\ud800", "params": {"\\udfff": ["a\\ud800", 1], "ok": "\\ud83d\\ude00"}}'
     assert bare(decode(body)) == Request(1, "m\ufffd", {"\ufffd": ["a\ufffd", 1], "ok": "😀"})
+    assert bare(decode(b'{"jsonrpc": "2.0", "method": "m\\ud800"}')) == Notification("m\ufffd", {})
 
 
 @given(st.binary(max_size=200))

@@ -110,15 +110,6 @@ async def test_an_answer_in_time_is_given_as_ever() -> None:
     assert reply["result"]["structuredContent"]["answer"].startswith("Because.")
 
 
-async def test_a_failure_in_time_is_told_as_ever() -> None:
-    wired = Impatient(AnswerWithheld("The response failed."))
-    wired.handle(tool_call(1, tool=RESEARCH))
-    await wired.clock.wait_for_sleepers()
-    wired.gateway.release()
-    (reply,) = await wired.drained()
-    assert reply["error"]["data"]["message"] == "The response failed."
-
-
 async def test_what_does_not_run_in_the_background_is_waited_for() -> None:
     wired = Impatient()
     wired.handle(tool_call(1, tool="answer"))
@@ -238,13 +229,6 @@ async def test_a_research_that_takes_longer_than_an_attempt_may_says_how_to_fetc
     wired.gateway.enqueue(StillRunning("Too slow.", response_id="resp_1"))
     reply = await wired.reply_to(tool_call(1, tool=RESEARCH))
     assert reply["error"]["data"]["message"] == message
-
-
-async def test_answer_result_works_where_only_the_configuration_names_it() -> None:
-    wired = Wired(tools=("answer_result",))
-    wired.gateway.keep("resp_1", FOUND)
-    assert (await wired.reply_to(fetch(1)))["result"]["structuredContent"]["answer"].startswith("Because.")
-    assert (await Wired(tools=("answer",)).reply_to(fetch(1)))["error"]["message"] == "Unknown tool"
 
 
 @pytest.mark.parametrize(

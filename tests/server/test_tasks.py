@@ -196,14 +196,6 @@ async def test_an_update_is_taken_and_changes_nothing() -> None:
     assert (await wired.look(task_id))["status"] == "working"
 
 
-async def test_another_server_with_the_same_key_goes_on_with_the_task() -> None:
-    first, second = Researching(), Wired()
-    task_id = (await first.begin())["taskId"]
-    second.gateway.keep("resp_1", FOUND)
-    reply = await second.reply_to(request(1, "tasks/get", {"taskId": task_id, "_meta": DECLARED}))
-    assert reply["result"]["status"] == "completed"
-
-
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/update"])
 @pytest.mark.parametrize(
     ("task_id", "message"),
@@ -252,11 +244,6 @@ async def test_a_client_that_does_not_declare_tasks_is_told_what_it_lacks(method
     assert old["error"]["code"] == -32601
 
 
-async def test_subscriptions_stay_unknown() -> None:
-    reply = await Wired().reply_to(request(1, "subscriptions/listen", {"_meta": DECLARED}))
-    assert reply["error"]["code"] == -32601
-
-
 @pytest.mark.parametrize("meta", [{}, ENVELOPE, {CAPABILITIES: DECLARED[CAPABILITIES]}])
 async def test_nobody_else_is_given_a_task(meta: dict[str, Any]) -> None:
     wired = Wired()
@@ -264,11 +251,6 @@ async def test_nobody_else_is_given_a_task(meta: dict[str, Any]) -> None:
     assert result["structuredContent"]["answer"]
     assert result.get("resultType") != "task"
     assert wired.gateway.let_go_ids == []
-
-
-async def test_a_call_that_does_not_run_in_the_background_is_answered_as_ever() -> None:
-    result = (await Wired().reply_to(tool_call(1, tool="answer", meta=DECLARED)))["result"]
-    assert result["resultType"] == "complete"
 
 
 async def test_a_failure_before_the_id_is_known_is_the_reply() -> None:

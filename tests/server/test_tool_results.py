@@ -23,32 +23,10 @@ FOUND = Answer(
     search_count=2,
 )
 BARE = Answer(text="Because.", used_search=False, citations=(), model="gpt-5.2")
-FIELDS = {
-    "answer": "Because. 日本",
-    "used_search": True,
-    "citations": [
-        {"url": "https://a.example", "title": "A", "published_at": "2026-01-02"},
-        {"url": "oai-weather", "published_at": "2026-11-16"},
-    ],
-    "model": "gpt-5.2",
-}
 DATED = [
     {"url": "https://a.example", "title": "A", "published_at": "2026-01-02", "date_kind": "published"},
     {"url": "oai-weather", "published_at": "2026-11-16", "date_kind": "accessed"},
 ]
-
-
-def test_an_answer_is_given_as_strict_json_as_structure_and_with_its_id_beside_it() -> None:
-    result = tool_result(ANSWER, FOUND)
-    text, response_id = result["content"]
-    assert (text["type"], json.loads(text["text"])) == ("text", FIELDS)
-    assert response_id == {"type": "text", "text": "[Response ID: resp_1]"}
-    assert result["structuredContent"] == {**FIELDS, "citations": DATED, "response_id": "resp_1"}
-    assert result["_meta"] == {
-        "openai-responses-mcp/usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
-        "openai-responses-mcp/searches": 2,
-    }
-    assert set(result) == {"content", "structuredContent", "_meta"}
 
 
 def test_the_schema_declares_every_field_of_a_citation() -> None:

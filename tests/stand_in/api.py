@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from openai_responses_mcp.rehearsal.answers import AskedInput, Situation, read_question
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+from openai_responses_mcp.rehearsal.answers import AskedInput, Situation, needs_search, read_question
 from openai_responses_mcp.rehearsal.api import (
+    Memory,
+    TimesAsked,
     check_key,
-    check_request,
     includes_sources,
-    is_searched,
     previous_response_not_found,
     read_json,
+    search_tools_of,
 )
-from openai_responses_mcp.rehearsal.runs import Memory, TimesAsked
 from openai_responses_mcp.rehearsal.wire import (
     STREAM_HEADERS,
     ApiError,
-    build_response,
     encode_event,
     encode_json,
     numbered,
@@ -33,14 +34,37 @@ from openai_responses_mcp.rehearsal.wire import (
 )
 from tests.stand_in.background import Background
 from tests.stand_in.bodies import spoiled_body
-from tests.stand_in.function_calls import call_ids, offered, read_outputs, with_call_events
+from tests.stand_in.function_calls import call_ids, offered, read_outputs
 from tests.stand_in.http_wire import Ending, RecordedRequest, Reply
 from tests.stand_in.markers import Directives, read_directives
-from tests.stand_in.models import get_model, list_models
-from tests.stand_in.odd_answers import write_odd_answer
+from tests.stand_in.models import UNKNOWN_MODEL, get_model, list_models
+from tests.stand_in.odd_answers import item_events, write_odd_answer
 from tests.stand_in.pace import first_half, paced
 from tests.stand_in.replies import JSON_HEADERS, error_reply, json_reply, with_header
 from tests.stand_in.streams import spoiled_stream
+
+KNOWN_FIELDS = frozenset({*ResponseCreateParamsBase.__annotations__, "stream"})
+
+
+def check_request(request: dict[str, Any]) -> None:
+    """Raises `ApiError` for what the API would refuse."""
+    for name in request.keys() - KNOWN_FIELDS:
+        raise ApiError(400, f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    for name in ("model", "input"):
+        if request.get(name) is None:
+            message = f"Missing required parameter: '{name}'."
+            raise ApiError(400, message, param=name, code="missing_required_parameter")
+    if request["model"] == UNKNOWN_MODEL:
+        message = f"The requested model '{UNKNOWN_MODEL}' does not exist."
+        raise ApiError(400, message, param="model", code="model_not_found")
+    if request.get("background") and request.get("store") is False:
+        raise ApiError(400, "Background mode requires 'store' to be true.", param="store")
+    if search_tools_of(request) and (request.get("reasoning") or {}).get("effort") == "minimal":
+        raise ApiError(400, "web_search cannot be used with reasoning.effort 'minimal'.", param="tools")
+
+
+def _is_searched(request: dict[str, Any], question: str, wish: bool | None) -> bool:
+    return bool(search_tools_of(request)) and needs_search(question) if wish is None else wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +169,13 @@ class FaultyApi:
         situation = Situation(
             question=question.text if previous is None or is_new else previous.question,
             hints=question.hints,
-            is_searching=is_searched(request, question.text, directives.search),
+            is_searching=_is_searched(request, question.text, directives.search),
             includes_sources=includes_sources(request),
             earlier_question=previous.question if previous and is_new else None,
-            text=directives.text,
-            citations=directives.citations,
         )
         calls = [] if outputs else offered(request, directives.calls)
         answer = write_odd_answer(situation, directives, calls, outputs)
-        response = build_response(request, answer, question.text + question.hints)
+        response = answer.response(request, question.text + question.hints)
         if response["store"]:
             self._turns.remember(response["id"], _Turn(situation.question, call_ids(answer.output)))
         return response
@@ -193,7 +215,7 @@ def _at_once(response: dict[str, Any], directives: Directives) -> Reply:
 
 
 def _events(response: dict[str, Any]) -> list[dict[str, Any]]:
-    return numbered(with_call_events(stream_events(response)))
+    return numbered(stream_events(response, item_events))
 
 
 def _streamed(response: dict[str, Any], directives: Directives) -> Reply:

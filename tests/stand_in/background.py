@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api import read_starting_after
-from openai_responses_mcp.rehearsal.runs import Memory, RehearsedRun, StoredRuns
+from openai_responses_mcp.rehearsal.api import Memory, RehearsedRun, StoredRuns, read_starting_after
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, ApiError, encode_event, usual_error
 from tests.stand_in.http_wire import Ending, Reply
 from tests.stand_in.markers import NO_REPLY, WORKS, Cut, Directives

@@ -1,6 +1,6 @@
 """How a whole answer is spoiled: bodies that no client should trip over.
 
-Every fault takes the good response and gives the reply that is sent in its place; `markers.py` lists their names.
+Every fault takes the good response and gives the reply that is sent in its place.
 """
 
 import copy

@@ -35,19 +35,16 @@ def read_outputs(given: Any, called: Iterable[str]) -> list[str]:
     return [content_text(item.get("output")) for item in outputs.values()]
 
 
-def with_call_events(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The events of a response, and between announcing and finishing a call those that write its arguments."""
-    for event in events:
-        item = event.get("item", {})
-        if event["type"] != "response.output_item.added" or item.get("type") != "function_call":
-            yield event
-            continue
-        yield event | {"item": item | {"status": "in_progress", "arguments": ""}}
-        where = {"item_id": item["id"], "output_index": event["output_index"]}
-        for delta in deltas(item["arguments"]):
-            yield {"type": "response.function_call_arguments.delta", **where, "delta": delta}
-        done = {"name": item["name"], "arguments": item["arguments"]}
-        yield {"type": "response.function_call_arguments.done", **where, **done}
+def function_call_events(index: int, item: Item) -> Iterator[Item]:
+    """Between announcing and finishing a call, its arguments are written."""
+    announced = item | {"status": "in_progress", "arguments": ""}
+    yield {"type": "response.output_item.added", "output_index": index, "item": announced}
+    where = {"item_id": item["id"], "output_index": index}
+    for delta in deltas(item["arguments"]):
+        yield {"type": "response.function_call_arguments.delta", **where, "delta": delta}
+    done = {"name": item["name"], "arguments": item["arguments"]}
+    yield {"type": "response.function_call_arguments.done", **where, **done}
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
 def _of_type(kind: str, items: Any) -> list[dict[str, Any]]:

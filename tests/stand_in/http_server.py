@@ -29,6 +29,7 @@ WAIT_SECONDS = 30.0  # what is waited for may be a process that still loads the 
 _BACKLOG = 4096
 _MAX_READ_AHEAD_BYTES = 64 * 1024
 _CLOSE_WITH_RESET = struct.pack("ii", 1, 0)
+_TURNS_TO_ACCEPT = 10
 
 
 class HttpServer:
@@ -65,8 +66,12 @@ class HttpServer:
         if self._server is None:
             return
         self._server.close()
+        # A client that was accepted just before is known here, and can be dropped, only some turns of the loop later.
+        for _ in range(_TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
         tasks = [task for connection in list(self._connections) if (task := connection.drop())]
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.wait_until(lambda: not self._connections)
         await self._server.wait_closed()
         self._server = None
 
@@ -91,9 +96,9 @@ class HttpServer:
         await self.wait_until(lambda: self.aborted >= count)
 
     def note_opened(self, connection: "_Connection") -> None:
+        self._connections.add(connection)
         if self._server is None or not self._server.is_serving():
             connection.drop()  # accepted just before the end of listening
-        self._connections.add(connection)
         self._tell_waiters()
 
     def note_received(self, request: RecordedRequest) -> None:

@@ -1,47 +1,25 @@
-"""All that a test can ask the stand-in for in a question: the keys that ship, and the faults.
+"""All that a test can ask the stand-in for: `[rehearse: key=value; key=value]` anywhere in a question.
 
-The names of the faults are lists here and tables where they are played: `bodies.py`, `streams.py`, `odd_answers.py`.
+Pairs are split on `;` (write `\\;` for a literal one), key from value at the first `=`; brackets inside a value must be
+balanced. Several markers add up. The names of faults are those of the tables where they are played: `bodies.py`,
+`streams.py`, `odd_answers.py`.
 """
 
-import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from openai_responses_mcp.rehearsal.markers import (
-    KEYS,
-    OUTCOMES,
-    SECONDS,
-    TEXT,
-    YES_OR_NO,
-    Key,
-    Wishes,
-    one_of,
-    read_markers,
-    whole_number,
-)
-
-BODIES = (
-    "truncated", "empty", "null", "list", "string", "html", "bad-utf8", "huge", "drip", "not-json", "wrong-shape",
-    "wrong-output", "wrong-item", "wrong-content", "wrong-text", "wrong-annotations", "wrong-usage", "wrong-id",
-    "wrong-model", "wrong-status", "wrong-sources",
-)  # fmt: skip
-STREAMS = (
-    "cut", "cut-in-event", "bad-json", "bad-utf8", "never", "twice", "error-event", "drip", "garbage-event",
-    "non-object", "done-without-completed", "empty",
-)  # fmt: skip
-DROPS = ("before", "mid", "reset")
-ODD_OUTCOMES = ("incomplete-empty", "unknown-item", "commentary")
-SOURCES = ("none", "api", "url", "dated")
+from openai_responses_mcp.rehearsal.wire import ApiError
 
 # In a list of statuses: the request is answered as ever, or its connection closed without a word.
 WORKS = 200
 NO_REPLY = 0
 
-_HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
+_OPENING = re.compile(r"\[rehearse:", re.IGNORECASE)
+_BRACKET = re.compile(r"[\[\]]")
+_SEMICOLON = re.compile(r"(?<!\\);")
 _CUT = re.compile(r"(after|in|end) (\d+)|none")
-_MAX_SIZE_BYTES = 256 * 1024 * 1024
-_MAX_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +39,16 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Directives(Wishes):
-    """The keys of all markers of one question; a field nobody set is None."""
+class Directives:
+    """The keys of all markers of one question; a field that is not set is None."""
 
+    status: int | None = None
+    times: int | None = None
+    delay: float | None = None
+    outcome: str | None = None
+    text: str | None = None
+    search: bool | None = None
+    citations: int | None = None
     code: str | None = None
     message: str | None = None
     retry_after: str | None = None
@@ -99,84 +84,98 @@ class Directives(Wishes):
 
 
 def read_directives(text: str) -> tuple[str, Directives]:
-    """The question without its markers, and what they ask for; each `call` is one function call."""
-    plain, markers = read_markers(text, ALL_KEYS)
+    """The question without its markers, and what they ask for; each `call` is one function call.
+
+    Raises `ApiError` for a key that there is not.
+    """
+    plain, contents = _cut_out_markers(text)
+    if not contents:
+        return text, Directives()
     values: dict[str, Any] = {}
     calls = []
-    for marker in markers:
+    for content in contents:
+        marker = {}
+        for pair in filter(str.strip, _SEMICOLON.split(content)):
+            name, _, value = map(str.strip, pair.partition("="))
+            if name not in _KEYS:
+                raise ApiError(400, f"Unknown key of the stand-in: {name}")
+            marker[name] = _KEYS[name](value.replace("\\;", ";"))
         name, arguments = marker.pop("call", None), marker.pop("args", "{}")
         calls += [FunctionCall(name, arguments)] if name is not None else []
         values |= marker
     return plain, Directives(**values, calls=tuple(calls))
 
 
+def _cut_out_markers(text: str) -> tuple[str, list[str]]:
+    plain, contents, position = "", [], 0
+    while opening := _OPENING.search(text, position):
+        end = _closing_bracket(text, opening.end())
+        plain += text[position : opening.start()]
+        contents.append(text[opening.end() : end])
+        position = end + 1
+    return (plain + text[position:]).strip(), contents
+
+
+def _closing_bracket(text: str, position: int) -> int:
+    depth = 1
+    for bracket in _BRACKET.finditer(text, position):
+        depth += 1 if bracket.group() == "[" else -1
+        if depth == 0:
+            return bracket.start()
+    raise ApiError(400, "A [rehearse: …] marker has no closing bracket.")
+
+
 def _cuts(value: str) -> tuple[Cut | None, ...]:
     found = [_CUT.fullmatch(item.strip()) for item in value.split(",")]
-    if None in found:
-        raise ValueError(value)
+    assert None not in found, value
     return tuple(Cut(cut[1], int(cut[2])) if cut[1] else None for cut in found if cut)
 
 
 def _statuses(value: str) -> tuple[int, ...]:
-    statuses = tuple(int(item) for item in value.split(","))
-    if not all(status in (WORKS, NO_REPLY) or 400 <= status <= 599 for status in statuses):
-        raise ValueError(value)
-    return statuses
+    return tuple(map(int, value.split(",")))
 
 
-def _json_text(text: str) -> str:
-    try:
-        json.loads(text)
-    except RecursionError as exc:
-        raise ValueError(text) from exc
-    return text
+def _lines(value: str) -> str:
+    return value.replace("\\n", "\n")
 
 
-def _header_value(value: str) -> str:
-    if not (value.isascii() and value.isprintable()):
-        raise ValueError(value)
-    return value
+def _yes_or_no(value: str) -> bool:
+    return {"yes": True, "no": False}[value]
 
 
 def _header(value: str) -> tuple[str, str]:
-    name, colon, content = value.partition(":")
-    if not colon or not _HEADER_NAME.fullmatch(name):
-        raise ValueError(value)
-    return name.lower(), _header_value(content.strip())
+    name, _, content = value.partition(":")
+    return name.lower(), content.strip()
 
 
-_STATUSES = Key(_statuses, "a list of statuses from 400 to 599, of 200 and 0")
-_EVENT_NUMBER = whole_number(0, _MAX_EVENTS)
-
-_BACKGROUND_KEYS: dict[str, Key] = {
-    "background": YES_OR_NO,  # no: as an API that does not know the parameter
-    "queue": SECONDS,
-    "cuts": Key(_cuts, "a list of 'after N', 'in N', 'end N' and 'none'"),
-    "get_status": _STATUSES,
-    "cancel_status": _STATUSES,
-    "hang_after": _EVENT_NUMBER,
-    "cancelled_after": _EVENT_NUMBER,
-    "expires": whole_number(0, _MAX_EVENTS),  # the number of GETs that find it
-    "too_old": YES_OR_NO,  # yes: for streams, not for single GETs
+_KEYS: dict[str, Callable[[str], Any]] = {
+    "status": int,
+    "times": int,
+    "delay": float,
+    "text": _lines,
+    "search": _yes_or_no,
+    "citations": int,
+    "code": str,
+    "message": _lines,
+    "retry_after": str,
+    "body": str,
+    "stream": str,
+    "drop": str,
+    "redirect": str,
+    "outcome": str,
+    "size": int,
+    "sources": str,
+    "slow_stream": float,
+    "header": _header,
+    "call": str,
+    "args": str,
+    "background": _yes_or_no,  # no: as an API that does not know the parameter
+    "queue": float,
+    "cuts": _cuts,
+    "get_status": _statuses,
+    "cancel_status": _statuses,
+    "hang_after": int,
+    "cancelled_after": int,
+    "expires": int,  # the number of GETs that find it
+    "too_old": _yes_or_no,  # yes: for streams, not for single GETs
 }
-
-ALL_KEYS: dict[str, Key] = (
-    KEYS
-    | _BACKGROUND_KEYS
-    | {
-        "code": Key(str, "text"),
-        "message": TEXT,
-        "retry_after": Key(_header_value, "printable ASCII"),
-        "body": one_of(*BODIES),
-        "stream": one_of(*STREAMS),
-        "drop": one_of(*DROPS),
-        "redirect": Key(_header_value, "a URL in printable ASCII"),
-        "outcome": one_of(*OUTCOMES, *ODD_OUTCOMES),
-        "size": whole_number(0, _MAX_SIZE_BYTES),
-        "sources": one_of(*SOURCES),
-        "slow_stream": SECONDS,
-        "header": Key(_header, "'Name: value' in printable ASCII"),
-        "call": Key(str, "text"),
-        "args": Key(_json_text, "JSON"),
-    }
-)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from openai_responses_mcp.rehearsal.api import UNKNOWN_MODEL
 from openai_responses_mcp.rehearsal.wire import ApiError
 
+UNKNOWN_MODEL = "no-such-model"
 MODELS = ("gpt-5.2", "gpt-5.4-mini", "gpt-5.5")
 
 _CREATED = 1_700_000_000

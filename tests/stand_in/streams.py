@@ -1,6 +1,6 @@
 """How a stream is spoiled: events that are missing, broken, late or too many.
 
-Every fault takes the good events and gives the bytes that are sent in their place; `markers.py` lists their names.
+Every fault takes the good events and gives the bytes that are sent in their place.
 """
 
 import asyncio

@@ -4,6 +4,7 @@ The first byte says how the rest is served: as a status with a header, as a body
 """
 
 import asyncio
+import dataclasses
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -116,9 +117,9 @@ async def ask(data: bytes) -> None:
 
 
 def check_reply(reply: ModelReply) -> None:
-    encode(
-        {"text": reply.text, "sources": [*reply.cited, *reply.searched], "usage": reply.usage, "id": reply.response_id}
-    )
+    sources = [dataclasses.asdict(source) for source in (*reply.cited, *reply.searched)]
+    usage = dataclasses.asdict(reply.usage) if reply.usage else None
+    encode({"text": reply.text, "sources": sources, "usage": usage, "id": reply.response_id})
 
 
 def check_progress(progress: Progress | None) -> None:

@@ -78,11 +78,11 @@ if "REACHED_BY" in os.environ:
 _FOR_PEOPLE = {"debug", "warning", "error", "FramingFault", "_lose_track", "_fail", "CallInFlight", "cancel_all"}
 
 # Of what these are given, only the text at this place is for a person; the code before it is not.
-_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0, "schema_error": 0}
+_MESSAGE_AT = {"AgentsError": 1, "_invalid": 0, "require": 2, "bad_token": 0, "schema_error": 0, "Sentence": 0}
 
 
 OPTIONS = (
-    *("-x", "-q", "--assert=plain", "--hypothesis-seed=0", "--hypothesis-profile=impatient"),
+    *("-x", "-q", "-m", "not slow", "--assert=plain", "--hypothesis-seed=0", "--hypothesis-profile=impatient"),
     *("-p", "asyncio", "-p", "timeout", "-p", "hypothesispytest", "-p", "impatience", "-p", "no:cacheprovider"),
 )
 
@@ -240,7 +240,7 @@ class Workshop:
         self._root = folder
         # With the compiled files that are there: a mutant is newer than them, and no others are written.
         shutil.copytree(ROOT / "src", folder / "src")
-        unwanted = shutil.ignore_patterns("node_modules", "bench", "clients")
+        unwanted = shutil.ignore_patterns("node_modules", "bench")
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=unwanted)
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / "impatience.py").write_text(IMPATIENCE)

@@ -1,4 +1,4 @@
-"""Reading a file that others may have written: a regular one, of limited size, without ever waiting for it."""
+"""Reads files that others may have written: only regular ones, of limited size, without blocking."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_bytes(path: str, *, most_bytes: int, follows_link: bool = True) -> bytes:
-    """Raises OSError where there is nothing to read, ValueError where it is no regular file or too large."""
+    """Raises OSError if the file cannot be opened, ValueError if it is not a regular file or is too large."""
     descriptor = os.open(path, _READ_ONLY if follows_link else _READ_ONLY | _NO_LINK)
     try:
         _require_regular(os.fstat(descriptor).st_mode)
@@ -24,7 +24,7 @@ def read_bytes(path: str, *, most_bytes: int, follows_link: bool = True) -> byte
 
 
 def read_text(path: str, *, most_bytes: int, follows_link: bool = True) -> str:
-    """The same, as UTF-8 text without its byte order mark."""
+    """Like `read_bytes`, as UTF-8 text without its byte order mark; ValueError if it is not UTF-8."""
     try:
         return read_bytes(path, most_bytes=most_bytes, follows_link=follows_link).decode("utf-8-sig")
     except UnicodeDecodeError:

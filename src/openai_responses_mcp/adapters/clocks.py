@@ -43,7 +43,7 @@ def clock_in(timezone: str) -> TokyoClock:
 
 
 def system_zone(environ: Mapping[str, str]) -> tuple[tzinfo | None, str | None]:
-    """The time zone of this machine, and its name where the system tells it."""
+    """The time zone of this machine, and its name where the system knows it."""
     name = environ.get("TZ", "").removeprefix(":")
     try:
         # A link, as on most systems: its end is the name.

@@ -74,7 +74,7 @@ def check_policy_file(path: str, patterns: Patterns, paths: Paths, known: KnownT
     return PolicyFindings(
         rules=len(policy.rules),
         never_apply=placed(rules_that_never_apply(policy, paths), " can never apply:"),
-        looser_first=placed(looser_rules_first(policy, paths), " may come too late:"),
+        looser_first=placed(looser_rules_first(policy, paths, known), " may come too late:"),
         unknown_names=placed(unknown_names(policy, known), ":") if known else (),
     )
 

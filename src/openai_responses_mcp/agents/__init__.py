@@ -26,9 +26,9 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.mcp.hosted_server import hosted_mcp_tool as hosted_mcp_tool
     from openai_responses_mcp.agents.providers.compat_model import CompatModelProvider as CompatModelProvider
     from openai_responses_mcp.agents.providers.settings import CompatModelConfig as CompatModelConfig
-    from openai_responses_mcp.agents.providers.table import ModelList as ModelList
-    from openai_responses_mcp.agents.providers.table import ProviderHandle as ProviderHandle
-    from openai_responses_mcp.agents.providers.table import ProviderName as ProviderName
+    from openai_responses_mcp.agents.providers.settings import ModelList as ModelList
+    from openai_responses_mcp.agents.providers.settings import ProviderHandle as ProviderHandle
+    from openai_responses_mcp.agents.providers.settings import ProviderName as ProviderName
     from openai_responses_mcp.agents.runner import AgentRunner as AgentRunner
     from openai_responses_mcp.agents.runner import configure as configure
     from openai_responses_mcp.agents.runner import run as run
@@ -41,15 +41,15 @@ if TYPE_CHECKING:  # The same names, for type checkers.
     from openai_responses_mcp.agents.runs.models import RunSummary as RunSummary
     from openai_responses_mcp.agents.runs.models import UsageStats as UsageStats
     from openai_responses_mcp.agents.sdk.facade import Agent as Agent
-    from openai_responses_mcp.agents.sdk.facade import Runner as Runner
-    from openai_responses_mcp.agents.sdk.facade import tool as tool
-    from openai_responses_mcp.agents.sdk.loops import (
+    from openai_responses_mcp.agents.sdk.facade import (
         ResponsesWebSocketSession as ResponsesWebSocketSession,
     )
-    from openai_responses_mcp.agents.sdk.loops import (
+    from openai_responses_mcp.agents.sdk.facade import Runner as Runner
+    from openai_responses_mcp.agents.sdk.facade import (
         responses_websocket_session as responses_websocket_session,
     )
-    from openai_responses_mcp.agents.sdk.loops import run_demo_loop as run_demo_loop
+    from openai_responses_mcp.agents.sdk.facade import run_demo_loop as run_demo_loop
+    from openai_responses_mcp.agents.sdk.facade import tool as tool
     from openai_responses_mcp.agents.sdk.model_safety_agent import ModelSafetyAgent as ModelSafetyAgent
     from openai_responses_mcp.agents.sdk.run_states import RunState as RunState
     from openai_responses_mcp.agents.skills.manifests import Skill as Skill
@@ -91,110 +91,44 @@ _HERE = "openai_responses_mcp.agents"
 
 _PLACES = {
     "agents.composition": (
-        "answer_tool",
-        "create_runner",
-        "describe_skill",
-        "get_provider",
-        "list_providers",
-        "list_skills",
-        "load_skills",
-        "to_introspection_tools",
-        "to_tools",
+        "answer_tool create_runner describe_skill get_provider "
+        "list_providers list_skills load_skills to_introspection_tools to_tools"
     ),
-    "agents.doctor": (
-        "AgentsStatus",
-        "DoctorReport",
-        "Finding",
-    ),
-    "agents.mcp.gateway": ("McpGateway",),
-    "agents.mcp.hosted_server": ("hosted_mcp_tool",),
-    "agents.providers.compat_model": ("CompatModelProvider",),
-    "agents.providers.settings": ("CompatModelConfig",),
-    "agents.providers.table": (
-        "ModelList",
-        "ProviderHandle",
-        "ProviderName",
-    ),
-    "agents.runner": (
-        "AgentRunner",
-        "configure",
-        "run",
-    ),
+    "agents.doctor": "AgentsStatus DoctorReport Finding",
+    "agents.mcp.gateway": "McpGateway",
+    "agents.mcp.hosted_server": "hosted_mcp_tool",
+    "agents.providers.compat_model": "CompatModelProvider",
+    "agents.providers.settings": "CompatModelConfig ModelList ProviderHandle ProviderName",
+    "agents.runner": "AgentRunner configure run",
     "agents.runs.models": (
-        "Extensions",
-        "RequestedToolCall",
-        "ResumeOptions",
-        "RunEvent",
-        "RunOptions",
-        "RunResult",
-        "RunSummary",
-        "UsageStats",
+        "Extensions RequestedToolCall ResumeOptions RunEvent RunOptions RunResult RunSummary UsageStats"
     ),
-    "agents.sdk.facade": (
-        "Agent",
-        "Runner",
-        "tool",
-    ),
-    "agents.sdk.loops": (
-        "ResponsesWebSocketSession",
-        "responses_websocket_session",
-        "run_demo_loop",
-    ),
-    "agents.sdk.model_safety_agent": ("ModelSafetyAgent",),
-    "agents.sdk.run_states": ("RunState",),
+    "agents.sdk.facade": "Agent ResponsesWebSocketSession Runner responses_websocket_session run_demo_loop tool",
+    "agents.sdk.model_safety_agent": "ModelSafetyAgent",
+    "agents.sdk.run_states": "RunState",
     "agents.skills.manifests": (
-        "Skill",
-        "SkillDescriptor",
-        "SkillExample",
-        "SkillList",
-        "SkillManifest",
-        "SkillMetadataExtractor",
-        "SkillSummary",
+        "Skill SkillDescriptor SkillExample SkillList SkillManifest SkillMetadataExtractor SkillSummary"
     ),
-    "agents.skills.registry": ("SkillRegistry",),
-    "gate.approvals.controller": ("ApprovalController",),
-    "gate.approvals.models": (
-        "ApprovalStore",
-        "DecisionBook",
-        "HumanApprovalRequest",
-        "ResumeToken",
-        "StandingStore",
-    ),
-    "gate.audit.records": (
-        "ExecutionLog",
-        "ExecutionLogStore",
-        "LogVerification",
-    ),
-    "gate.budgets": ("BudgetStore",),
+    "agents.skills.registry": "SkillRegistry",
+    "gate.approvals.controller": "ApprovalController",
+    "gate.approvals.models": "ApprovalStore DecisionBook HumanApprovalRequest ResumeToken StandingStore",
+    "gate.audit.records": "ExecutionLog ExecutionLogStore LogVerification",
+    "gate.budgets": "BudgetStore",
     "gate.calls": (
-        "AgentCapabilitySnapshot",
-        "GateDecision",
-        "McpCapabilitySummary",
-        "ToolCallRequest",
-        "ToolCallResult",
-        "ToolDescription",
+        "AgentCapabilitySnapshot GateDecision McpCapabilitySummary ToolCallRequest ToolCallResult ToolDescription"
     ),
-    "gate.clock": ("Clock",),
-    "gate.definitions": ("DefinitionPins",),
-    "gate.errors": ("AgentsError",),
-    "gate.guardrails": (
-        "AgentGuardrails",
-        "create_guardrails_template",
-    ),
-    "gate.policy.profiles": (
-        "PolicyProfile",
-        "PolicyStore",
-    ),
-    "gate.safety_gate": (
-        "SafetyAgent",
-        "SafetyGate",
-    ),
-    "gate.stores": ("RunStateStore",),
+    "gate.clock": "Clock",
+    "gate.definitions": "DefinitionPins",
+    "gate.errors": "AgentsError",
+    "gate.guardrails": "AgentGuardrails create_guardrails_template",
+    "gate.policy.profiles": "PolicyProfile PolicyStore",
+    "gate.safety_gate": "SafetyAgent SafetyGate",
+    "gate.stores": "RunStateStore",
 }
-_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 # These import without the SDK but cannot work without it, so the import fails if it is missing.
-_NEED_THE_SDK = {*_PLACES["agents.composition"], "configure", "run"}
+_NEED_THE_SDK = {*_PLACES["agents.composition"].split(), "configure", "run"}
 
 # Packages of the SDK whose sessions and pipelines run agents by themselves.
 _PAST_THE_GATE = ("realtime", "voice")

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Literal
 
 from openai_responses_mcp.domain.texts import revealed, visible
@@ -26,12 +28,12 @@ class TerminalApprover:
     def __init__(self, read: Read, show: Show) -> None:
         self._read = read
         self._show = show
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = threading.Lock()
 
     async def decide(
         self, request: HumanApprovalRequest, approvals: ApprovalController, standing: StandingApprovals
     ) -> None:
-        choice, comment = await self.ask(request), "at the terminal"
+        choice, comment = await _in_daemon_thread(lambda: self._ask(request)), "at the terminal"
         if choice == "session":
             terms = StandingTerms(for_session=True)
             await approve_from_now_on(approvals, standing, request.approval_id, terms=terms, comment=comment)
@@ -40,16 +42,31 @@ class TerminalApprover:
         else:
             await approvals.submit_decision(request.approval_id, "deny", comment, tell_model=True)
 
-    async def ask(self, request: HumanApprovalRequest) -> Choice:
+    def _ask(self, request: HumanApprovalRequest) -> Choice:
         """The end of the input is a no."""
-        async with self._one_at_a_time:
+        with self._one_at_a_time:
             self._show(question(request))
             while True:
-                typed = await asyncio.to_thread(self._read, "Let it run? [y/N/s/?] ")
+                typed = self._read("Let it run? [y/N/s/?] ")
                 choice = "no" if typed is None else _CHOICES.get(typed.strip().lower())
                 if choice is not None:
                     return choice
                 self._show(f"{_HELP}\n")
+
+
+async def _in_daemon_thread(ask: Callable[[], Choice]) -> Choice:
+    """Not `asyncio.to_thread`: after Ctrl-C, the end of the program would wait for a line to be typed."""
+    answer: Future[Choice] = Future()
+
+    def work() -> None:
+        answer.set_running_or_notify_cancel()
+        try:
+            answer.set_result(ask())
+        except BaseException as exc:  # raised where it is awaited
+            answer.set_exception(exc)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await asyncio.wrap_future(answer)
 
 
 def question(request: HumanApprovalRequest) -> str:
@@ -70,7 +87,7 @@ def terminal_approver() -> TerminalApprover:
 def read_line(prompt: str) -> str | None:
     try:
         return input(prompt)
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         show("\n")
         return None
 

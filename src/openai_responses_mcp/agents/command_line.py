@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from openai_responses_mcp.agents.composition import open_diagnosis
 from openai_responses_mcp.agents.doctor import DoctorReport
-from openai_responses_mcp.desk.terminal.output import json_of, writable
+from openai_responses_mcp.desk.terminal.console import json_of, writable
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError

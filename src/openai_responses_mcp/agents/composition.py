@@ -1,8 +1,5 @@
 """The composition root of the library: the one place where its adapters meet its use cases.
 
-`create_runner` comes first. What it shares with the desk and with the guard follows; the guard has a root of its own
-(`guard_composition`), because it has to be ready before most of this is loaded.
-
 Adapters are imported inside the functions that need them. The SDK takes seconds to import, and a terminal that lists
 approvals does without it.
 """
@@ -18,10 +15,9 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
 from openai_responses_mcp.agents.doctor import Diagnosis
-from openai_responses_mcp.agents.providers.settings import chosen_provider, settings_from
-from openai_responses_mcp.agents.providers.table import ProviderHandle, ProviderName
+from openai_responses_mcp.agents.providers.settings import ProviderHandle, ProviderName, chosen_provider, settings_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.runs.book import AwaitDecisions, PauseRun, ReadRunBack, RunBook, SavedStates, Sleep
+from openai_responses_mcp.agents.runs.book import AwaitDecisions, PausedRuns, RunBook, Sleep
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
@@ -91,7 +87,7 @@ def create_runner(
 
     A `policy_file` that cannot be used is `AGENTS-E-POLICY-INVALID` with everything that is wrong with it.
     `on_approval_requested` is called with every request that a human has to decide, sync or async. With `watch_threads`,
-    a run that a tool starts in a thread of its own is guarded too; that replaces two methods of the standard library.
+    a run that a tool starts in a thread is guarded too; that replaces two methods of the standard library.
     With `ask="terminal"` a call that needs a human is asked about right there. There, and with a `policy_file`, the
     `safety_agent` may be left out: then profile and rules decide.
     """
@@ -105,7 +101,7 @@ def create_runner(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "audit is best_effort or required")
     if on_approval_requested is not None and not callable(on_approval_requested):
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", "on_approval_requested is a callable that takes a request")
-    from openai_responses_mcp.agents.given_stores import OwnStores, stores_from
+    from openai_responses_mcp.agents.given_stores import stores_from
     from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
     from openai_responses_mcp.agents.sdk.engine import OpenAIAgentsEngine
 
@@ -113,16 +109,16 @@ def create_runner(
     rules = None if policy_file is None else open_rules(policy_file, store)
     if rules and rules.policy.audit == "required":
         audit = "required"
-    own = OwnStores(
-        approval_store=approval_store,
-        standing_store=standing_store,
-        run_state_store=run_state_store,
-        log_store=log_store,
-        policy_store=policy_store,
-        budget_store=budget_store,
-        pin_store=pin_store,
-        decision_store=decision_store,
-    )
+    own = {
+        "approval_store": approval_store,
+        "standing_store": standing_store,
+        "run_state_store": run_state_store,
+        "log_store": log_store,
+        "policy_store": policy_store,
+        "budget_store": budget_store,
+        "pin_store": pin_store,
+        "decision_store": decision_store,
+    }
     stores = stores_from(store, audit_head, own)
     guarded = partial(guarded_mcp_tools, kept=stores.pins, schemas=SchemaChecker(LinearPatterns()))
     return runner_on(
@@ -173,23 +169,24 @@ def runner_on(
     masking, clock, policies = Masking(), stores.clock, stores.policies
     log = AuditLog(stores.logs, clock, masking, audit, stores.head)
     approvals = controller_on(stores, log, masking, token_ttl_seconds, on_approval_requested)
-    book, states = RunBook(stores.runs, clock), SavedStates(Withholding(masking))
+    book = RunBook(stores.runs, clock)
     standing = standing_on(stores, log, masking)
     schemas = SchemaChecker(LinearPatterns())
     gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing, schemas=schemas)
-    guards = RunLedgers(gate, log, masking, stores.budgets, clock)
-    finish = FinishRun(PauseRun(book, approvals, states), book, log, masking, standing)
-    read_back = ReadRunBack(engine, book, approvals, guards, states)
+    ledgers = RunLedgers(gate, log, masking, stores.budgets, clock)
+    paused = PausedRuns(engine, book, approvals, ledgers, Withholding(masking))
+    finish = FinishRun(paused, book, log, masking, standing)
     return AgentRunner(
         RunnerParts(
-            start=StartRun(engine, book, guards, finish),
-            resume=ResumeRun(read_back, approvals, log, book, finish),
+            start=StartRun(engine, book, ledgers, finish),
+            resume=ResumeRun(paused, approvals, log, book, finish),
             wait=AwaitDecisions(book, approvals, sleep),
             approvals=approvals,
             audit=log,
             policies=policies,
             book=book,
             engine=engine,
+            ledgers=ledgers,
             diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
             standing=standing,
             approver=approver,
@@ -236,7 +233,7 @@ def to_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
 
 
 def to_introspection_tools(skills: Sequence[Skill]) -> "list[SdkTool]":
-    """`skill_list` and `skill_describe`, which tell a model about the skills."""
+    """`skill_list` and `skill_describe`, with which a model looks at the skills."""
     return cast("list[SdkTool]", skill_registry().to_introspection_tools(skills))
 
 

@@ -1,22 +1,23 @@
-"""What an agent and its surroundings need, checked and reported: provider, store, MCP servers, skills.
-
-Looking at an agent must not start anything, so the look has a ledger that lets nothing through.
-"""
+"""What an agent and its surroundings need, checked and reported: provider, store, MCP servers, skills."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Literal
 
-from openai_responses_mcp.agents.providers.settings import CHOICE_VARIABLE, chosen_provider, settings_from
-from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle, ProviderSpec
-from openai_responses_mcp.agents.runs.ports import TurnLedger
+from openai_responses_mcp.agents.providers.settings import (
+    CHOICE_VARIABLE,
+    ModelList,
+    ProviderHandle,
+    ProviderSpec,
+    chosen_provider,
+    settings_from,
+)
 from openai_responses_mcp.agents.skills.manifests import SkillList
 from openai_responses_mcp.domain.texts import one_line
 from openai_responses_mcp.gate.audit.records import LogVerification
-from openai_responses_mcp.gate.calls import ChangedCall, PlannedCall, ToolCallResult, ToolDescription
+from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.policy.profiles import DEFAULT_PROFILE, PROFILES, PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.secrets.masking import Masking
 
@@ -62,64 +63,11 @@ class AgentsStatus:
     problem: str = ""
 
 
-class ReadOnlyLedger(TurnLedger):
-    """Records nothing and lets nothing through."""
-
-    @property
-    def refusal(self) -> AgentsError | None:
-        return None
-
-    def refuse(self, error: AgentsError) -> AgentsError:
-        return error
-
-    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        raise _nothing_runs()
-
-    @property
-    def is_asking(self) -> bool:
-        return True
-
-    def is_waiting(self, call_id: str) -> bool:
-        return True
-
-    async def used_tokens(self, tokens: int) -> None:
-        raise _nothing_runs()
-
-    def told(self, call_id: str) -> str | None:
-        return None
-
-    def changed(self, call_id: str) -> ChangedCall | None:
-        return None
-
-    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
-        raise _nothing_runs()
-
-    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
-        raise _nothing_runs()
-
-    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
-        raise _nothing_runs()
-
-    def result_of(self, call_id: str) -> ToolCallResult | None:
-        return None
-
-    async def suspend(self, call_id: str) -> None:
-        raise _nothing_runs()
-
-    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
-        return
-
-
-def _nothing_runs() -> AgentsError:
-    return AgentsError("AGENTS-E-GATE-DENIED", "Nothing runs while an agent is only looked at")
-
-
 _LOCAL = ("ollama", "lmstudio")
 
 
 class Diagnosis:
-    """`open_provider` sets a provider up from the environment, `load_skills` reads a folder of skills, and `verify_log`
-    tells whether the log of a store is intact."""
+    """`open_provider` sets a provider up from the environment; without `verify_log` no store is checked."""
 
     def __init__(
         self,
@@ -188,7 +136,7 @@ class Diagnosis:
         except AgentsError as exc:
             return [Finding("FAIL", "store", exc.message, "check the address and the rights of the store")]
         if not found.is_intact:
-            step = "find out who wrote to the store, and keep it as it is until then"
+            step = "find out who wrote to the store, and leave it unchanged until then"
             return [
                 Finding("FAIL", "store", f"the log of {found.records} records is not intact: {found.problem}", step)
             ]
@@ -226,7 +174,7 @@ async def _server(name: str, list_tools: Callable[[], Awaitable[Sized]]) -> list
         if exc.code == "AGENTS-E-MCP-SCHEMA":
             step = "report it to the makers of the server"
         return [Finding("FAIL", what, f"{exc.code}: {exc.message}", step)]
-    except Exception:  # a server object of the user's own may raise what it likes
+    except Exception:  # a server object of the user may raise anything
         step = "connect it before it is used, or give it to hosted_mcp_tool"
         return [Finding("FAIL", what, "does not list its tools", step)]
     return [Finding("ok", what, f"{len(tools)} tools")]

@@ -1,6 +1,6 @@
-"""Stores of the user's own, as the ports say they behave: complete, and with errors that have a name.
+"""Stores that the user passes in: checked for missing methods, and their errors mapped to named ones.
 
-Such a store raises what its author likes. Values that it cannot take concern one record; anything else means that it
+Such a store may raise anything. A value that it cannot take concerns one record; any other error means that the store
 cannot be used.
 """
 
@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, StandingStore
 from openai_responses_mcp.gate.audit.records import ExecutionLogStore
@@ -26,19 +26,7 @@ _HAVE_A_WAY = ("append_all", "begin", "move_out")
 _OF_ONE_RECORD = (ValueError, TypeError, OverflowError)  # UnicodeError is a ValueError
 
 
-class OwnStores(TypedDict, total=False):
-    """The ports of a store by their parameters of `create_runner`."""
-
-    policy_store: PolicyStore | None
-    approval_store: ApprovalStore | None
-    run_state_store: RunStateStore | None
-    log_store: ExecutionLogStore | None
-    standing_store: StandingStore | None
-    budget_store: BudgetStore | None
-    pin_store: DefinitionPins | None
-    decision_store: DecisionBook | None
-
-
+# By their parameters of `create_runner`: the field of `Stores`, and the port.
 _PORTS: Mapping[str, tuple[str, type]] = {
     "policy_store": ("policies", PolicyStore),
     "approval_store": ("approvals", ApprovalStore),
@@ -51,7 +39,7 @@ _PORTS: Mapping[str, tuple[str, type]] = {
 }
 
 
-def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: OwnStores) -> Stores:
+def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own: Mapping[str, object]) -> Stores:
     """The database's stores, with each that was given in the place of ours. Raises what `given` raises.
 
     Some without a database for the others would leave those in memory, and lost at the end of the process.
@@ -66,7 +54,7 @@ def stores_from(url: str | None, audit_head: str | os.PathLike[str] | None, own:
         field: given(chosen[name], port) for name, (field, port) in _PORTS.items() if name in chosen
     }
     if "logs" in made:
-        # A head tells about our own log only; a store that was given keeps its own.
+        # The head covers our own log only.
         made["head"] = None
     if "decisions" not in made and ("logs" in made or "approvals" in made):
         # One transaction writes a decision and its record only where both are in one database.

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openai_responses_mcp.agents.asking import TerminalApprover
-from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport, ReadOnlyLedger
+from openai_responses_mcp.agents.doctor import AgentsStatus, Diagnosis, DoctorReport
 from openai_responses_mcp.agents.runs.book import AwaitDecisions, RunBook
+from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult, RunSummary
 from openai_responses_mcp.agents.runs.ports import NOTHING_SAID, AgentEngine, Resumption, Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision, ResumeRun
@@ -39,6 +40,7 @@ class RunnerParts:
     policies: PolicyStore
     book: RunBook
     engine: AgentEngine
+    ledgers: RunLedgers
     diagnosis: Diagnosis
     standing: StandingApprovals
     approver: TerminalApprover | None = None
@@ -201,7 +203,8 @@ class AgentRunner:
     async def status(self, agent: object = None) -> AgentsStatus:
         """How this runner is set up, with the tools of the given agent, else of all agents with unfinished runs."""
         agents = [agent] if agent is not None else self._parts.book.agents
-        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, ReadOnlyLedger())]
+        look = self._parts.ledgers.for_a_look()
+        tools = [tool for one in agents for tool in await self._parts.engine.describe(one, look)]
         return await self._parts.diagnosis.status(tools)
 
     async def doctor(self, agent: object = None, *, skills: Sequence[str] = ()) -> DoctorReport:

@@ -1,7 +1,7 @@
-"""`--ask` and `--fetch`: a question from the terminal, by the same rules as a call of a client, and its answer.
+"""`--ask` and `--fetch`: ask a question or fetch an answer in the terminal, under the same rules as a client's call.
 
-Text from a pipe or a file is material to the question. A terminal, or a socket on which nothing comes, is not waited
-for: an agent or an editor that starts a command often leaves it a socket on stdin that it never writes to.
+Text from a pipe or a file is added to the question as material. A terminal or a silent socket is not waited for: agents
+and editors often start a command with a socket on stdin and never write to it.
 """
 
 import os
@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from openai_responses_mcp.adapters.bounded_file import read_text
 from openai_responses_mcp.commands.showing import Showing, show_answer
 from openai_responses_mcp.commands.usage import TOOLS as NAMES
+from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.config.loading import Configuration
-from openai_responses_mcp.domain.errors import InvalidArguments, PreviousResponseLost
+from openai_responses_mcp.domain.errors import InvalidArguments
+from openai_responses_mcp.domain.languages import linked
 from openai_responses_mcp.domain.models import Answer, ProgressListener, Question
-from openai_responses_mcp.domain.texts import without_surrogates
+from openai_responses_mcp.domain.texts import Sentence, without_surrogates
 from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool, read_question
 from openai_responses_mcp.start import basis_of
 
@@ -39,11 +41,11 @@ _ARGUMENTS = {
 
 
 class Unaskable(Exception):
-    """Nothing is asked; the text says why, on one line."""
+    """The question cannot be asked. The message says why, on one line."""
 
 
 class Inquiry(NamedTuple):
-    """The command line, as far as it is about the question. `continues` is an id, or empty for the last answer."""
+    """The question and its options on the command line. `continues` is an id, or empty for the last answer."""
 
     question: str
     tools: tuple[str, ...] = ()
@@ -59,8 +61,8 @@ _MOST_REMEMBERED_BYTES = 64 * 1024
 class LastAnswer:
     """The last answer in the terminal, remembered so that `--continue` needs no id. Only its owner can read the file.
 
-    In a rehearsal, the stand-in ends with the command and has forgotten everything. So what was asked is remembered too,
-    in a file of its own, for the next stand-in to know.
+    In a rehearsal, the stand-in ends with the command and keeps nothing. So the question is remembered too, in a separate
+    file, and given to the next stand-in.
     """
 
     def __init__(self, environ: Mapping[str, str], *, rehearses: bool, platform: str = sys.platform) -> None:
@@ -78,7 +80,7 @@ class LastAnswer:
         return {response_id: question} if self._keeps_question and response_id else {}
 
     def remember(self, response_id: str, question: str) -> bool:
-        """Says whether that was possible. The answer is shown in any case."""
+        """True if the file was written. A failure is no error: the answer is shown anyway."""
         text = f"{response_id}\n{question if self._keeps_question else ''}"
         beside = f"{self.path}.{os.getpid()}"
         try:
@@ -113,15 +115,24 @@ def tool_of(inquiry: Inquiry) -> Tool:
     """Raises `Unaskable`."""
     chosen = list(dict.fromkeys(inquiry.tools)) or [NAMES[0]]
     if len(chosen) > 1:
-        raise Unaskable(f"choose one tool (found {' and '.join(chosen)})")
+        raise Unaskable(Sentence("choose one tool (found {tools})", tools=linked("{first} and {second}", chosen)))
     if chosen[0] not in NAMES:
-        raise Unaskable(f"--tool must be one of {', '.join(NAMES)} (found {chosen[0]})")
+        raise Unaskable(
+            Sentence(
+                "{option} must be one of {names} (found {found})",
+                option="--tool",
+                names=", ".join(NAMES),
+                found=chosen[0],
+            )
+        )
     return TOOLS[chosen[0]]
 
 
-def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_responses: bool) -> Question:
+def question_of(
+    inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, say: Say = str, *, keeps_responses: bool
+) -> Question:
     """Reads stdin if there is anything to read. Raises `Unaskable`."""
-    # Under the names that they have on the command line, so that refusals name those.
+    # Arguments are renamed to their flags, so that error messages name the flags.
     flags = {name: flag for flag, name in _ARGUMENTS.items()}
     named = (argument._replace(name=flags.get(argument.name, argument.name)) for argument in tool.arguments)
     spelled = tool._replace(arguments=tuple(named))
@@ -135,17 +146,17 @@ def question_of(inquiry: Inquiry, tool: Tool, last_answer: LastAnswer, *, keeps_
     taken = [argument.name for argument in spelled.arguments]
     for flag in given:
         if flag not in taken:
-            raise Unaskable(f"{tool.name} does not take {flag}")
+            raise Unaskable(Sentence("{tool} does not take {option}", tool=tool.name, option=flag))
     if "--continue" in given and not keeps_responses:
-        raise Unaskable("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
+        raise Unaskable(
+            Sentence("--continue cannot be used: request.store is false, so the API keeps no answers to continue")
+        )
     try:
-        # Before stdin is read to its end, so that other mistakes are reported at once.
+        # Check before reading stdin to EOF, so that other mistakes are reported at once.
         question = read_question(spelled, {"query": inquiry.question, **given})
-        return replace(question, text=_text(inquiry.question))
+        return replace(question, text=_text(inquiry.question, say))
     except InvalidArguments as exc:
-        raise Unaskable(str(exc)) from exc
-    except InputUnusable as exc:
-        raise Unaskable(f"stdin {exc}") from exc
+        raise Unaskable(exc.sentence) from exc
 
 
 def _continued(wanted: str | None, last_answer: LastAnswer) -> str | None:
@@ -153,18 +164,18 @@ def _continued(wanted: str | None, last_answer: LastAnswer) -> str | None:
         return wanted
     response_id = last_answer.maybe_recall()
     if response_id is None:
-        raise Unaskable("there is no earlier answer to continue; name one: --continue resp_...")
+        raise Unaskable(Sentence("there is no earlier answer to continue; name one: --continue resp_..."))
     return response_id
 
 
-def _text(question: str) -> str:
-    """The question, and below it what stdin has for it. Raises `InputUnusable`."""
+def _text(question: str, say: Say) -> str:
+    """The question, followed by the material from stdin. Raises `Unaskable`."""
     if question == FROM_STDIN:
-        text = whole_input().strip()
+        text = whole_input(say).strip()
         if not text:
-            raise Unaskable("--ask needs a question, and stdin has none")
+            raise Unaskable(Sentence("--ask needs a question, and stdin has none"))
         return text
-    material = maybe_material()
+    material = maybe_material(say)
     if not material:
         return question
     return f"{question}\n\n[Material from stdin]\n{material}\n[End of material]"
@@ -177,22 +188,17 @@ PATIENCE_SECONDS = 1.0
 _STDIN = 0
 
 
-class InputUnusable(Exception):
-    """The text is the end of a sentence that begins with what was read."""
-
-
-def whole_input() -> str:
-    """All that comes, waited for. Raises `InputUnusable`."""
+def whole_input(say: Say) -> str:
+    """Read stdin to EOF. Raises `Unaskable`."""
     if sys.stdin is None:
         return ""
     if sys.stdin.isatty():
-        sys.stderr.write("Type the question, then Ctrl-D (Ctrl-Z and Enter on Windows).\n")
-        sys.stderr.flush()
+        _tell(say, Sentence("Type the question, then Ctrl-D (Ctrl-Z and Enter on Windows)."))
     return _read()
 
 
-def maybe_material() -> str:
-    """The text of a pipe or a file; empty when there is none. Raises `InputUnusable`."""
+def maybe_material(say: Say) -> str:
+    """The text of a pipe or a file; empty when there is none. Raises `Unaskable`."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     try:
@@ -202,10 +208,14 @@ def maybe_material() -> str:
     if is_socket and not select.select([_STDIN], [], [], SOCKET_SECONDS)[0]:
         return ""
     if sys.stderr.isatty() and os.name != "nt" and not select.select([_STDIN], [], [], PATIENCE_SECONDS)[0]:
-        sys.stderr.write("Reading stdin to its end; it is material to the question (< /dev/null gives none).\n")
-        sys.stderr.flush()
+        _tell(say, Sentence("Reading stdin to its end, as material for the question. To give none, add < /dev/null."))
     text = _read().strip("\n")
     return text if text.strip() else ""
+
+
+def _tell(say: Say, sentence: str) -> None:
+    sys.stderr.write(f"{say(sentence)}\n")
+    sys.stderr.flush()
 
 
 def _read() -> str:
@@ -213,18 +223,18 @@ def _read() -> str:
     while len(data) <= MOST_BYTES and (chunk := _chunk()):
         data += chunk
     if len(data) > MOST_BYTES:
-        raise InputUnusable(f"has more than {MOST_BYTES // 1024} KiB: give less of it")
+        raise Unaskable(Sentence("stdin has more than {size} KiB: send less", size=MOST_BYTES // 1024))
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise InputUnusable("is not UTF-8 text") from None
+        raise Unaskable(Sentence("stdin is not UTF-8 text")) from None
 
 
 def _chunk() -> bytes:
     try:
         return os.read(_STDIN, MOST_BYTES)
     except OSError as exc:
-        raise InputUnusable(f"cannot be read ({exc.strerror})") from exc
+        raise Unaskable(Sentence("stdin cannot be read ({why})", why=exc.strerror)) from exc
 
 
 def ask(
@@ -236,23 +246,20 @@ def ask(
     """
     tool = tool_of(inquiry)
     last_answer = LastAnswer(environ, rehearses=rehearses)
-    question = question_of(inquiry, tool, last_answer, keeps_responses=configuration.settings.request.store)
+    keeps_responses = configuration.settings.request.store
+    question = question_of(inquiry, tool, last_answer, speaking(environ), keeps_responses=keeps_responses)
     known = last_answer.rehearsed() if rehearses else None
     started: list[str] = []
 
     async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
-        try:
-            return await container.answer_question().answer(question, on_progress, started.append)
-        except PreviousResponseLost as exc:
-            # Somebody at a terminal knows the option, and not the argument.
-            raise PreviousResponseLost(str(exc).replace("previous_response_id", "--continue")) from exc
+        return await container.answer_question().answer(question, on_progress, started.append)
 
     showing = Showing(tool, environ, is_json=is_json, remember=lambda given: last_answer.remember(given, question.text))
     return show_answer(answer, basis_of(configuration, environ), showing, rehearsed=known, started=started)
 
 
 def fetch(response_id: str, configuration: Configuration, environ: Mapping[str, str], *, is_json: bool) -> int:
-    """The exit code, as that of `--ask`. An interrupt leaves the response alone."""
+    """The exit code, as with `--ask`. An interrupt does not cancel the response."""
 
     async def answer(container: "Container", on_progress: ProgressListener | None) -> Answer:
         return await container.fetch_answer().wait(response_id, on_progress)

@@ -1,4 +1,4 @@
-"""`--init`: a configuration file to start from. All it changes is where searches come from."""
+"""`--init`: write a configuration file to start from. It differs from the defaults only in `search.user_location`."""
 
 import os
 import sys
@@ -7,17 +7,19 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from openai_responses_mcp.adapters.clocks import clock_in, system_zone
+from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.config.loading import default_paths, expanded
 from openai_responses_mcp.config.settings import SearchSettings
+from openai_responses_mcp.domain.texts import Sentence
 
 STARTER = """\
-# The configuration of openai-responses-mcp. What is commented out shows the default: remove "# " and change it.
-# What else there is: https://github.com/uchimanajet7/openai-responses-mcp/blob/main/docs/reference/config-reference.md
-# What counts in the end: openai-responses-mcp --show-config
+# The configuration of openai-responses-mcp. Lines that are commented out show the defaults: remove "# " to change one.
+# All settings: https://github.com/uchimanajet7/openai-responses-mcp/blob/main/docs/reference/config-reference.md
+# The settings in effect: openai-responses-mcp --show-config
 # The API key never goes in here. It comes from the environment: set OPENAI_API_KEY.
 
 model_profiles:
-  answer:                          # the others take from it what they do not say themselves
+  answer:                          # the other two use its values unless they have their own
     model: gpt-5.2
     # reasoning_effort: medium     # none, low, medium, high, xhigh, max
     # verbosity: medium            # low, medium, high
@@ -30,7 +32,7 @@ model_profiles:
 
 search:
   user_location:                   # without it the API searches as if from the United States
-    timezone: Asia/Tokyo           # as search.timezone; country, region and city can be added
+    timezone: Asia/Tokyo           # the same as search.timezone; you can add country, region and city
   # timezone: Asia/Tokyo           # where "today" is today, such as Europe/Berlin
   # defaults:
   #   recency_days: 60             # how old sources may be
@@ -38,7 +40,7 @@ search:
   #   domains: []                  # sites to prefer, such as [example.org]
 
 # policy:
-#   max_citations: 3               # 1 to 10 sources with an answer
+#   max_citations: 3               # sources per answer, 1 to 10
 
 # request:
 #   timeout_ms: 300000             # for one attempt
@@ -52,23 +54,29 @@ search:
 
 
 def init(path: str | None, environ: Mapping[str, str]) -> int:
-    """The exit code: 0 with the file written, 1 where that is not possible. A file that is there stays as it is."""
+    """Write the file. The exit code is 1 if it cannot be written; an existing file is never changed."""
     target = default_paths(environ)[0] if path is None else expanded(path, environ)
+    say = speaking(environ)
     try:
         os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
         with open(target, "x", encoding="utf-8") as file:
             file.write(STARTER)
     except (OSError, ValueError) as exc:
         if isinstance(exc, FileExistsError) and os.path.lexists(target):
-            sys.stderr.write(f"openai-responses-mcp: {target} is there already and was left as it is\n")
-            return 1
-        reason = exc.strerror if isinstance(exc, OSError) else exc
-        sys.stderr.write(f"openai-responses-mcp: {target} cannot be written ({reason})\n")
+            problem = Sentence("{file} exists already and was not changed", file=target)
+        else:
+            reason = exc.strerror if isinstance(exc, OSError) else exc
+            problem = Sentence("{file} cannot be written ({why})", file=target, why=reason)
+        sys.stderr.write(f"openai-responses-mcp: {say(problem)}\n")
         return 1
-    sys.stdout.write(f"{target} written. Change what you like, then check it: openai-responses-mcp --doctor\n")
+    written = Sentence(
+        "{file} written. Change what you like, then check it: openai-responses-mcp --doctor", file=target
+    )
+    sys.stdout.write(f"{say(written)}\n")
     apart = maybe_days_apart(SearchSettings().timezone, environ)
     if apart is not None:
-        sys.stdout.write(f"{apart.text} To use your own day, change both time zones in the file.\n")
+        change = Sentence("{apart} To use your own time zone, change both time zones in the file.", apart=apart.text)
+        sys.stdout.write(f"{say(change)}\n")
     return 0
 
 
@@ -80,7 +88,7 @@ class DaysApart(NamedTuple):
 
 
 def maybe_days_apart(timezone: str, environ: Mapping[str, str], there: datetime | None = None) -> DaysApart | None:
-    """What there is to say if `search.timezone` and this machine do not share the same "today" all day long."""
+    """A notice if the dates in `search.timezone` and on this machine differ for part of the day; None if they never do."""
     zone, name = system_zone(environ)
     there = there or clock_in(timezone).now()
     here = there.astimezone(zone)
@@ -89,8 +97,19 @@ def maybe_days_apart(timezone: str, environ: Mapping[str, str], there: datetime 
         return None
     called = f" ({name})" if name else ""
     if there.date() != here.date():
-        text = f'"today" is {there.date()} in {timezone} (search.timezone), and {here.date()} on this machine{called}.'
+        text = Sentence(
+            '"today" is {there} in {timezone} (search.timezone), and {here} on this machine{called}.',
+            there=there.date(),
+            timezone=timezone,
+            here=here.date(),
+            called=called,
+        )
         return DaysApart(text, is_now=True)
-    hours = f"{abs(apart.total_seconds()) / 3600:g}"
-    text = f'"today" is that of {timezone} (search.timezone), which differs from this machine\'s{called} {hours} hours a day.'
+    text = Sentence(
+        '"today" is the date in {timezone} (search.timezone).'
+        " This machine{called} has another one for {hours} hours a day.",
+        timezone=timezone,
+        called=called,
+        hours=f"{abs(apart.total_seconds()) / 3600:g}",
+    )
     return DaysApart(text, is_now=False)

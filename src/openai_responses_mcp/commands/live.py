@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from openai_responses_mcp.domain.models import Progress
-from openai_responses_mcp.domain.texts import columns, cut, one_line, visible
+from openai_responses_mcp.domain.texts import Sentence, columns, cut, one_line, visible
 
 FRAME_SECONDS = 0.1
 # The API names a search or a page and goes on at once. A person needs this long to read the name.
@@ -39,7 +39,10 @@ def is_lively(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 class LiveView:
-    """`render` makes lines for the terminal out of the words so far; without it only the line is shown."""
+    """`render` makes lines for the terminal out of the words so far; without it only the line is shown.
+
+    `say` puts what is happening into the language of the reader.
+    """
 
     def __init__(
         self,
@@ -47,13 +50,16 @@ class LiveView:
         monotonic: Callable[[], float],
         render: Render | None,
         size: Callable[[], os.terminal_size] | None = None,
+        say: Callable[[str], str] = str,
     ) -> None:
         self._stream = stream
         self._monotonic = monotonic
         self._render = render
         self._size = size or (lambda: os.get_terminal_size(stream.fileno()))
+        self._say = say
         self._started = monotonic()
-        self._message = self._next = "starting"
+        self._next: str = Sentence("starting")
+        self._message: str = self._next
         self._held_until = 0.0
         self._words = ""
         self._pieces = 0
@@ -109,7 +115,7 @@ class LiveView:
         if now >= self._held_until:
             self._message = self._next
         seconds = int(now - self._started)
-        text = f"{spinner[self._frames % len(spinner)]} {seconds} s · {one_line(self._message)}"
+        text = f"{spinner[self._frames % len(spinner)]} {seconds} s · {one_line(self._say(self._message))}"
         return _spelled(self._stream, cut(text, width))
 
     def _back(self, width: int) -> str:

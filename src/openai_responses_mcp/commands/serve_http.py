@@ -15,12 +15,12 @@ from openai_responses_mcp.adapters.http.access import (
     Callers,
     Issuer,
     IssuerKeys,
-    is_loopback,
     is_safe_url,
 )
 from openai_responses_mcp.adapters.http.application import McpOverHttp, Serve
 from openai_responses_mcp.adapters.http.serving import AddressInUse, HttpServer, Tls, listening_socket
 from openai_responses_mcp.adapters.process import EXIT_CODES, shortfalls, stopped_by_signal
+from openai_responses_mcp.adapters.remote.wire import is_loopback
 from openai_responses_mcp.commands.usage import PROGRAM
 from openai_responses_mcp.config.loading import ConfigError as ConfigError
 from openai_responses_mcp.config.loading import Configuration, Flags, load
@@ -28,6 +28,7 @@ from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.domain.cancellation import CallsInFlight
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.ports import Logger, Transport
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.server.dispatch import Connection, Dispatcher
 from openai_responses_mcp.server.eras import HTTP_HANDSHAKES
 from openai_responses_mcp.start import Basis, basis_of, prepared, settle
@@ -45,7 +46,7 @@ _LEAVING_SECONDS = 3.0
 
 
 class HttpOptions(NamedTuple):
-    """What the command line says about where to serve, and how to end."""
+    """Where to serve, and how to end."""
 
     host: str
     port: int
@@ -58,27 +59,20 @@ class HttpOptions(NamedTuple):
         return Tls(self.tls_certificate, self.tls_key) if self.tls_certificate and self.tls_key else None
 
 
-def address_in(text: str) -> tuple[str, int]:
-    """`[HOST:]PORT`. Raises ValueError."""
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-        raise ValueError(text)
-    return host.strip("[]") or USUAL_HOST, int(port)
-
-
 def http_options(where: str, drain: str | None, tls_cert: str | None, tls_key: str | None) -> HttpOptions:
     """From the words of the command line. Raises ValueError, which says what is wrong."""
-    try:
-        host, port = address_in(where)
-    except ValueError:
-        raise ValueError(f"--http takes [HOST:]PORT (found {where})") from None
+    host, _, port = where.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError(Sentence("--http takes [HOST:]PORT (found {found})", found=where))
     try:
         drain_seconds = USUAL_DRAIN_SECONDS if drain is None else float(drain)
     except ValueError:
         drain_seconds = -1
     if not 0 <= drain_seconds <= _LONGEST_DRAIN_SECONDS:
-        raise ValueError(f"--drain takes 0 to {_LONGEST_DRAIN_SECONDS} seconds (found {drain})")
-    return HttpOptions(host, port, drain_seconds, tls_cert, tls_key)
+        raise ValueError(
+            Sentence("--drain takes 0 to {most} seconds (found {found})", most=_LONGEST_DRAIN_SECONDS, found=drain)
+        )
+    return HttpOptions(host.strip("[]") or USUAL_HOST, int(port), drain_seconds, tls_cert, tls_key)
 
 
 def http_settings(config: str | None, environ: Mapping[str, str]) -> HttpSettings:
@@ -214,6 +208,7 @@ async def serve_until_stopped(
     *,
     on_draining: Callable[[], object] = lambda: None,
     on_drained: Callable[[], object] = lambda: None,
+    on_listening: Callable[[str], object] = lambda address: None,
     admit: Callable[[str], bool] = lambda key: True,
     program: str = PROGRAM,
 ) -> int:
@@ -240,6 +235,7 @@ async def serve_until_stopped(
     running = asyncio.ensure_future(server.serve(sockets=[listening]))
     scheme, host = "https" if options.tls else "http", f"[{options.host}]" if ":" in options.host else options.host
     os.write(2, f"{program}: serving on {scheme}://{host}:{port}{MCP_PATH}\n".encode())
+    on_listening(f"{host}:{port}")
     ends: set[asyncio.Future[Any]] = {running, stopped}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     on_draining()

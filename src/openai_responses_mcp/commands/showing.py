@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from openai_responses_mcp.adapters.process import EXIT_CODES, WarmUp, listen
 from openai_responses_mcp.commands.live import LiveView, is_lively
 from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
+from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.domain.citations import split_sources
-from openai_responses_mcp.domain.errors import AnsweringError, KeyMissing
+from openai_responses_mcp.domain.errors import AnsweringError, KeyMissing, PreviousResponseLost
 from openai_responses_mcp.domain.models import Answer, Citation, Progress, ProgressListener
-from openai_responses_mcp.domain.texts import harmless, harmless_json, one_line, visible
+from openai_responses_mcp.domain.texts import Sentence, harmless, harmless_json, one_line, visible
 from openai_responses_mcp.server.tool_results import tool_result
 from openai_responses_mcp.server.tools import Tool
 from openai_responses_mcp.start import Basis
@@ -44,6 +45,7 @@ class Showing:
         self, tool: Tool, environ: Mapping[str, str], *, is_json: bool, remember: Callable[[str], bool]
     ) -> None:
         self.environ = environ
+        self.say = speaking(environ)
         self._tool = tool
         self._is_json = is_json
         self._remember = remember
@@ -60,14 +62,18 @@ class Showing:
         except BrokenPipeError:  # Who reads has read enough.
             return 0
         except OSError as exc:
-            sys.stderr.write(f"cannot write the answer ({exc.strerror})\n")
+            self.tell(Sentence("cannot write the answer ({why})", why=exc.strerror))
             return 1
         if sys.stderr.isatty() and not self._is_json:
             self._write_footer(answer, is_remembered=is_remembered)
         if answer.incomplete_reason is None:
             return 0
-        sys.stderr.write(f"the answer is incomplete ({one_line(answer.incomplete_reason)})\n")
+        reason = one_line(self.say(answer.incomplete_reason))
+        self.tell(Sentence("the answer is incomplete ({reason})", reason=reason))
         return INCOMPLETE
+
+    def tell(self, sentence: str) -> None:
+        sys.stderr.write(f"{self.say(sentence)}\n")
 
     def render(self, text: str, width: int) -> str:
         """Markdown as a terminal shows it."""
@@ -81,27 +87,42 @@ class Showing:
             return _json_of(tool_result(self._tool, answer)["structuredContent"])
         if not sys.stdout.isatty():
             return harmless(answer.text) + "\n"
-        text = with_kinds_of_dates(visible(answer.text), answer.citations)
-        if self.is_rendered and len(text) <= MOST_RENDERED:
-            return self.render(with_titles(text, answer.citations), _terminal_width())
-        return text + "\n"
+        text = with_kinds_of_dates(visible(answer.text), answer.citations, self.say)
+        is_rendered = self.is_rendered and len(text) <= MOST_RENDERED
+        text = with_labels(with_titles(text, answer.citations) if is_rendered else text, answer, self.say)
+        return self.render(text, _terminal_width()) if is_rendered else text + "\n"
 
     def _write_footer(self, answer: Answer, *, is_remembered: bool) -> None:
-        text = one_line(footer(answer, is_remembered=is_remembered))
+        text = one_line(footer(answer, self.say, is_remembered=is_remembered))
         is_dim = is_lively(sys.stderr, self.environ)
         sys.stderr.write(f"\n{_DIM}{text}{_NOT_DIM}\n" if is_dim else f"\n{text}\n")
 
 
-def footer(answer: Answer, *, is_remembered: bool) -> str:
-    facts = [_counted(answer.search_count, "search", "searches")]
+def footer(answer: Answer, say: Say = str, *, is_remembered: bool) -> str:
+    searches = answer.search_count
+    facts = [Sentence("1 search") if searches == 1 else Sentence("{count} searches", count=f"{searches:,}")]
     if answer.usage:
-        facts.append(_counted(answer.usage.total_tokens, "token", "tokens"))
+        tokens = answer.usage.total_tokens
+        facts.append(Sentence("1 token") if tokens == 1 else Sentence("{count} tokens", count=f"{tokens:,}"))
     if answer.response_id:
-        facts.append(f"continue with --continue{'' if is_remembered else f' {answer.response_id}'}")
-    return " · ".join(facts)
+        option = "--continue" if is_remembered else f"--continue {answer.response_id}"
+        facts.append(Sentence("continue with {option}", option=option))
+    return " · ".join(map(say, facts))
 
 
-def with_kinds_of_dates(text: str, citations: Sequence[Citation]) -> str:
+def with_labels(text: str, answer: Answer, say: Say) -> str:
+    """The text with our own words around the answer in the language of the reader."""
+    incomplete = Sentence("[Incomplete: {reason}] ", reason=answer.incomplete_reason)
+    if answer.incomplete_reason is not None and text.startswith(incomplete):
+        text = say(incomplete) + text.removeprefix(incomplete)
+    body, section = split_sources(text)
+    heading = Sentence("Sources:")
+    if not section or not f"\n{body}".endswith(f"\n{heading}"):
+        return text
+    return "\n".join([body.removesuffix(heading) + say(heading), *section])
+
+
+def with_kinds_of_dates(text: str, citations: Sequence[Citation], say: Say = str) -> str:
     """The text with the dates in its last section as what they are: when a source was published, or when it was read."""
     body, section = split_sources(text)
     lines = []
@@ -109,8 +130,9 @@ def with_kinds_of_dates(text: str, citations: Sequence[Citation]) -> str:
         # The longest first: one address may be the beginning of another.
         cited = sorted((one for one in citations if one.url in line), key=lambda one: len(one.url))
         if cited:
-            said = "published" if cited[-1].date_kind == "published" else "read on"
-            line = line.replace(f"({cited[-1].published_at})", f"({said} {cited[-1].published_at})")
+            day, is_published = cited[-1].published_at, cited[-1].date_kind == "published"
+            said = Sentence("published {day}", day=day) if is_published else Sentence("read on {day}", day=day)
+            line = line.replace(f"({day})", f"({say(said)})")
         lines.append(line)
     return "\n".join([body, *lines]) if lines else text
 
@@ -132,10 +154,6 @@ def _with_title(line: str, titles: Mapping[str, str]) -> str:
     title = _PUNCTUATION.sub(r"\\\1", one_line(titles[url]))
     link = f"[{title}](<{url.replace('<', '%3C').replace('>', '%3E')}>)"
     return line[: address.start()] + link + line[address.end() :]
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _json_of(value: object) -> str:
@@ -179,9 +197,13 @@ def show_answer(
     except asyncio.CancelledError:
         return codes[0]
     except AnsweringError as exc:
-        sys.stderr.write(f"answer failed: {one_line(basis.mask(str(exc)))}\n")
+        why = one_line(basis.mask(showing.say(exc.sentence)))
+        if isinstance(exc, PreviousResponseLost):
+            # In a terminal the option is known, not the argument.
+            why = why.replace("previous_response_id", "--continue")
+        showing.tell(Sentence("answer failed: {why}", why=why))
         if isinstance(exc, KeyMissing):
-            sys.stderr.write(f"{WITHOUT_A_KEY}\n")
+            showing.tell(WITHOUT_A_KEY)
         return 1
     finally:
         basis.logger.close()
@@ -207,7 +229,7 @@ async def _wait_for(
             # In a thread, so that the view moves from the start.
             container = await WarmUp(lambda: _loaded(basis, showing)).result()
             if on_progress is not None:
-                on_progress(Progress("asking the API"))
+                on_progress(Progress(Sentence("asking the API")))
             try:
                 return await get_answer(container, on_progress)
             except asyncio.CancelledError:
@@ -216,10 +238,10 @@ async def _wait_for(
             finally:
                 is_settled = await container.openai_gateway().close()
                 if is_interrupted:
-                    farewell = _farewell(started, is_settled=is_settled)
+                    farewell = showing.say(_farewell(started, is_settled=is_settled))
     finally:
         with suppress(OSError):  # The terminal may be gone.
-            sys.stderr.write(farewell)
+            sys.stderr.write(f"{farewell}\n" if farewell else "")
             sys.stderr.flush()
 
 
@@ -229,7 +251,8 @@ async def _watched(showing: Showing, *, is_quiet: bool) -> AsyncIterator[Progres
     if not is_quiet or not is_lively(sys.stderr, showing.environ):
         yield None
         return
-    view = LiveView(sys.stderr, time.monotonic, showing.render if showing.is_rendered else None)
+    render = showing.render if showing.is_rendered else None
+    view = LiveView(sys.stderr, time.monotonic, render, say=showing.say)
     view.draw()
     moving = asyncio.ensure_future(view.run())
     try:
@@ -250,12 +273,12 @@ def _farewell(started: Sequence[str], *, is_settled: bool | None) -> str:
     """What became of a question in the background. It goes on at the API unless it is cancelled there."""
     if is_settled is None:
         return ""
-    what = one_line(started[0]) if started else "the question"
+    what = one_line(started[0]) if started else Sentence("the question")
     if is_settled:
-        return f"interrupted; {what} was cancelled at the API\n"
+        return Sentence("interrupted; {what} was cancelled at the API", what=what)
     if started:
-        return f"interrupted; the API has not confirmed that {what} is cancelled, so it may go on\n"
-    return "interrupted before the API said the id of the response, so it may go on there, and be billed\n"
+        return Sentence("interrupted; the API has not confirmed that {what} is cancelled, so it may go on", what=what)
+    return Sentence("interrupted before the API said the id of the response, so it may go on there, and be billed")
 
 
 def _listen_for_signals(react: Callable[[int], None]) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from openai_responses_mcp import __version__
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.server.tools import STYLES
 
 PROGRAM = "openai-responses-mcp"
@@ -79,24 +80,19 @@ AGENTS: Mapping[str, tuple[str, ...]] = {
     "doctor": (),
 }
 GUARDING = (
-    Option("--name", "NAME", "what the server is called in rules and in the log (default: the command's name)"),
-    Option("--policy", "FILE", "rules: which tools run alone, which ask a human, which are refused"),
-    Option(
-        "--profile",
-        "NAME",
-        "strict, balanced or fast, for tools without a rule (default: the file's, else balanced)",
-        PROFILES,
-    ),
-    Option("--store", "URL", "where requests and the log are kept (default: a SQLite file of your own)"),
-    Option("--wait", "SECONDS", "how long a call waits for a human (default: the file's, else 300)"),
-    Option("--ask", "WHERE", "auto, client or desk: where a human is asked (default: the file's, else auto)", ASKED_AT),
-    Option("--url", "URL", "the address of a remote server, in place of a command"),
-    Option("--header-env", "NAME=VAR", "with --url: a header with the value of this variable; repeatable"),
-    Option("--observe", "", "every call passes and nothing is asked; the decisions are only recorded"),
-    Option("--http", "[HOST:]PORT", "serve over HTTP, a server process for each session or caller"),
-    Option("--config", "FILE", "with --http: the configuration file whose http: section says who may"),
-    Option("--max-servers", "N", "with --http: how many server processes at most (default: 32)"),
-    Option("--drain", "SECONDS", "with --http: how long calls may take at the end (default: 25)"),
+    Option("--name", "NAME", "its name in rules and log (default: from its command)"),
+    Option("--policy", "FILE", "the rules: what runs, what asks, what is refused"),
+    Option("--profile", "NAME", "tools without a rule: strict, balanced (default), fast", PROFILES),
+    Option("--store", "URL", "requests and log (default: a SQLite file of your own)"),
+    Option("--wait", "SECONDS", "how long a call waits for a person (default: 300)"),
+    Option("--ask", "WHERE", "where a person is asked: auto (default), client, desk", ASKED_AT),
+    Option("--url", "URL", "a remote server, in place of a command"),
+    Option("--header-env", "NAME=VAR", "with --url: a header from a variable; repeatable"),
+    Option("--observe", "", "every call passes; decisions are only recorded"),
+    Option("--http", "[HOST:]PORT", "serve a team: a server process per session or caller"),
+    Option("--config", "FILE", "with --http: the file whose http: section says who may"),
+    Option("--max-servers", "N", "with --http: server processes at most (default: 32)"),
+    Option("--drain", "SECONDS", "with --http: time for calls at the end (default: 25)"),
     Option("--tls-cert", "FILE", "with --http: a certificate, in PEM"),
     Option("--tls-key", "FILE", "with --http: its key"),
 )
@@ -136,7 +132,9 @@ Set OPENAI_API_KEY in the environment. Try it without a key:
 
 OPTIONS = (*COMMANDS, *ASKING, *GENERAL)
 KEYS_PAGE = "https://platform.openai.com/api-keys"
-WITHOUT_A_KEY = f"Keys come from {KEYS_PAGE}. To try it without one: {PROGRAM} --rehearse"
+WITHOUT_A_KEY = Sentence(
+    "Keys come from {page}. To try it without one: {program} --rehearse", page=KEYS_PAGE, program=PROGRAM
+)
 DEMO_QUESTION = "What does HTTP status 404 mean?"
 COMMAND_WORDS = ("agents", "guard", "approvals", "log", "policy", "status")
 _GUARD_VERBS = ("setup", "login")
@@ -144,7 +142,6 @@ _TOGETHER = (["--stdio", "--show-config"], ["--http", "--show-config"], ["--fetc
 _SERVING = ("--drain", "--tls-cert", "--tls-key")
 _SHORT = {"--help": "-h", "--version": "-v"}
 _ID = "resp_"
-_SEE_HELP = f"(see {PROGRAM} --help)"
 _UNSAFE_IN_DOUBLE_QUOTES = frozenset('"$`\\!%')
 
 
@@ -204,7 +201,13 @@ def parse(arguments: Sequence[str]) -> Options:
     except argparse.ArgumentError as exc:
         flag = (exc.argument_name or "").partition("/")[0]
         takes_value = any(option.value for option in OPTIONS if option.flag == flag)
-        raise BadCommandLine(f"{flag} {'needs a value' if takes_value else 'takes no value'} {_SEE_HELP}") from exc
+        raise BadCommandLine(
+            _see_help(
+                Sentence("{option} needs a value", option=flag)
+                if takes_value
+                else Sentence("{option} takes no value", option=flag)
+            )
+        ) from exc
     _take_question(options, rest, arguments)
     _check(options)
     return options
@@ -226,28 +229,57 @@ def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[st
     """The one argument that belongs to no option is the question."""
     for word in rest:
         if word.startswith("-") and word != "-":
-            raise BadCommandLine(f"unknown option {word}{_nearest(word)} {_SEE_HELP}")
+            near = _nearest(word, [option.flag for option in OPTIONS])
+            raise BadCommandLine(_see_help(Sentence("unknown option {word}{near}", word=word, near=near)))
     asked = [] if options.ask is None else [options.ask]
     if len(asked) + len(rest) > 1:
         others = _without(arguments, ["--ask", *asked, *rest])
         line = " ".join([PROGRAM, _quoted(" ".join([*asked, *rest])), *map(shlex.quote, others)])
-        raise BadCommandLine(f"put the question in quotes: {line}")
+        near = _nearest(arguments[0], COMMAND_WORDS)
+        if near:
+            raise BadCommandLine(
+                Sentence(
+                    "unknown command {word}{near} To ask a question, put the question in quotes: {line}",
+                    word=arguments[0],
+                    near=near,
+                    line=line,
+                )
+            )
+        raise BadCommandLine(Sentence("put the question in quotes: {line}", line=line))
     for word in rest:
         if word in COMMAND_WORDS:
-            raise BadCommandLine(f"{word} is a command: write it first {_SEE_HELP}")
+            raise BadCommandLine(_see_help(Sentence("{word} is a command: write it first", word=word)))
         if any(word == option.flag.strip("-") for option in OPTIONS):
-            raise BadCommandLine(f"unknown command {word}: did you mean --{word}? {_SEE_HELP}")
+            raise BadCommandLine(_see_help(_unknown_command(word, f"--{word}")))
         for area, verbs in {**AGENTS, "guard": _GUARD_VERBS}.items():
             if word in verbs:
-                raise BadCommandLine(f"unknown command {word}: did you mean {area} {word}? {_SEE_HELP}")
+                raise BadCommandLine(_see_help(_unknown_command(word, f"{area} {word}")))
+        if near := _nearest(word, COMMAND_WORDS):
+            raise BadCommandLine(
+                Sentence(
+                    "unknown command {word}{near} To ask a question: {line}",
+                    word=word,
+                    near=near,
+                    line=f"{PROGRAM} --ask {_quoted(word)}",
+                )
+            )
         options.ask = word
 
 
-def _nearest(word: str) -> str:
+def _nearest(word: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word.partition("=")[0], [option.flag for option in OPTIONS], n=1, cutoff=0.75)
-    return f": did you mean {near[0]}?" if near else ""
+    near = get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.75)
+    return Sentence(": did you mean {near}?", near=near[0]) if near else ""
+
+
+def _unknown_command(word: str, meant: str) -> Sentence:
+    near = Sentence(": did you mean {near}?", near=meant)
+    return Sentence("unknown command {word}{near}", word=word, near=near)
+
+
+def _see_help(mistake: Sentence) -> Sentence:
+    return Sentence("{mistake} (see {program} --help)", mistake=mistake, program=PROGRAM)
 
 
 def _without(arguments: Sequence[str], taken: Sequence[str]) -> list[str]:
@@ -272,17 +304,21 @@ def _check(options: Options) -> None:
         options.ask = DEMO_QUESTION
         commands = ["--ask"]
     if len(commands) > 1 and sorted(commands) not in map(sorted, _TOGETHER):
-        raise BadCommandLine(f"{commands[0]} and {commands[1]} do not go together {_SEE_HELP}")
+        raise BadCommandLine(
+            _see_help(Sentence("{first} and {second} do not go together", first=commands[0], second=commands[1]))
+        )
     if asking and commands != ["--ask"] and commands + asking not in _TOGETHER:
-        raise BadCommandLine(f"{asking[0]} goes with --ask {_SEE_HELP}")
+        raise BadCommandLine(_see_help(Sentence("{option} goes with {others}", option=asking[0], others="--ask")))
     serving = options.given([option for option in GENERAL if option.flag in _SERVING])
     if serving and options.http is None:
-        raise BadCommandLine(f"{serving[0]} goes with --http {_SEE_HELP}")
+        raise BadCommandLine(_see_help(Sentence("{option} goes with {others}", option=serving[0], others="--http")))
     if options.rehearse and not {"--stdio", "--http", "--ask"} & {*commands}:
-        raise BadCommandLine(f"--rehearse goes with --stdio, --http or --ask {_SEE_HELP}")
+        raise BadCommandLine(_see_help(Sentence("--rehearse goes with --stdio, --http or --ask")))
     if options.ask is not None and not options.ask.strip():
-        raise BadCommandLine("--ask needs a question")
+        raise BadCommandLine(Sentence("--ask needs a question"))
     if options.fetch is not None and not options.fetch.strip():
-        raise BadCommandLine("--fetch needs the id of a response")
+        raise BadCommandLine(Sentence("--fetch needs the id of a response"))
     if options.continues and not options.continues.startswith(_ID):
-        raise BadCommandLine(f"--continue takes the id of an answer, which starts with {_ID} {_SEE_HELP}")
+        raise BadCommandLine(
+            _see_help(Sentence("--continue takes the id of an answer, which starts with {beginning}", beginning=_ID))
+        )

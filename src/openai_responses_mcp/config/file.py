@@ -4,14 +4,13 @@ ruamel and pydantic come in here, and only when there is a file.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-from openai_responses_mcp.config.findings import Findings
 from openai_responses_mcp.config.settings import OpenAISettings, Settings, is_section, key_paths, kind_at, wanted
-from openai_responses_mcp.domain.masking import MASK
+from openai_responses_mcp.domain.texts import one_line
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -54,15 +53,77 @@ _SWITCHED_OFF_BY_NULL = {("model_profiles", "answer"), ("server", "hand_over_aft
 _UNKNOWN_KEY = "extra_forbidden"
 _KINDS_OF_A_VALUE = ("int", "float", "literal['auto']")
 
-_API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}")
-_SECRET_NAME = re.compile(r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$")
+# Patterns as text, which `re` compiles with the first use: most starts read no file.
+_API_KEY = r"\bsk-[A-Za-z0-9_-]{8,}"
+_NAMES_OF_KEYS = r"(^key|apikey|accesskey|token|secret|password|authorization|bearer|credential)s?$"
 _SHORTEST_KEY = 8
 
+
+# What is found wrong or odd, and the lines that say so. They are made at the end, when it is known what to mask.
+
+_LONGEST_SHOWN_VALUE = 60
+
+
+class ConfigFinding(NamedTuple):
+    """A problem or a warning; `found` holds the value that is wrong, if there is one to show."""
+
+    text: str
+    found: tuple[Any, ...] = ()
+
+
+class Findings:
+    def __init__(self) -> None:
+        self.problems: list[ConfigFinding] = []
+        self.warnings: list[ConfigFinding] = []
+
+    def problem(self, text: str, *found: Any) -> None:
+        self.problems.append(ConfigFinding(text, found))
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(ConfigFinding(text))
+
+    def misfit(self, name: str, kind: Any, found: Any) -> None:
+        """The one form of a message about a wrong value, wherever it comes from."""
+        self.problem(f"{name} must be {wanted(kind)}", found)
+
+
+def finding_lines(
+    findings: list[ConfigFinding], environ: Mapping[str, str], key_variable: str, settings: Settings
+) -> tuple[str, ...]:
+    if not findings:
+        return ()
+    mask = mask_for(environ, key_variable, settings)
+    return tuple(_line(finding, mask) for finding in findings)
+
+
+def _line(finding: ConfigFinding, mask: Callable[[str], str]) -> str:
+    text = mask(finding.text) + "".join(f" (found {_shown(value, mask)})" for value in finding.found)
+    return one_line(text)
+
+
+def _shown(value: Any, mask: Callable[[str], str]) -> str:
+    """Masked before it is cut, so that no half of a key is left over; nested data could hide one and is not shown."""
+    import json
+
+    items = value if isinstance(value, list) else [value]
+    if any(isinstance(item, dict | list) for item in items):
+        return "a list" if isinstance(value, list) else "a mapping"
+    text = mask(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _LONGEST_SHOWN_VALUE else text[:_LONGEST_SHOWN_VALUE] + "..."
+
+
+def mask_for(environ: Mapping[str, str], key_variable: str, settings: Settings) -> Callable[[str], str]:
+    from openai_responses_mcp.domain.masking import SecretMask, secrets_in
+
+    return SecretMask(secrets_in(environ, key_variable=key_variable, base_url=settings.openai.base_url))
+
+
+# The file
 
 # What --show-config prints: the settings under the last of these, and before it the warnings, one line each.
 _ENVELOPE = {"version", "sources", "effective"}
 _EFFECTIVE = ("effective",)
-_WARNINGS = re.compile(r"\A(?:openai-responses-mcp: [^\n]*\n)+(?=\{)")
+_WARNINGS = r"\A(?:openai-responses-mcp: [^\n]*\n)+(?=\{)"
 
 
 class ConfigFile(NamedTuple):
@@ -84,7 +145,7 @@ class ConfigFile(NamedTuple):
         """The name of the variable with the API key, known before the file has been checked."""
         section = self.data.get("openai")
         name = section.get("api_key_env") if isinstance(section, dict) else None
-        return name if isinstance(name, str) and not _API_KEY.search(name) else OpenAISettings().api_key_env
+        return name if isinstance(name, str) and not re.search(_API_KEY, name) else OpenAISettings().api_key_env
 
 
 def read_file(path: str, findings: Findings) -> ConfigFile | None:
@@ -100,7 +161,7 @@ def _parse(path: str, text: str, findings: Findings) -> ConfigFile | None:
     from openai_responses_mcp.adapters.yaml_file import YamlProblem, read_yaml
 
     try:
-        document = read_yaml(_WARNINGS.sub(lambda warnings: "\n" * warnings[0].count("\n"), text))
+        document = read_yaml(re.sub(_WARNINGS, lambda warnings: "\n" * warnings[0].count("\n"), text))
     except YamlProblem as exc:
         findings.problem(f"{path}:{exc.line}: {exc.text}")
         return None
@@ -201,7 +262,7 @@ def _secrets_in(value: Any, key: str, path: "KeyPath" = ()) -> "list[KeyPath]":
         return [found for step, item in items for found in _secrets_in(item, key, (*path, step))]
     if not isinstance(value, str) or not value.strip():
         return []
-    is_key = _API_KEY.search(value) or (len(key) >= _SHORTEST_KEY and key in value)
+    is_key = re.search(_API_KEY, value) or (len(key) >= _SHORTEST_KEY and key in value)
     return [path] if is_key or _is_named_like_a_secret(path) else []
 
 
@@ -209,6 +270,8 @@ def _masked_in(value: Any, path: "KeyPath" = ()) -> "list[KeyPath]":
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         return [found for step, item in items for found in _masked_in(item, (*path, step))]
+    from openai_responses_mcp.domain.masking import MASK
+
     return [path] if isinstance(value, str) and MASK in value else []
 
 
@@ -216,7 +279,7 @@ def _is_named_like_a_secret(path: "KeyPath") -> bool:
     names = [step for step in path if isinstance(step, str)]
     if not names or tuple(names) in key_paths():
         return False
-    return _SECRET_NAME.search(names[-1].lower().replace("_", "").replace("-", "")) is not None
+    return re.search(_NAMES_OF_KEYS, names[-1].lower().replace("_", "").replace("-", "")) is not None
 
 
 def _without_nulls(section: dict[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -9,10 +9,19 @@ anything else starts.
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses_mcp import __version__
-from openai_responses_mcp.config.findings import Findings, finding_lines, mask_for
+from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
+from openai_responses_mcp.config.file import (
+    MAX_FILE_BYTES,
+    ConfigFile,
+    Findings,
+    check_file,
+    finding_lines,
+    mask_for,
+    read_file,
+)
 from openai_responses_mcp.config.settings import (
     BACKGROUND_BY_DEFAULT,
     ModelProfiles,
@@ -24,9 +33,6 @@ from openai_responses_mcp.config.settings import (
     kind_at,
 )
 from openai_responses_mcp.domain.policy import join_policy, policy_in
-
-if TYPE_CHECKING:
-    from openai_responses_mcp.config.file import ConfigFile
 
 VARIABLES: dict[str, tuple[str, ...]] = {
     "OPENAI_BASE_URL": ("openai", "base_url"),
@@ -145,7 +151,7 @@ def default_paths(environ: Mapping[str, str], platform: str = sys.platform) -> t
 
 def _from_file(
     flags: Flags, environ: Mapping[str, str], findings: Findings
-) -> "tuple[ConfigFile | None, Settings, dict[str, Any]]":
+) -> tuple[ConfigFile | None, Settings, dict[str, Any]]:
     """The file if there is a usable one, the settings it makes, and what is written in it."""
     paths = default_paths(environ) if flags.config is None else (expanded(flags.config, environ),)
     existing = [path for path in paths if not _is_missing(path)]
@@ -153,8 +159,6 @@ def _from_file(
         findings.warning(f"--config {flags.config}: there is no such file, so the settings in it are not used")
     if not existing:
         return None, Settings(), {}
-    from openai_responses_mcp.config.file import check_file, read_file
-
     file = read_file(existing[0], findings)
     settings, written = check_file(file, environ, findings) if file else (Settings(), {})
     return file, settings, written
@@ -242,9 +246,7 @@ def _profiles(answer: Profile | None, changes: dict[str, dict[str, Any]]) -> Mod
     return ModelProfiles(**{**others, "answer": answer})
 
 
-def _system_policy(
-    settings: Settings, file: "ConfigFile | None", environ: Mapping[str, str], findings: Findings
-) -> str:
+def _system_policy(settings: Settings, file: ConfigFile | None, environ: Mapping[str, str], findings: Findings) -> str:
     system, builtin = settings.policy.system, policy_in(settings.search.timezone)
     if file is None or (system.source == "builtin" and system.path is None):
         return builtin
@@ -255,9 +257,6 @@ def _system_policy(
     if system.path is None:
         findings.problem(f"{name} is needed when policy.system.source is file")
         return builtin
-    from openai_responses_mcp.adapters.bounded_file import read_text, reason_of
-    from openai_responses_mcp.config.file import MAX_FILE_BYTES
-
     path = expanded(system.path, environ)
     try:
         return join_policy(builtin, read_text(path, most_bytes=MAX_FILE_BYTES), system.merge)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.gate.audit.records import ExecutionLog
-from openai_responses_mcp.gate.sentences import Language, reason_in_record, shown
+from openai_responses_mcp.gate.reasons import reason_in_record, shown
 
 Decided = Literal["allowed", "refused", "asked", "observed"]
 DecidedBy = Literal["policy", "person", "standing", "client", "nobody"]
@@ -16,7 +17,7 @@ Outcome = Literal["done", "failed", "unknown", "waiting", "none"]
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """All records of one call, oldest first. Its number is that of the first."""
+    """All records of one call, oldest first. Its number is the sequence number of the first."""
 
     records: tuple[ExecutionLog, ...]
 
@@ -46,6 +47,12 @@ class LoggedCall:
         return "standing" if self._last("standing_used") and self._decision == "allow" else "policy"
 
     @property
+    def who(self) -> str:
+        """The name of the person who decided, where it is known."""
+        approval = self._last("approval")
+        return approval.who if approval and self.by == "person" else ""
+
+    @property
     def outcome(self) -> Outcome:
         if end := self._last("outcome"):
             return "failed" if end.decision in ("failed", "error") else "done"
@@ -59,12 +66,12 @@ class LoggedCall:
         return decision.decision if decision else ""
 
     def _last(self, event: str) -> ExecutionLog | None:
-        """A decision that was made again has its number behind the event."""
+        """The last record of this event. A second decision is recorded as `decision:2`."""
         return next((one for one in reversed(self.records) if one.event.partition(":")[0] == event), None)
 
 
 def reason_of(log: ExecutionLog, language: Language) -> str:
-    """Why, in the reader's language; as it was written where a record says more than its reasons do."""
+    """The reason in the reader's language, or the record's own text where that says more than its reasons."""
     for says in {one.says for one in log.reasons}:
         if reason_in_record(log.reasons, says) == log.reason:
             return shown(log.reasons, says, language)

@@ -14,17 +14,12 @@ from openai_responses_mcp.gate.approvals.models import ApprovalStore
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.clock import PresenceStore
-from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
-from openai_responses_mcp.gate.policy.fitting import policy_name
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
-from openai_responses_mcp.gate.replaying import Replay, replay
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import own_folder
 from openai_responses_mcp.gate.stores import Stores
-from openai_responses_mcp.gate.suggesting import suggest
 
 
 def controller_on(
@@ -35,7 +30,15 @@ def controller_on(
     schemas = SchemaChecker(LinearPatterns())
     decisions = stores.decisions or RecordedFirst(stores.approvals, stores.logs)
     return ApprovalController(
-        stores.approvals, decisions, audit, stores.clock, masking, token_ttl_seconds, on_requested, schemas
+        stores.approvals,
+        decisions,
+        audit,
+        stores.clock,
+        masking,
+        token_ttl_seconds,
+        on_requested,
+        schemas,
+        stores.presence,
     )
 
 
@@ -162,46 +165,3 @@ async def serve_team_desk(
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", str(exc)) from exc
     finally:
         await desk.leave()
-
-
-async def check_policy(policy_file: str, store: str | None = None) -> PolicyFindings:
-    """With a store, also names that it does not know. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read
-    at all."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns, check_policy_file
-    from openai_responses_mcp.adapters.system_paths import SystemPaths
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    known = await _known_tools(open_stores(store, must_exist=True)) if store else None
-    return check_policy_file(policy_file, LinearPatterns(), SystemPaths(), known)
-
-
-async def replay_policy(policy_file: str, store: str) -> Replay:
-    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    rules, stores = open_rules(policy_file, store), open_stores(store, must_exist=True)
-    entries = await pinned_entries(stores.pins)
-    claims = {name: annotations_of(entry) for name, entry in entries.items()}
-    return await replay(rules, stores.policies, stores.logs, claims)
-
-
-async def _known_tools(stores: Stores) -> KnownTools:
-    """A tool that was only ever refused has no pinned definition, but the log names it."""
-    entries = await pinned_entries(stores.pins)
-    schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
-    called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}
-    return KnownTools(
-        frozenset(schemas) | called,
-        {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)},
-    )
-
-
-async def suggest_policy(store: str, server: str | None = None) -> str:
-    """A policy file from what people have decided, for one server or for all."""
-    from openai_responses_mcp.adapters.policy_file import LinearPatterns
-    from openai_responses_mcp.adapters.system_paths import SystemPaths
-    from openai_responses_mcp.gate.sql.sql_stores import open_stores
-
-    stores = open_stores(store, must_exist=True)
-    entries = await pinned_entries(stores.pins)
-    return suggest(await stores.logs.query(), entries, SystemPaths(), LinearPatterns(), server or "")

@@ -1,24 +1,14 @@
 """The sentences of the desk, in English and in Japanese. `LANG` and its kin choose.
 
 `SENTENCES` has those that are made here. `IN_JAPANESE` has those that come from elsewhere as a `Sentence`: errors, and what
-is found in a log or in the files of clients.
+is found in a log or in the files of clients. Those of the answering side are in `commands/words.py`.
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.commands import words as answering
+from openai_responses_mcp.domain.languages import Language, translated
 from openai_responses_mcp.gate.errors import AgentsError
-
-Language = Literal["en", "ja"]
-
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
-
-
-def language_of(environ: Mapping[str, str]) -> Language:
-    """The first variable that is set decides, as in every other program."""
-    given = next((environ[name] for name in _VARIABLES if environ.get(name)), "")
-    return "ja" if given.lower().startswith("ja") else "en"
 
 
 class Words:
@@ -32,11 +22,8 @@ class Words:
         return self._table[key].format(**facts)
 
     def of(self, text: str) -> str:
-        """A text from elsewhere: a sentence in the chosen language, and anything else as it is."""
-        if self.language == "en" or not isinstance(text, Sentence):
-            return text
-        facts = {name: self.of(fact) if isinstance(fact, str) else fact for name, fact in text.facts.items()}
-        return IN_JAPANESE[text.template].format(**facts)
+        """Translate a `Sentence`; any other text is returned unchanged."""
+        return text if self.language == "en" else translated(text, IN_JAPANESE)
 
     def error(self, failure: AgentsError) -> str:
         return f"{failure.code}: {self.of(failure.message)}"
@@ -61,6 +48,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "to see each": "To see each of them: {command}",
         "will run": "What will run: {tool}",
         "no arguments": "without arguments",
+        "one line": "{lines} line, {characters} characters",
         "lines": "{lines} lines, {characters} characters",
         "why": "Why you are asked: {reason}",
         "says": "What the tool says about itself:",
@@ -74,8 +62,8 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "status pending": "It waits for a decision.",
         "status approved": "It was approved at {moment}.",
         "status denied": "It was denied at {moment}.",
-        "status kept": "It was approved at {moment}, after the client had given up; the identical call may run until ten minutes later.",
-        "status expired": "It expired at {moment}: nobody decided in time.",
+        "status kept": "It was approved at {moment}, when the call did not wait any more; the identical call may run until ten minutes later.",
+        "status expired": "It expired at {moment}: it was not decided in time.",
         "status withdrawn": "It was withdrawn at {moment}: the caller does not need it any more.",
         "status unasked": "No person was asked: the client answered by itself at {moment}.",
         "comment": "Comment: {comment}",
@@ -85,6 +73,8 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "allow reads": "all that reads",
         "approved": "Approved {call}; it runs now.",
         "kept": "Approved {call}. The client has given up on it; it runs without a question if it comes again within ten minutes.",
+        "kept, guard gone": "Approved {call}. The guard that asked is gone; the yes counts for ten minutes, for the identical call.",
+        "guard gone": "The guard that asked is gone. A yes counts for ten minutes, for the identical call.",
         "approved later": "Approved {call}; it runs when the run is resumed.",
         "denied": "Denied {call}; it does not run.",
         "token": "The token that resumes the run, once, until {moment}:",
@@ -118,6 +108,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "intact": "The log is intact: {records} records.",
         "intact one": "The log is intact: 1 record.",
         "not intact": "The log is not intact ({records} records):",
+        "to accept it": "If you know why, accept it: {command}",
         "archive intact": "The archive is intact: {records} records.",
         "archive intact one": "The archive is intact: 1 record.",
         "archive not intact": "The archive is not intact ({records} records):",
@@ -125,7 +116,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "archived one": "Moved 1 record to {file}; record {record} of the log says so.",
         "to check it": "To check it: {command}",
         "accepted losses": "Accepted by people:",
-        "accepted": "The log as it is now is accepted; this stands in the log as record {record}.",
+        "accepted": "The log is accepted in its present state; record {record} says so.",
         "store": "Store: {store}",
         "no store": "There is no store yet; the guard makes one when it first runs.",
         "guards": "Guards that run now:",
@@ -149,12 +140,13 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "wrote": "Wrote {file}. Try it: {command}",
         "use it": "Use it: {command}",
         "watching": "Waiting for calls to decide. Ctrl-C ends.",
-        "keys": "[a] approve  [d] deny  [s] allow this tool for the session  [e] edit the arguments  [?] help",
+        "keys": "[a] approve  [d] deny  [s] allow for the session  [e] edit arguments  [?] help",
         "key r": "[r] allow every tool of this server that claims to read only, for good ({count} now)",
         "help": "a approves this call once. d denies it. s approves it and every later call of this tool in the same"
         " session. r, where it is offered, approves it and every later call of the tools that claim to read only. e opens the arguments in your editor and approves what you save. Ctrl-C leaves; the call keeps waiting.",
         "gone": "{call} was decided elsewhere, or is not needed any more.",
         "not changed": "The arguments were not changed; nothing is decided yet.",
+        "no editor": "The editor cannot be used: {problem}. Nothing is decided yet.",
         "cannot edit": "The arguments of this call cannot be changed.",
         "bad json": "That is not a JSON object: {problem}. Nothing is decided yet.",
         "needs a terminal": "`approvals watch` needs a terminal; `approvals list` works without one",
@@ -182,10 +174,15 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "unknown option": "unknown option {word}{near}",
         "unknown argument": "unknown argument {word}{near}",
         "unknown client": "unknown client {word}{near} ({known})",
+        "unknown server": "unknown server {word}{near}",
         "see help": "{problem} (see {command})",
         "desk is open": "The desk is open:",
         "desk for one": "The link works once, on this machine. Ctrl-C closes the desk.",
         "desk for a team": "Each person signs in with a token. Ctrl-C closes the desk.",
+        "desk title": "Approval desk",
+        "sign in": "Sign in",
+        "sign in token": "Your token",
+        "token is not valid": "This token is not valid.",
     },
     "ja": {
         "nothing waits": "判断を待っている呼び出しはありません。",
@@ -205,6 +202,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "to see each": "1 件ずつ見るには: {command}",
         "will run": "実行される内容: {tool}",
         "no arguments": "引数なし",
+        "one line": "{lines} 行、{characters} 文字",
         "lines": "{lines} 行、{characters} 文字",
         "why": "確認の理由: {reason}",
         "says": "ツール自身の説明:",
@@ -218,7 +216,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "status pending": "判断を待っています。",
         "status approved": "{moment} に承認されました。",
         "status denied": "{moment} に拒否されました。",
-        "status kept": "クライアントがあきらめた後、{moment} に承認されました。同じ呼び出しは 10 分以内なら実行できます。",
+        "status kept": "{moment} に承認されましたが、呼び出しはもう待っていませんでした。同じ呼び出しは 10 分以内なら実行できます。",
         "status expired": "{moment} に期限が切れました。時間内に判断がありませんでした。",
         "status withdrawn": "{moment} に取り下げられました。",
         "status unasked": "{moment} にクライアントが自動で答えました。人には確認していません。",
@@ -229,6 +227,8 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "allow reads": "読み取りすべて",
         "approved": "{call} を承認しました。いま実行されます。",
         "kept": "{call} を承認しました。クライアントはすでにあきらめています。10 分以内に同じ呼び出しが来れば、確認なしで実行されます。",
+        "kept, guard gone": "{call} を承認しました。依頼したガードはもう動いていません。この承認は同じ呼び出しに 10 分間有効です。",
+        "guard gone": "依頼したガードはもう動いていません。承認すると、同じ呼び出しに 10 分間有効です。",
         "approved later": "{call} を承認しました。実行が再開されると動きます。",
         "denied": "{call} を拒否しました。実行されません。",
         "token": "実行を一度だけ再開できるトークン ({moment} まで):",
@@ -262,6 +262,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "intact": "ログは完全です: {records} 件の記録。",
         "intact one": "ログは完全です: 1 件の記録。",
         "not intact": "ログは完全ではありません ({records} 件の記録):",
+        "to accept it": "理由が分かっている場合は、受け入れられます: {command}",
         "archive intact": "アーカイブは完全です: {records} 件の記録。",
         "archive intact one": "アーカイブは完全です: 1 件の記録。",
         "archive not intact": "アーカイブは完全ではありません ({records} 件の記録):",
@@ -274,8 +275,8 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "no store": "ストアはまだありません。ガードが最初に動くときに作られます。",
         "guards": "動作中のガード:",
         "no guards": "動作中のガードはありません。",
-        "at the desk": "受付にいる人:",
-        "nobody at the desk": "受付には誰もいません。ページも `approvals watch` も開かれていません。",
+        "at the desk": "デスクにいる人:",
+        "nobody at the desk": "デスクには誰もいません。ページも `approvals watch` も開かれていません。",
         "since": "{moment} から",
         "last calls": "最近の呼び出し:",
         "one rule": "{file}: ルール 1 件、問題なし",
@@ -299,6 +300,7 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "以後の呼び出しを承認します。r は、表示されていれば、読み取り専用と称するツールすべてを以後も承認します。e は引数をエディターで開き、保存した内容を承認します。Ctrl-C で離れても、呼び出しは待ち続けます。",
         "gone": "{call} は別の場所で判断されたか、不要になりました。",
         "not changed": "引数は変更されていません。まだ何も判断していません。",
+        "no editor": "エディターを使えません: {problem}。まだ何も決まっていません。",
         "cannot edit": "この呼び出しの引数は変更できません。",
         "bad json": "JSON オブジェクトではありません: {problem}。まだ何も判断していません。",
         "needs a terminal": "`approvals watch` には端末が必要です。`approvals list` は端末なしで使えます",
@@ -326,21 +328,29 @@ SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "unknown option": "{word} というオプションはありません{near}",
         "unknown argument": "余分な引数です: {word}{near}",
         "unknown client": "{word} というクライアントはありません{near} ({known})",
+        "unknown server": "{word} というサーバーはありません{near}",
         "see help": "{problem} ({command} を参照)",
-        "desk is open": "受付を開きました:",
-        "desk for one": "このリンクはこのマシンで一度だけ使えます。Ctrl-C で受付を閉じます。",
-        "desk for a team": "各自がトークンでサインインします。Ctrl-C で受付を閉じます。",
+        "desk is open": "デスクを開きました:",
+        "desk for one": "このリンクはこのマシンで一度だけ使えます。Ctrl-C でデスクを閉じます。",
+        "desk for a team": "各自がトークンでサインインします。Ctrl-C でデスクを閉じます。",
+        "desk title": "承認デスク",
+        "sign in": "サインイン",
+        "sign in token": "トークン",
+        "token is not valid": "このトークンは無効です。",
     },
 }
 
 IN_JAPANESE: Mapping[str, str] = {
+    **answering.IN_JAPANESE,
     # Which request, and whether it can still be decided
     "approval_id has 1 to {most} characters": "approval_id は 1 から {most} 文字です",
     "There is no such approval": "そのような承認依頼はありません",
     "This approval has been decided already": "この承認依頼はすでに判断されています",
     "comment is a text of up to {most} characters": "コメントは {most} 文字までです",
+    "The guard that asked is gone, so the arguments of this call cannot be changed": "依頼したガードはもう動いていないため、この呼び出しの引数は変更できません",
     "The client has given up on this call, so its arguments cannot be changed": "クライアントがこの呼び出しをあきらめたため、引数は変更できません",
-    "{count} requests begin with {written}: write more of the id": "{written} で始まる依頼が {count} 件あります。ID をもう少し長く書いてください",
+    "More than one request begins with {written}: write more of the id": "{written} で始まる依頼は複数あります。ID をもう少し長く書いてください",
+    "No request begins with {written}; `approvals list` shows those that wait": "{written} で始まる依頼はありません。待っているものは `approvals list` で見られます",
     "This is decided. Its token cannot be shown ({why}); the run goes on without one": "判断しました。トークンを表示できません ({why})。実行はトークンなしで続きます",
     "There is no such standing approval": "そのような継続承認はありません",
     "This standing approval has ended already": "この継続承認はすでに終了しています",
@@ -348,22 +358,21 @@ IN_JAPANESE: Mapping[str, str] = {
     "The tool of this call does not claim to read only, so there is nothing to allow with it": "この呼び出しのツールは読み取り専用と称していないため、まとめて許可できるものがありません",
     # Changed arguments
     "The arguments of this call cannot be changed: its tool has no schema to check them against": "この呼び出しの引数は変更できません。ツールに検査用のスキーマがありません",
-    "{place} holds the mark of a secret: leave such a text whole, and at its place": "{place} にシークレットの印があります。その文字列は元の場所にそのまま残してください",
-    "New arguments are stored until the run goes on, and so must not hold a secret": "新しい引数は実行が再開されるまで保存されるため、シークレットを含められません",
+    "{place} contains the label of a secret: leave that text unchanged and in its place": "{place} にシークレットのラベルがあります。その文字列は元の場所にそのまま残してください",
+    "New arguments are stored until the run resumes, so they must not contain a secret": "新しい引数は実行が再開されるまで保存されるため、シークレットを含められません",
     "The arguments do not fit the tool: {problem}": "引数がツールに合いません: {problem}",
-    "arguments is an object with the names of the tool's arguments": "引数は、ツールの引数名を持つオブジェクトです",
-    "arguments holds something that JSON has no word for": "引数に JSON で表せないものがあります",
-    "arguments may have {most} characters as JSON": "引数は JSON で {most} 文字までです",
+    "arguments must be an object that maps the tool's argument names to values": "引数は、ツールの引数名と値のオブジェクトで指定してください",
+    "arguments contains a value that JSON cannot express": "引数に JSON で表せないものがあります",
+    "arguments may have at most {most} characters as JSON": "引数は JSON で {most} 文字までです",
     "that is not JSON: {problem}": "JSON ではありません: {problem}",
     'that is not a JSON object, such as {{"amount": 5}}': 'JSON オブジェクトではありません。例: {{"amount": 5}}',
     # What a person types
-    "{text} is not a time such as 30m, 8h or 7d, up to ten years": "{text} は 30m、8h、7d のような時間 (10 年まで) ではありません",
+    "{text} is not a duration such as 30m, 8h or 7d (at most ten years)": "{text} は 30m、8h、7d のような時間 (10 年まで) ではありません",
     "{text} is not a date such as 2026-11-01": "{text} は 2026-11-01 のような日付ではありません",
     "since is a time such as 2026-11-16T09:00:00+09:00": "--since は 2026-11-16T09:00:00+09:00 のような時刻です",
     "resume_token_ttl_sec ({variable}) is a whole number of seconds from 1 to {most}": "resume_token_ttl_sec ({variable}) は 1 から {most} までの整数 (秒) です",
     "Port {port} of 127.0.0.1 cannot be used: {reason}": "127.0.0.1 のポート {port} は使えません: {reason}",
     "a port is a number from 0 to 65535": "ポートは 0 から 65535 までの数です",
-    'this needs the extra "{extra}"{because}: {command}': '追加機能 "{extra}" が必要です{because}: {command}',
     # Files
     "There is no file {file}": "ファイル {file} はありません",
     "{file} cannot be read: {why}": "{file} を読めません: {why}",
@@ -379,6 +388,7 @@ IN_JAPANESE: Mapping[str, str] = {
     "The driver of {driver} is not installed ({name}); write postgresql:// and {command}": "{driver} のドライバーがインストールされていません ({name})。postgresql:// と書き、{command} を実行してください",
     "store takes no asynchronous driver; write {backend}:// alone": "ストアに非同期ドライバーは使えません。{backend}:// とだけ書いてください",
     "SQLite reads {names} of store only in a URI: sqlite:///file:agents.db?…&uri=true": "SQLite はストアの {names} を URI でのみ読みます: sqlite:///file:agents.db?…&uri=true",
+    "timeout of store is a number of seconds": "ストアの timeout は秒数です",
     "store names {name}, which is not a file": "ストアの {name} はファイルではありません",
     "store names {name}, which is not a SQLite database; nothing was changed": "ストアの {name} は SQLite データベースではありません。何も変更していません",
     "store names {name}, which is the database of something else; name a file of its own": "ストアの {name} は別のプログラムのデータベースです。専用のファイルを指定してください",
@@ -393,6 +403,10 @@ IN_JAPANESE: Mapping[str, str] = {
     "the database does not say why": "データベースは理由を返しません",
     "the file or its folder is read-only": "ファイルまたはフォルダーが読み取り専用です",
     "a write was interrupted and has to be undone first, but the file or its folder is read-only": "中断された書き込みを先に取り消す必要がありますが、ファイルまたはフォルダーが読み取り専用です",
+    "the file was moved or replaced while it was in use; restart this program": "使用中にファイルが移動または置き換えられました。プログラムを再起動してください",
+    "the database is locked by another process; try again when it is done": "データベースが別のプロセスにロックされています。終わってから再試行してください",
+    "the file is damaged; put back a copy of it, or move it away to start with an empty store": "ファイルが壊れています。コピーを戻すか、移動して空のストアで始めてください",
+    "{name} is complete: its records have been moved out of this log before": "{name} は完成しています。記録はすでにこのログから移されています",
     "the disk did not take the write; is it full?": "ディスクに書き込めません。空きはありますか?",
     "no connection to the database": "データベースに接続できません",
     "the database lacks the tables, or the right to use them": "データベースにテーブルがないか、使う権限がありません",
@@ -440,6 +454,8 @@ IN_JAPANESE: Mapping[str, str] = {
     "{name} in {file}: {why}": "{name} ({file}): {why}",
     "{file}: it cannot be read ({why})": "{file}: 読めません ({why})",
     "it is disabled": "無効になっています",
+    "it has no table in the file": "ファイルに独立したテーブルがありません",
+    "it belongs to {folder}: run guard setup --project there": "{folder} のものです。そのフォルダーで guard setup --project を実行してください",
     "it is guarded already": "すでにガードされています",
     "it was guarded by hand: write --policy into its command yourself": "手作業でガードされています。--policy は自分でコマンドに書いてください",
     "it is this product's own server": "この製品自身のサーバーです",

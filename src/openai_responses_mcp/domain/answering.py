@@ -20,6 +20,7 @@ from openai_responses_mcp.domain.models import (
     StartListener,
 )
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
+from openai_responses_mcp.domain.texts import Sentence
 
 # Of the text: more than any model writes in one answer.
 LONGEST_ANSWER = 1_000_000
@@ -51,7 +52,7 @@ def model_request(question: Question, rules: AnsweringRules, today: date) -> Mod
     """What the model is asked with. Raises `ProfileMissing`."""
     profile = rules.profiles.get(question.profile) or rules.profiles.get("answer")
     if profile is None:
-        raise ProfileMissing("model_profiles.answer is required")
+        raise ProfileMissing(Sentence("model_profiles.answer is required"))
     model = question.model or profile.model
     effort = question.reasoning_effort or profile.reasoning_effort
     return ModelRequest(
@@ -148,14 +149,16 @@ class AnswerQuestion:
 def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer:
     """What the client gets for a reply that says its model and its domains. Raises `AnswerWithheld`."""
     if reply.refusal is not None:
-        raise AnswerWithheld(f"The model refused to answer: ask in another way. It says: {reply.refusal}")
+        raise AnswerWithheld(
+            Sentence("The model refused to answer: ask in another way. It says: {refusal}", refusal=reply.refusal)
+        )
     # Not all blanks: a Japanese paragraph begins with one.
     text = reply.text.strip(" \t\r\n")
     if not text.strip():
         raise _nothing_said(reply)
     reason = reply.incomplete_reason
     if len(text) > LONGEST_ANSWER:
-        text, reason = text[:LONGEST_ANSWER], f"cut after {LONGEST_ANSWER:,} characters"
+        text, reason = text[:LONGEST_ANSWER], Sentence("cut after {count} characters", count=f"{LONGEST_ANSWER:,}")
     if reason is not None:
         text = f"[Incomplete: {reason}] {text}"
     searched = used_search(reply)
@@ -177,10 +180,12 @@ def answer_from(reply: ModelReply, rules: AnsweringRules, today: date) -> Answer
 
 def _nothing_said(reply: ModelReply) -> AnswerWithheld:
     if reply.incomplete_reason is None:
-        return AnswerWithheld("The model returned no text. Ask again, or ask in another way.")
+        return AnswerWithheld(Sentence("The model returned no text. Ask again, or ask in another way."))
     return AnswerWithheld(
-        f"The response ended early ({reply.incomplete_reason}) before any text."
-        " Raise request.max_output_tokens, or ask for less."
+        Sentence(
+            "The response ended early ({reason}) before any text. Raise request.max_output_tokens, or ask for less.",
+            reason=reply.incomplete_reason,
+        )
     )
 
 

@@ -25,12 +25,19 @@ Errors carry facts, and `str(error)` is a sentence for the user, made from them.
 the wire are the server's business.
 """
 
+from openai_responses_mcp.domain.texts import Sentence
+
 # What the API may demand before it is asked again. More is not waited for.
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 
 
 class AnsweringError(Exception):
-    """The root. `str(error)` tells a user what went wrong and what to do."""
+    """The root. `str(error)` tells a user what went wrong and what to do; `sentence` can be said in another language."""
+
+    @property
+    def sentence(self) -> str:
+        said: str = self.args[0]
+        return said
 
 
 class RequestError(AnsweringError):
@@ -88,9 +95,14 @@ class GatewayError(AnsweringError):
         self.retries = 0
 
     def __str__(self) -> str:
-        message = super().__str__()
+        return str(self.sentence)
+
+    @property
+    def sentence(self) -> str:
+        message = super().sentence
         if self.is_worth_repeating and self.demands_long_wait:
-            return f"Ask again in {self.retry_after_seconds:.0f} s, as the API demands. {message}"
+            seconds = f"{self.retry_after_seconds:.0f}"
+            return Sentence("Ask again in {seconds} s, as the API demands. {message}", seconds=seconds, message=message)
         return message
 
     @property
@@ -108,8 +120,12 @@ class StillRunning(GatewayError):
 
     def __init__(self, reason: str, *, response_id: str, cause: GatewayError | None = None) -> None:
         super().__init__(
-            f"{reason} The research goes on at the API as {response_id}."
-            f" Fetch it later: openai-responses-mcp --fetch {response_id}"
+            Sentence(
+                "{reason} The research goes on at the API as {response_id}."
+                " Fetch it later: openai-responses-mcp --fetch {response_id}",
+                reason=reason,
+                response_id=response_id,
+            )
         )
         self.reason = reason
         self.response_id = response_id
@@ -155,7 +171,7 @@ class AnswerWithheld(GatewayError):
 
 
 class ResponseCancelled(AnswerWithheld):
-    """Somebody stopped it before it was finished."""
+    """It was cancelled before it was finished."""
 
 
 class TransportClosed(AnsweringError):

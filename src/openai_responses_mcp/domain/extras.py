@@ -27,7 +27,7 @@ def install_line(
 
 def needs_extra(extra: Literal["agents", "guard", "http"], missing: str | None = None) -> str:
     """`missing` is the package that could not be imported."""
-    because = f" ({missing} is missing)" if missing else ""
+    because = Sentence(" ({missing} is missing)", missing=missing) if missing else ""
     return Sentence(
         'this needs the extra "{extra}"{because}: {command}',
         extra=extra,

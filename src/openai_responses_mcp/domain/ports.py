@@ -29,7 +29,7 @@ class LLMGateway(Protocol):
         on_progress: ProgressListener | None = None,
         on_started: StartListener | None = None,
     ) -> ModelReply:
-        """One reply of the model. With a listener, tells it what is happening while it waits.
+        """One reply of the model. With a listener, reports what is happening while it waits.
 
         `on_started` hears, once, the id of a response that runs in the background, as soon as the API has said it. It
         hears nothing when the question does not run there. A background response that takes too long raises

@@ -135,18 +135,37 @@ def pieces(text: str, room: int) -> Iterator[str]:
 
 
 def wrapped(text: str, room: int) -> Iterator[str]:
-    """The text in lines that fit, broken at blanks; only a word that is wider than a line is cut."""
+    """The text in lines that fit, broken at blanks and between wide letters; only a word wider than a line is cut."""
     line = ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
-        if columns(longer) <= room:
-            line = longer
-            continue
-        if line:
-            yield line
-        *whole, line = pieces(word, room)
-        yield from whole
+    for number, word in enumerate(text.split(" ")):
+        blank = " " if number and line else ""
+        for part in _parts(word):
+            if columns(line + blank + part) <= room:
+                line, blank = line + blank + part, ""
+                continue
+            if line:
+                yield line
+            *whole, line = pieces(part, room)
+            yield from whole
+            blank = ""
     yield line
+
+
+# Marks that no line of Japanese begins with, and those that none ends with.
+_CLOSING = "、。」』\u3011ー,.)]:;?!\uff09\uff1a\uff1f\uff01"
+_OPENING = "「『\u3010([\uff08"
+
+
+def _parts(word: str) -> Iterator[str]:
+    """The word, cut where a line may be broken: before or after a wide letter, but not before a mark that closes."""
+    part = ""
+    for letter in word:
+        is_break = part and _columns_of(letter) + _columns_of(part[-1]) > 2
+        if is_break and letter not in _CLOSING and part[-1] not in _OPENING:
+            yield part
+            part = ""
+        part += letter
+    yield part
 
 
 def _columns_of(letter: str) -> int:

@@ -15,7 +15,7 @@ MINUTE_SECONDS = 60.0
 
 
 class CallerLimits(NamedTuple):
-    """None stands for no limit."""
+    """None means no limit."""
 
     calls_per_minute: int | None = None
     calls_at_once: int | None = None
@@ -35,8 +35,9 @@ class OverLimit(NamedTuple):
         return {
             "tokens_per_day": f"You have used all {self.most} tokens for today."
             f" Come back in {minutes // 60} h {minutes % 60} min.",
-            "calls_at_once": f"You already have {self.most} calls in flight, which is the limit. Wait for one to end.",
-            "calls_per_minute": f"You may call {self.most} times a minute."
+            "calls_at_once": f"You already have {self.most} {'call' if self.most == 1 else 'calls'} in flight, which is"
+            " the limit. Wait for one to end.",
+            "calls_per_minute": f"You may call {'once' if self.most == 1 else f'{self.most} times'} a minute."
             f" Come back in {max(1, round(self.seconds))} s.",
             "uncounted": f"Your calls cannot be counted now. Come back in {max(1, round(self.seconds))} s.",
         }[self.limit]

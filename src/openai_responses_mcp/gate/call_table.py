@@ -25,11 +25,10 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson, differences
-from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.reasons import Reason, reason_in_record
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.secrets.withholding import with_secrets
-from openai_responses_mcp.gate.sentences import reason_in_record
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 

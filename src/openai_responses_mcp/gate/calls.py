@@ -6,8 +6,7 @@ from typing import Literal, TypeGuard, get_args
 
 from openai_responses_mcp.gate.errors import require
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, digest
-from openai_responses_mcp.gate.reasons import Decision, Reason
-from openai_responses_mcp.gate.sentences import reason_in_record
+from openai_responses_mcp.gate.reasons import Decision, Reason, reason_in_record
 
 ToolKind = Literal["mcp", "function", "skill"]
 
@@ -28,7 +27,7 @@ class ToolDescription:
     """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
 
     `doubts` are reasons to ask a human that no rule and no standing approval answers, such as a changed definition;
-    `definition_change` tells what has changed since the tool was last approved. Relative paths in its arguments begin
+    `definition_change` says what has changed since the tool was last approved. Relative paths in its arguments begin
     in `directory`; an empty one is the process's own. `annotations` are what an MCP tool claims about itself. `origin` is
     the fingerprint of the command that started a guarded server: what a person allows holds for that command alone.
     """

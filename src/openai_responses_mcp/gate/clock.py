@@ -69,6 +69,19 @@ async def present(store: PresenceStore, now: datetime, kind: PresenceKind | None
     return await store.renewed_since(timestamp(now - timedelta(seconds=LEASE_SECONDS)), kind)
 
 
+async def is_guard_gone(store: PresenceStore, now: datetime, run_id: str) -> bool:
+    """Whether the guard of this run stopped renewing its lease. False for a run that has no lease in the store.
+
+    A guard with one client has the id of its run. Over HTTP, the id of each run is the guard's, `_` and a number.
+    """
+    void_before = timestamp(now - timedelta(seconds=LEASE_SECONDS))
+    return any(
+        one.renewed_at < void_before
+        for one in await store.renewed_since("", "guard")
+        if one.presence_id in (run_id, run_id.rpartition("_")[0])
+    )
+
+
 async def stay(
     store: PresenceStore,
     clock: Clock,

@@ -1,7 +1,7 @@
 """Definitions of MCP tools: reading a server's list, pinning what was approved, and showing what has changed.
 
 A pin is the hash of the whole definition as the server sent it, with the definition behind it in which each secret is a
-label: the hash is compared, the rest tells a person what changed. A pin of an earlier kind is the hash alone.
+label: the hash is compared, the rest shows a person what changed. A pin of an earlier kind is the hash alone.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Every error of the guarded half: one class, distinguished by its code.
+"""The errors of gate, guard and agents. Programs distinguish them by `code`; few have a class of their own.
 
 AgentsError
 ├── StoreUnavailable        a store cannot be reached, is full, locked or read-only (AGENTS-E-LOG-STORE)
-│   └── RecordRefused       the store works, and does not take this one record (AGENTS-E-LOG-STORE)
-└── DuplicateRecord         an audit record with this run, call and event is there already (AGENTS-E-LOG-STORE)
+│   └── RecordRefused       the store works, but rejects this one record (AGENTS-E-LOG-STORE)
+└── DuplicateRecord         an audit record with this run, call and event already exists (AGENTS-E-LOG-STORE)
 
 `CODES` is the whole list, each with the layer it comes from; `docs/agents.md` shows the same table.
 """
@@ -18,10 +18,10 @@ Category = Literal["facade", "orchestration", "safety", "tool_integration", "mod
 
 CODES: Final[Mapping[str, tuple[Category, str]]] = {
     "AGENTS-E-RUNNER-CONFIG": ("orchestration", "Something the runner needs is missing or out of range"),
-    "AGENTS-E-RUNNER": ("orchestration", "The run could not be planned, carried on or read back"),
+    "AGENTS-E-RUNNER": ("orchestration", "The run could not be planned, continued or loaded"),
     "AGENTS-E-STREAM": ("orchestration", "The stream broke before the run was over"),
-    "AGENTS-E-GATE-DENIED": ("safety", "The gate or a human refused the call; nothing of its turn ran"),
-    "AGENTS-E-GATE-EVAL": ("safety", "The judge failed or gave no usable verdict; taken as a refusal"),
+    "AGENTS-E-GATE-DENIED": ("safety", "The gate or a human refused the call; no call of its turn ran"),
+    "AGENTS-E-GATE-EVAL": ("safety", "The judge failed or gave no usable verdict; treated as a refusal"),
     "AGENTS-E-GUARDRAIL-DENIED": ("safety", "A guardrail refused the input, the call or the output"),
     "AGENTS-E-AGENT-CAPABILITY-RESOLVE": ("safety", "The agent's tools cannot be determined, so it cannot be guarded"),
     "AGENTS-E-APPROVAL-NOT-FOUND": ("safety", "No such approval, or no such run"),
@@ -41,7 +41,7 @@ CODES: Final[Mapping[str, tuple[Category, str]]] = {
     "AGENTS-E-COMPAT-UNSUPPORTED": ("model_provider", "The provider cannot do what was asked for"),
     "AGENTS-E-POLICY-INVALID": (
         "audit_config",
-        "No such policy profile, or a profile or policy file that makes no sense",
+        "No such policy profile, or the profile or policy file is invalid",
     ),
     "AGENTS-E-LOG-STORE": ("audit_config", "A store cannot be reached, is full, locked or read-only"),
 }
@@ -57,7 +57,7 @@ class AgentsError(Exception):
         category: Category | None = None,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(code, message)
+        # Without super().__init__, `args` stay those of the subclass, so that every error can be pickled.
         self.code = code
         self.message = message
         self.category: Category = category or CODES[code][0]
@@ -75,18 +75,18 @@ class StoreUnavailable(AgentsError):
 
 
 class RecordRefused(StoreUnavailable):
-    """Trying again will not help, and other records are not concerned."""
+    """A retry will not help. Other records are not affected."""
 
 
 class DuplicateRecord(AgentsError):
-    """The record that is there stays as it is."""
+    """The first record stays."""
 
     def __init__(self, message: str) -> None:
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "duplicate"})
 
 
 def require(is_fine: bool, code: str, message: str) -> None:
-    """For values that come from outside; type annotations do not hold there."""
+    """Raises `AgentsError` unless `is_fine`. For values from outside, where annotations are not enforced."""
     if not is_fine:
         raise AgentsError(code, message)
 

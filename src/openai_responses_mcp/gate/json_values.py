@@ -8,14 +8,18 @@ written, once its hash has been checked.
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, TypeGuard
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from openai_responses_mcp.domain.texts import revealed_json
 
 JsonValue: TypeAlias = object
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 OwnJson: TypeAlias = Mapping[str, Any]
+
+MISSING: Final = object()
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 # One way to write a value, so that equal values have equal hashes everywhere.
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
@@ -31,8 +35,20 @@ def pointer_steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
+def value_at(steps: Iterable[str], value: JsonValue) -> JsonValue:
+    """`MISSING` where the steps lead to nothing."""
+    for step in steps:
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
+        elif isinstance(value, list | tuple) and _INDEX.fullmatch(step) and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return MISSING
+    return value
+
+
 def texts_in(value: JsonValue) -> Iterator[str]:
-    """Every key and every text, at any depth, as it is: a rule about a text need not know how JSON writes it."""
+    """Every key and every text, at any depth, without the escapes of JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -14,8 +14,8 @@ from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription, ToolKind
 from openai_responses_mcp.gate.deciding import STRICTNESS, decide
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of, value_at
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, value_at
+from openai_responses_mcp.gate.policy.fitting import RuledCall, place_of
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile, PolicyStore
 from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling, ruling_by
 from openai_responses_mcp.gate.reasons import OF_POLICY, Decision, Reason, in_old_words
@@ -81,7 +81,7 @@ def decided_otherwise(
 
 def _outcomes(
     log: ExecutionLog, rules: PolicyRules, profile: PolicyProfile, annotations: JsonObject
-) -> Iterator[tuple[GateDecision, str]]:
+) -> Iterator[tuple[GateDecision, str | None]]:
     """Every decision that the masked arguments leave possible, with what could not be seen."""
     kind = cast(ToolKind, log.tool_kind)
     tool = ToolDescription(log.tool_name, kind, risk_level=log.risk_level, annotations=annotations)
@@ -91,7 +91,7 @@ def _outcomes(
         yield _decided(log, tool, profile, ruling), doubt
 
 
-def possible_rulings(rules: PolicyRules, call: RuledCall) -> Iterator[tuple[Ruling | None, str]]:
+def possible_rulings(rules: PolicyRules, call: RuledCall) -> Iterator[tuple[Ruling | None, str | None]]:
     """Every ruling that the masked arguments of a recorded call leave possible, with what could not be seen."""
     for rule in rules.policy.rules:
         hidden = [when.steps for when in rule.when if is_masked(value_at(when.steps, call.args))]
@@ -100,10 +100,10 @@ def possible_rulings(rules: PolicyRules, call: RuledCall) -> Iterator[tuple[Ruli
         if ruling is None:
             continue
         places = ", ".join(map(place_of, hidden))
-        yield ruling, f"rule {rule.number} looks at {places}, which the log hides" if hidden else ""
+        yield ruling, f"rule {rule.number} looks at {places}, which the log hides" if hidden else None
         if not hidden:
             return
-    yield None, ""
+    yield None, None
 
 
 def _decided(log: ExecutionLog, tool: ToolDescription, profile: PolicyProfile, ruling: Ruling | None) -> GateDecision:

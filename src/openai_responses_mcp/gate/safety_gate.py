@@ -34,7 +34,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class JudgeFailed(Exception):
-    """A judge raised its `__cause__`. Not everything that a thread raises can be raised again as it is."""
+    """A judge raised its `__cause__`. What a thread raises cannot always be raised again."""
 
 
 class Judge(Protocol):
@@ -269,7 +269,7 @@ class SafetyGate:
         except FAILURES as exc:
             if is_cancellation(exc):
                 raise
-            failure = self._told(exc)
+            failure = self._described(exc)
         # Raised out here, so that what the judge raised does not travel along unmasked.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)
 
@@ -279,8 +279,8 @@ class SafetyGate:
             request, args=mask.shown(request.args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
         )
 
-    def _told(self, failure: BaseException) -> str:
-        """How the judge failed: for the debug log all of it, for everybody else its type and its message."""
+    def _described(self, failure: BaseException) -> str:
+        """How the judge failed: all of it in the debug log, its type and message elsewhere."""
         raised = failure.__cause__ if isinstance(failure, JudgeFailed) and failure.__cause__ else failure
         _logger.debug("the judge failed: %s", self._masking.text("".join(traceback.format_exception(raised))))
         if isinstance(raised, AgentsError) and raised.code == "AGENTS-E-GATE-EVAL":

@@ -16,7 +16,7 @@ StartOutcome = Literal["started", "changed", "over_budget"]
 
 @dataclass(frozen=True, slots=True)
 class GuardedServer:
-    """`command` is shown to people, with labels for secrets. `fingerprint` tells one command from another."""
+    """`command` is shown to people, with labels for secrets. `fingerprint` identifies the command."""
 
     name: str
     fingerprint: str
@@ -57,7 +57,7 @@ class StartBook(Protocol):
     async def known(self, server: GuardedServer, tool: str) -> KnownTool: ...
 
     async def start(self, before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
-        """Write the records `before`, then start each call or leave it as it is, all in one transaction.
+        """Write the records `before`, then start each call that may start, all in one transaction.
 
         Raises `DuplicateRecord` as the log does; then nothing has started.
         """
@@ -65,9 +65,6 @@ class StartBook(Protocol):
 
 
 def is_free_to_start(pinned: str | None, start: CallStart) -> bool:
-    allowed = {_hash(start.pin), _hash(start.seen_pin or "")}
-    return pinned is None or _hash(pinned) in allowed
-
-
-def _hash(pin: str) -> str:
-    return pin.partition(" ")[0]
+    """Pins are compared by their hash, which stands before the definition. Earlier versions stored the hash alone."""
+    pinned_hash, *allowed = (pin and pin.partition(" ")[0] for pin in (pinned, start.pin, start.seen_pin))
+    return pinned is None or pinned_hash in allowed

@@ -1,4 +1,4 @@
-"""All stores, each behind the port of its subject, and runs of agents as the store keeps them."""
+"""The stores that the gate and the agents work on, in one place; and the stored runs of agents, with their port."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -16,7 +16,7 @@ RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """`payload` is JSON and holds a paused run."""
+    """One run of an agent. `payload` is the saved run as JSON while it is paused, else empty."""
 
     run_id: str
     status: RunStatus
@@ -27,10 +27,10 @@ class RunRecord:
 
 
 class RunStateStore(Protocol):
-    """Any text can be stored."""
+    """Keeps one record per run. Its fields may hold any text."""
 
     async def begin(self, record: RunRecord) -> None:
-        """A new run. This process sees it at once, others no later than anything else that is stored about it."""
+        """Store a new run. This process can read it at once, others as soon as anything else about it is stored."""
         await self.save(record)
 
     async def save(self, record: RunRecord) -> None:
@@ -46,10 +46,11 @@ class RunStateStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """`head` is where the log ends, kept outside of it; `clock` is the clock of the stores' users.
+    """`head` keeps the end of the log outside the log. `clock` gives the time to all code that uses the stores.
 
-    `decisions` writes a decision and its record in one transaction, if approvals and log are in one database; `starts` does
-    so for calls of the guard. `pins` is set if the store outlives the process. `news` tells of decisions at once.
+    `decisions` writes a decision and its record in one transaction, if approvals and log are in one database. `starts`
+    does the same when guarded calls start. `pins` is set if the store outlives the process. `news` wakes code that waits
+    for a decision.
     """
 
     policies: PolicyStore

@@ -45,7 +45,7 @@ class DecidedCall:
 
 @dataclass(frozen=True, slots=True)
 class SuggestedRule:
-    """As it is written in the file, below a comment of its own."""
+    """A rule of the file, with the comment above it."""
 
     comment: str
     tools: tuple[str, ...]
@@ -69,7 +69,7 @@ class _Fixed(PolicySource):
 
 
 def suggest(
-    logs: Sequence[ExecutionLog], entries: Mapping[str, JsonObject], paths: Paths, patterns: Patterns, server: str = ""
+    logs: Sequence[ExecutionLog], entries: Mapping[str, JsonObject], paths: Paths, patterns: Patterns, server: str
 ) -> str:
     """The text of a policy file. `entries` are the pinned definitions by tool; `server` leaves out all others."""
     calls = [call for call in decided_calls(logs) if not server or call.tool.startswith(f"{server}/")]
@@ -80,6 +80,8 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
     """In the order of the log. A call whose arguments a person changed is there twice: as it was, and as it ran."""
     planned: dict[tuple[str, str], ExecutionLog] = {}
     found: list[DecidedCall] = []
+    # Its arguments were wrong for the server, and no person has seen them.
+    failed = {(log.run_id, log.tool_call_id) for log in logs if (log.event, log.decision) == ("outcome", "failed")}
     for log in logs:
         event, key = log.event.partition(":")[0], (log.run_id, log.tool_call_id)
         if log.tool_kind != "mcp" or "/" not in log.tool_name:
@@ -89,7 +91,7 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
             # What no decision could be made about says nothing about the tool, and no rule lets it through.
             if log.decision == "deny" and not any(reason.voice == "failure" for reason in log.reasons):
                 found.append(_refused(log))
-        elif event == "standing_used":
+        elif event == "standing_used" and key not in failed:
             found.append(DecidedCall(log.tool_name, log.arguments, "allowed"))
         elif event == "approval" and log.decision in ("approved", "denied"):
             before = planned.get(key)
@@ -182,7 +184,7 @@ class _Suggesting:
         return {_place(name): wanted for name, wanted in found.items() if wanted is not None and _is_writable(name)}
 
     def _telling(self, when: JsonObject, allowed: Sequence[DecidedCall]) -> JsonObject:
-        """The first argument that alone tells denied calls from allowed ones, paths before others; else all of them."""
+        """The first condition that fits no allowed call, paths before others; else all of them."""
         for name in sorted(when, key=lambda name: not isinstance(when[name], str)):
             one = {name: when[name]}
             rules = self._rules_from([SuggestedRule("", ("*",), "deny", one)])

@@ -25,10 +25,9 @@ from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.rules import AskedAt, Policy
-from openai_responses_mcp.gate.sentences import Language
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.client_ways import ClientWays, Way, progress_token_of
-from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.guard.gatekeeping import GuardSession
+from openai_responses_mcp.guard.messages import ClientWays, JsonObject, JsonValue, Way, progress_token_of
 from openai_responses_mcp.guard.peers import AnsweredWithError, Peer, PeerGone
 from openai_responses_mcp.guard.questions import (
     FormChoice,
@@ -49,7 +48,6 @@ READING_SECONDS = 0.5
 
 _TAKEN_BACK, _NOBODY = "the client cancelled the call", "nobody decided in time"
 _GONE = "the client is gone"
-_REFUSALS: Mapping[str, str] = {"denied": "denied by a human", "expired": "the request has expired"}
 _UNASKED = (
     "nobody was asked: the client answered by itself, faster than a person could read;"
     " start the guard with --ask desk to decide with openai-responses-mcp approvals"
@@ -67,7 +65,8 @@ _TERMS: Mapping[FormChoice, StandingTerms] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a question. `changed` is there where the approver has changed the arguments."""
+    """What became of a question: a reason and a comment if it was refused, `changed` if the approver changed the
+    arguments."""
 
     is_approved: bool
     reason: str = ""
@@ -75,22 +74,10 @@ class Verdict:
     changed: HumanAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AskingRules:
-    """`wait_seconds` and `ask` of the command line go before the policy file's. `caller` is who asks, if that is known."""
-
-    server_name: str
-    run_id: str
-    wait_seconds: float | None = None
-    ask: AskedAt | None = None
-    caller: str = ""
-    language: Language = "en"
-
-
 class Asking:
     def __init__(
         self,
-        rules: AskingRules,
+        session: GuardSession,
         policy: Callable[[], Policy],
         approvals: ApprovalController,
         standing: StandingApprovals,
@@ -103,7 +90,7 @@ class Asking:
         on_asked: Callable[[HumanApprovalRequest, str], object] = lambda request, expires_at: None,
         news: DecisionNews | None = None,
     ) -> None:
-        self._rules = rules
+        self._session = session
         self._policy = policy
         self._approvals = approvals
         self._standing = standing
@@ -133,20 +120,20 @@ class Asking:
         self._on_asked(request, later(request.created_at, self._wait_seconds))
         if way == "input_required":
             return self._come_again(request, question)
-        return await self._wait_for(request, question, way)
+        return await self._wait_for(request, question, in_client=way == "elicitation")
 
     async def _kept(self, question: PendingQuestion) -> Verdict | None:
         """A yes to the identical call that came after the client had given up on it."""
         intent, decision = question.intent, question.judgement.decision
         found = await self._approvals.take_kept(
-            self._rules.run_id, decision, intent.call, intent.attempt, self._rules.caller
+            self._session.run_id, decision, intent.call, intent.attempt, self._session.caller
         )
-        return Verdict(True, comment=found.request.comment or "") if found else None
+        return Verdict(True) if found else None
 
-    async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
+    async def _wait_for(self, request: HumanApprovalRequest, question: PendingQuestion, *, in_client: bool) -> Verdict:
         try:
             async with asyncio.timeout(self._wait_seconds), self._signs_of_life(question, request):
-                return await self._decided(request, question, way)
+                return await self._decided(request, question, in_client)
         except TimeoutError:
             return await self._expired(request.approval_id)
         except asyncio.CancelledError:
@@ -158,12 +145,12 @@ class Asking:
     async def _requested(self, question: PendingQuestion) -> HumanApprovalRequest:
         """A call that is taken back meanwhile leaves no request behind: the store may have it already."""
         asking = self._approvals.create_approval_request(
-            self._rules.run_id,
+            self._session.run_id,
             question.judgement.decision,
             call=question.intent.call,
             attempt=question.intent.attempt,
             wait_seconds=self._wait_seconds,
-            caller=self._rules.caller,
+            caller=self._session.caller,
             reading=question.reading,
         )
         requested = asyncio.create_task(asking)
@@ -181,7 +168,7 @@ class Asking:
         is_quick = self._monotonic() - self._asked_since.pop(question.approval_id) < READING_SECONDS
         if is_quick and not answer.is_yes and await self._is_desk_open():
             request = (await self._approvals.get(question.approval_id)).request
-            return await self._wait_for(request, question, "desk")
+            return await self._wait_for(request, question, in_client=False)
         self._waiting.discard(question.approval_id)
         refusal = await self._submitted(question.approval_id, answer, is_quick=is_quick)
         return refusal or await self._used_up(question.approval_id)
@@ -194,26 +181,26 @@ class Asking:
         for approval_id in left:
             await self._withdraw(approval_id, "the session is over")
         with suppress(AgentsError):
-            await self._standing.end_session(self._rules.run_id)
+            await self._standing.end_session(self._session.run_id)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Ways to ask
 
     @property
-    def _asked_at(self) -> AskedAt:
-        return self._rules.ask or self._policy().ask or "auto"
+    def _asked_at(self) -> AskedAt | None:
+        return self._session.ask or self._policy().ask
 
     def _way(self, params: JsonObject) -> Way:
         return "desk" if self._asked_at == "desk" else self._ways.way_for(params)
 
     @property
     def _wait_seconds(self) -> float:
-        given = self._rules.wait_seconds
+        given = self._session.wait_seconds
         return given if given is not None else self._policy().wait_seconds or DEFAULT_WAIT_SECONDS
 
-    async def _decided(self, request: HumanApprovalRequest, question: PendingQuestion, way: Way) -> Verdict:
+    async def _decided(self, request: HumanApprovalRequest, question: PendingQuestion, in_client: bool) -> Verdict:
         asked: set[asyncio.Task[Verdict | None]] = {asyncio.create_task(self._at_desk(request.approval_id))}
-        if way == "elicitation":
+        if in_client:
             asked.add(asyncio.create_task(self._in_client(request, question)))
         try:
             done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
@@ -245,8 +232,8 @@ class Asking:
         return await self._submitted(request.approval_id, answer, is_quick=is_quick)
 
     def _form(self, request: HumanApprovalRequest, question: PendingQuestion) -> JsonObject:
-        rules, reads = self._rules, bool(question.reading)
-        return form_for(request, rules.server_name, reads=reads, language=rules.language)
+        session, reads = self._session, bool(question.reading)
+        return form_for(request, session.server_name, reads=reads, language=session.language)
 
     def _answered_late(self, approval_id: str, began: float, reads: bool, result: JsonValue) -> None:
         """Some clients give up on a call and leave its question open. A yes there counts like one at the desk."""
@@ -290,7 +277,7 @@ class Asking:
     # -----------------------------------------------------------------------------------------------------------------
     # Decisions
 
-    async def _submitted(self, approval_id: str, answer: PersonAnswer, *, is_quick: bool = False) -> Verdict | None:
+    async def _submitted(self, approval_id: str, answer: PersonAnswer, *, is_quick: bool) -> Verdict | None:
         """A refusal if the person in the client said no. A yes counts only once the store has it.
 
         A quick answer is a program's: its yes counts for this one call, and its no is not recorded as a denial by a person.
@@ -309,7 +296,7 @@ class Asking:
         terms = _TERMS.get(answer.choice)
         if terms is None:
             decision: HumanDecision = "approve" if answer.is_yes else "deny"
-            await self._approvals.submit_decision(approval_id, decision, answer.comment, who=self._rules.caller)
+            await self._approvals.submit_decision(approval_id, decision, answer.comment, who=self._session.caller)
         else:
             *_, released = await approve_from_now_on(
                 self._approvals,
@@ -317,7 +304,7 @@ class Asking:
                 approval_id,
                 terms=terms,
                 comment=answer.comment,
-                who=self._rules.caller,
+                who=self._session.caller,
             )
             if released:
                 self._tell(f"waiting calls that are allowed with it and run now: {released}")
@@ -325,11 +312,16 @@ class Asking:
     async def _used_up(self, approval_id: str) -> Verdict:
         """What the store says. This uses an approval up."""
         record = await self._approvals.get(approval_id)
-        status, comment = record.request.status, record.request.comment or ""
-        if status == "approved":
+        status = record.request.status
+        # It is kept if the desk took this guard for gone, for example after the machine slept.
+        if status in ("approved", "kept"):
             await self._approvals.consume(None, record)
-            return Verdict(True, comment=comment, changed=_changes_in(record))
-        return Verdict(False, _REFUSALS.get(status, "the decision could not be recorded"), comment)
+            return Verdict(True, changed=_changes_in(record))
+        if status == "denied":
+            return Verdict(False, "denied by a human", record.request.comment or "")
+        return Verdict(
+            False, "the request has expired" if status == "expired" else "the decision could not be recorded"
+        )
 
     async def _expired(self, approval_id: str) -> Verdict:
         """The time is over. Somebody may have decided in the last moment."""
@@ -383,12 +375,12 @@ class Asking:
                 signs.cancel()
 
     async def _progress(self, channel: Channel, token: JsonValue, text: str) -> None:
-        began, wait_seconds = time.monotonic(), self._wait_seconds
+        began, wait_seconds = self._monotonic(), self._wait_seconds
         while True:
             # At most one, so that the server may go on counting from there.
-            waited = min((time.monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
-            told = {"progressToken": token, "progress": round(waited, 6), "message": text}
-            channel.send(messages.notification("notifications/progress", told))
+            waited = min((self._monotonic() - began) / wait_seconds, 1.0) if wait_seconds else 0.0
+            params = {"progressToken": token, "progress": round(waited, 6), "message": text}
+            channel.send(messages.notification("notifications/progress", params))
             await self._sleep(SECONDS_BETWEEN_SIGNS)
 
 

@@ -152,7 +152,7 @@ class CallKeeper:
         started = self._gatekeeper.about(call, "started", "started")
         self._records.write_behind(replace(judgement.entry, event="observed"), passed, started)
         try:
-            await self._gatekeeper.spend()
+            await self._gatekeeper.budget.spend(calls=1)
         except AgentsError as exc:
             self._records.write_behind(self._gatekeeper.about(call, "uncounted", "unknown", str(exc)))
         self._pass(opened, Underway(call), opened.request.wire)
@@ -232,7 +232,7 @@ class CallKeeper:
             elif denial := await self._gatekeeper.denial(call, question.intent.attempt + 1):
                 self._refuse(opened, call, denial)
             else:
-                await self._gatekeeper.go_on(question.judgement.questions)
+                await self._gatekeeper.budget.go_on(question.judgement.questions)
                 await self._start(opened, question.intent._replace(params=params))
         except (AgentsError, UnknownTool) as exc:
             self._say_no(opened, call.tool.name, f"it cannot be run any more: {exc}")
@@ -241,7 +241,7 @@ class CallKeeper:
         self, opened: Opened, question: PendingQuestion, answer: HumanAnswer, params: JsonObject
     ) -> None:
         """A changed call is a new call: the answer counts only for the reasons that were given with the question."""
-        await self._gatekeeper.go_on(question.judgement.questions)
+        await self._gatekeeper.budget.go_on(question.judgement.questions)
         asked = question.intent
         changed = await changed_call(asked.call, None, answer, self._masking, self._gatekeeper.schemas)
         call, attempt = replace(asked.call, args=changed.args), asked.attempt + 1
@@ -285,7 +285,7 @@ class CallKeeper:
 
     async def _written_as_started(self, intent: Intent, *before: AuditEntry) -> StartOutcome:
         started = self._gatekeeper.about(intent.call, "started", "started")
-        start = self._definitions.start_of(intent.defined, self._gatekeeper.spendings())
+        start = self._definitions.start_of(intent.defined, self._gatekeeper.budget.spendings())
         try:
             return await self._records.start(start, *before, started)
         except asyncio.CancelledError:

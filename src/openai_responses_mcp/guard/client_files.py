@@ -1,51 +1,42 @@
-"""The servers in a client's configuration file, and their commands rewritten in the file's own text.
+"""The configuration files of clients: the servers in them, and what `guard setup` has written there.
 
-Only the values of `command` and `args` are touched: comments, order and formatting of everything else stay. An entry
-with a URL gets a command in its place; its headers become variables of that command, with the values as they stand in
-the file, so that what the client fills in is still filled in. Whatever a rewriting gives is read again and compared with
-what was wanted; a file for which that fails is not rewritten.
+Reading keeps an entry's problem instead of raising it, so that one odd entry does not hide the others. What was written is
+noted in the guard's own folder, with a backup of each file, so that it can be undone.
 """
 
+import hashlib
 import json
+import os
 import re
+import tempfile
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
-from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
-from openai_responses_mcp.commands.doctor.clients import Client, with_comments
+from openai_responses_mcp.adapters.remote.wire import WrongAddress, remote_address
+from openai_responses_mcp.commands.doctor.clients import Client
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 
-_DEEPEST = 100
-_UNSAFE = Sentence("it is written in a way that cannot be changed safely")
 # Keys of an entry with a URL that mean the same for one with a command, besides those that are rewritten.
-_KEPT_KEYS = frozenset(
+KEPT_KEYS = frozenset(
     [
-        "alwaysAllow",
-        "autoApprove",
-        "description",
-        "disabled",
-        "disabledTools",
-        "disabled_tools",
-        "enabled",
-        "enabled_tools",
-        "excludeTools",
-        "gallery",
-        "includeTools",
-        "name",
-        "required",
-        "startup_timeout_ms",
-        "startup_timeout_sec",
-        "timeout",
-        "tool_timeout_sec",
-        "trust",
-        "version",
+        *("alwaysAllow", "autoApprove", "description", "disabled", "disabledTools", "disabled_tools", "enabled"),
+        *("enabled_tools", "excludeTools", "gallery", "includeTools", "name", "required", "startup_timeout_ms"),
+        *("startup_timeout_sec", "timeout", "tool_timeout_sec", "trust", "version"),
     ]
 )
 _JSON_KEYS = frozenset({"url", "httpUrl", "type", "headers"})
 _TOML_KEYS = frozenset({"url", "bearer_token_env_var", "env_http_headers"})
+_HEADER_VARIABLE = "MCP_HEADER_"
+_HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NOTES = "setup.json"
+_BACKUPS = "backups"
+_LARGEST_FILE = 16 * 1024 * 1024
 
 
 class CannotRewrite(Exception):
@@ -88,6 +79,18 @@ def entries_in(client: Client, text: str, project: str | None = None) -> list[Se
     keys: tuple[str, ...] = (client.section,) if project is None else ("projects", project, client.section)
     section = _at(data, keys)
     return [_entry(client, Place((*keys, name)), value) for name, value in section.items() if isinstance(value, dict)]
+
+
+def entries_of_folders(client: Client, text: str) -> list[tuple[str, ServerEntry]]:
+    """Those that Claude Code keeps for single folders in the user's file. Raises `ValueError`."""
+    folders = folders_in(client.parse(text) if text.strip() else {})
+    return [(folder, entry) for folder in folders for entry in entries_in(client, text, folder)]
+
+
+def folders_in(data: JsonValue) -> list[str]:
+    """Claude Code keeps servers of single folders in the user's file."""
+    projects = data.get("projects") if isinstance(data, dict) else None
+    return list(projects) if isinstance(projects, dict) else []
 
 
 def _at(data: JsonValue, keys: Sequence[str]) -> JsonObject:
@@ -136,7 +139,7 @@ def _problem_with_url(client: Client, url: str, value: JsonObject) -> str:
     except WrongAddress as exc:
         return str(exc).replace("--url", "its URL")
     own = _TOML_KEYS if is_toml else _JSON_KEYS
-    if others := sorted(set(value) - own - _KEPT_KEYS):
+    if others := sorted(set(value) - own - KEPT_KEYS):
         return Sentence("it has {key}, which the guard cannot take over", key=others[0])
     try:
         _variables(client, value)
@@ -162,292 +165,135 @@ def _variables(client: Client, value: JsonObject) -> dict[str, str]:
         headers = value.get("headers", {})
         if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
             headers = {"": ""}
-        variables = {name: _variable_of(name) for name in headers}
+        variables = {name: variable_of(name) for name in headers}
     fit = {name: named for name, named in variables.items() if isinstance(named, str) and _HEADER.fullmatch(name)}
     if len(fit) < len(variables) or len(set(fit.values())) < len(fit):
         raise CannotRewrite(Sentence("its headers cannot be taken over"))
     return fit
 
 
-_HEADER_VARIABLE = "MCP_HEADER_"
-_HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-
-
-def _variable_of(header: str) -> str:
+def variable_of(header: str) -> str:
     return f"{_HEADER_VARIABLE}{re.sub('[^A-Za-z0-9]', '_', header).upper()}"
 
 
-def rewritten(client: Client, text: str, changes: Mapping[Place, Sequence[str]]) -> str:
-    """The text with other commands for these entries. Raises `CannotRewrite`."""
-    is_toml = client.parse is tomllib.loads
-    for place, words in changes.items():
-        text = _rewritten_toml(text, place, words) if is_toml else _rewritten_json(text, place, words)
-    return text
+# ---------------------------------------------------------------------------------------------------------------------
+# Files, notes and backups
 
 
-def guarded_url(client: Client, text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    """The text with this command in the place of the entry's URL. Raises `CannotRewrite`."""
-    is_toml = client.parse is tomllib.loads
-    after = _url_to_command_toml(text, entry, words) if is_toml else _url_to_command_json(text, entry, words)
-    parse = tomllib.loads if is_toml else with_comments
-    wanted = _with_entry(parse(text), entry.place.keys, lambda old: _as_command(old, words, is_toml=is_toml))
-    return _checked(parse, after, wanted)
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One entry that `setup` rewrote: the words that it had (none with a URL), and those that it has now."""
+
+    file: str
+    keys: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    # Of an entry with a URL: how it was written, and how it is written now.
+    text_before: str = ""
+    text_after: str = ""
 
 
-def entry_text(client: Client, text: str, place: Place) -> str:
-    """The entry as it is written in the file. Raises `CannotRewrite`."""
-    start, end = _span(client, text, place)
-    return text[start:end]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a file would become. `skipped` names entries that stay as they are, and why."""
+
+    file: str
+    before: bytes
+    after: bytes
+    guarded: tuple[Guarded, ...]
+    skipped: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    """What of the file is never shown."""
 
 
-def with_entry_text(client: Client, text: str, place: Place, written: str) -> str:
-    """The text with the entry as it was written before. Raises `CannotRewrite`."""
-    start, end = _span(client, text, place)
-    parse = tomllib.loads if client.parse is tomllib.loads else with_comments
-    after = text[:start] + written + text[end:]
+def read_file(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        content = opened.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise OSError("it is too large")
+    return content
+
+
+def replace_file(file: str, content: bytes) -> None:
+    """At once, with the mode that the file has; a link stays a link."""
+    target = os.path.realpath(file)
+    mode = os.stat(target).st_mode & 0o777
+    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".setup-")
     try:
-        found = parse(after)
-        before = _with_entry(parse(text), place.keys, lambda _: {})
-        is_whole = _with_entry(found, place.keys, lambda _: {}) == before
-    except (ValueError, KeyError, TypeError):
-        is_whole = False
-    if not is_whole:
-        raise CannotRewrite(_UNSAFE)
-    return after
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+        os.chmod(name, mode)
+        os.replace(name, target)
+    finally:
+        with suppress(FileNotFoundError):  # It has become the file itself.
+            os.unlink(name)
 
 
-def _span(client: Client, text: str, place: Place) -> tuple[int, int]:
-    if client.parse is tomllib.loads:
-        return _table(text, place)
-    node = _node_at(text, place)
-    return node.start, node.end
+class Notes:
+    """What `setup` has written, and the files as they were before, in the guard's own folder."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = folder / _NOTES
 
-def _as_command(old: OwnJson, words: Sequence[str], *, is_toml: bool) -> OwnJson:
-    kept = {key: value for key, value in old.items() if key in _KEPT_KEYS}
-    new = {**kept, "command": words[0], "args": list(words[1:])}
-    if is_toml:
-        named = [
-            *old.get("env_http_headers", {}).values(),
-            *([old["bearer_token_env_var"]] if _HAS_BEARER in old else []),
+    def read(self) -> list[Guarded]:
+        return [
+            Guarded(
+                one["file"],
+                tuple(one["keys"]),
+                tuple(one["before"]),
+                tuple(one["after"]),
+                one.get("text_before", ""),
+                one.get("text_after", ""),
+            )
+            for one in self._content()["guarded"]
         ]
-        return {**new, "env_vars": named} if named else new
-    if "type" in old:
-        new["type"] = "stdio"
-    if "headers" in old:
-        new["env"] = {_variable_of(name): value for name, value in old["headers"].items()}
-    return new
 
-
-_HAS_BEARER = "bearer_token_env_var"
-
-
-def _checked(parse: Callable[[str], OwnJson], after: str, wanted: OwnJson) -> str:
-    try:
-        found = parse(after)
-    except ValueError:
-        found = {}
-    if found != wanted:
-        raise CannotRewrite(_UNSAFE)
-    return after
-
-
-def _with_entry(data: OwnJson, keys: Sequence[str], change: Callable[[OwnJson], OwnJson]) -> OwnJson:
-    if not keys:
-        return change(data)
-    return {**data, keys[0]: _with_entry(data[keys[0]], keys[1:], change)}
-
-
-def _check(parse: Callable[[str], OwnJson], before: str, after: str, place: Place, words: Sequence[str]) -> str:
-    """Only this entry is another one, and it is as wanted."""
-    command = {"command": words[0], "args": list(words[1:])}
-    return _checked(parse, after, _with_entry(parse(before), place.keys, lambda old: {**old, **command}))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# JSON, with comments and trailing commas as people write it
-
-
-@dataclass(slots=True)
-class _Node:
-    start: int
-    end: int = 0
-    key_start: int = 0
-    key_end: int = 0
-    members: dict[str, "_Node"] = field(default_factory=dict)
-
-
-_BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_OTHER = re.compile(r"[^\s,\]}/]+")
-
-
-def _rewritten_json(text: str, place: Place, words: Sequence[str]) -> str:
-    node = _node_at(text, place)
-    command, args = node.members.get("command"), node.members.get("args")
-    if command is None:
-        raise CannotRewrite(_UNSAFE)
-    written = json.dumps(list(words[1:]), ensure_ascii=False)
-    if args is None:
-        text = f'{text[: command.end]}, "args": {written}{text[command.end :]}'
-        edits = [(command, json.dumps(words[0], ensure_ascii=False))]
-    else:
-        edits = [(command, json.dumps(words[0], ensure_ascii=False)), (args, _like(text, args, words[1:], written))]
-    before = text
-    for one, value in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        text = text[: one.start] + value + text[one.end :]
-    # Inserted args are part of what is compared with.
-    return _check(with_comments, before, text, place, words)
-
-
-def _url_to_command_json(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    node = _node_at(text, entry.place)
-    url = node.members.get("url") or node.members.get("httpUrl")
-    if url is None or ("url" in node.members and "httpUrl" in node.members):
-        raise CannotRewrite(_UNSAFE)
-    # On a line of its own where the URL has one.
-    line = text[text.rfind("\n", 0, url.key_start) + 1 : url.key_start]
-    between = f"\n{line}" if not line.strip() else " "
-    args = json.dumps(list(words[1:]), ensure_ascii=False)
-    command = f'"command": {json.dumps(words[0], ensure_ascii=False)},{between}"args": {args}'
-    edits = [(url.key_start, url.end, command)]
-    if kind := node.members.get("type"):
-        edits.append((kind.start, kind.end, '"stdio"'))
-    if headers := node.members.get("headers"):
-        edits.append((headers.key_start, headers.key_end, '"env"'))
-        for name, value in headers.members.items():
-            edits.append((value.key_start, value.key_end, json.dumps(_variable_of(name))))
-    for start, end, written in sorted(edits, reverse=True):
-        text = text[:start] + written + text[end:]
-    return text
-
-
-def _like(text: str, args: _Node, values: Sequence[str], on_one_line: str) -> str:
-    """One item a line where the file has it so."""
-    written = text[args.start : args.end]
-    indent = re.search(r"\n([ \t]+)\S", written)
-    if indent is None:
-        return on_one_line
-    close = re.search(r"\n([ \t]*)\]\Z", written)
-    items = ",\n".join(f"{indent[1]}{json.dumps(one, ensure_ascii=False)}" for one in values)
-    return f"[\n{items}\n{close[1] if close else ''}]"
-
-
-def _node_at(text: str, place: Place) -> _Node:
-    try:
-        node = _read(text, _skip(text, 0), 0)
-        for key in place.keys:
-            node = node.members[key]
-    except (KeyError, IndexError, ValueError, AttributeError, RecursionError):
-        raise CannotRewrite(_UNSAFE) from None
-    return node
-
-
-def _skip(text: str, at: int) -> int:
-    blank = _BLANK.match(text, at)
-    return blank.end() if blank else at
-
-
-def _read(text: str, at: int, depth: int) -> _Node:
-    """The value that begins here. Only as much is checked as is needed to find its end."""
-    if depth > _DEEPEST:
-        raise ValueError
-    node = _Node(at)
-    if text[at] == "{" or text[at] == "[":
-        closing = "}" if text[at] == "{" else "]"
-        at = _skip(text, at + 1)
-        while text[at] != closing:
-            key, key_start, key_end = None, at, at
-            if closing == "}":
-                name = _STRING.match(text, at)
-                if name is None:
-                    raise ValueError
-                key, key_end, at = json.loads(name[0]), name.end(), _skip(text, name.end())
-                if text[at] != ":":
-                    raise ValueError
-                at = _skip(text, at + 1)
-            inner = _read(text, at, depth + 1)
-            if key is not None:
-                inner.key_start, inner.key_end = key_start, key_end
-                if key in node.members:
-                    raise ValueError
-                node.members[key] = inner
-            at = _skip(text, inner.end)
-            if text[at] == ",":
-                at = _skip(text, at + 1)
-        node.end = at + 1
-        return node
-    value = (_STRING if text[at] == '"' else _OTHER).match(text, at)
-    if value is None:
-        raise ValueError
-    node.end = value.end()
-    return node
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# TOML
-
-
-def _rewritten_toml(text: str, place: Place, words: Sequence[str]) -> str:
-    start, end = _table(text, place)
-    body = text[start:end]
-    command, written = _assignment(body, "command"), f"[{', '.join(map(_toml, words[1:]))}]"
-    if command is None:
-        raise CannotRewrite(_UNSAFE)
-    args = _assignment(body, "args")
-    if args is None:
-        body = f"{body[: command[1]]}\nargs = {written}{body[command[1] :]}"
-    else:
-        body = body[: args[0]] + written + body[args[1] :]
-    command = _assignment(body, "command") or command
-    body = body[: command[0]] + _toml(words[0]) + body[command[1] :]
-    return _check(tomllib.loads, text, text[:start] + body + text[end:], place, words)
-
-
-def _url_to_command_toml(text: str, entry: ServerEntry, words: Sequence[str]) -> str:
-    start, end = _table(text, entry.place)
-    body = text[start:end]
-    variables = [header.partition("=")[2].rpartition(" ")[2] for header in entry.headers]
-    lines = [f"command = {_toml(words[0])}", f"args = [{', '.join(map(_toml, words[1:]))}]"]
-    if variables:
-        lines.append(f"env_vars = [{', '.join(map(_toml, variables))}]")
-    for key, written in (("url", "\n".join(lines)), ("bearer_token_env_var", ""), ("env_http_headers", "")):
-        found = _assignment(body, key)
-        if found is not None:
-            line = body.rfind("\n", 0, found[0]) + 1
-            after = found[1] + (0 if written else len(re.match(r"[ \t]*\n?", body[found[1] :])[0]))  # type: ignore[index]
-            body = body[:line] + written + body[after:]
-    return text[:start] + body + text[end:]
-
-
-def _toml(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _table(text: str, place: Place) -> tuple[int, int]:
-    """From behind its header to the next header."""
-    for header in re.finditer(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#[^\n]*)?$", text, re.MULTILINE):
+    def original_of(self, written: bytes) -> bytes | None:
+        """The file as it was, where it is still exactly what was written."""
+        name = self._content()["originals"].get(_digest(written))
         try:
-            keys = tomllib.loads(f"[{header[1]}]")
-        except ValueError:
-            continue
-        if keys == {place.keys[0]: {place.keys[1]: {}}}:
-            after = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, header.end())
-            return header.end(), after.start() if after else len(text)
-    raise CannotRewrite("it is not a table of its own")
+            return None if name is None else (self._folder / _BACKUPS / name).read_bytes()
+        except OSError:
+            return None
 
+    def keep(self, plan: Plan) -> None:
+        backups = self._folder / _BACKUPS
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{_digest(plan.before)[:8]}-{os.path.basename(plan.file)}"
+        _write_private(backups / name, plan.before)
+        noted = [one for one in self.read() if (one.file, one.keys) not in {(g.file, g.keys) for g in plan.guarded}]
+        originals = dict(self._content()["originals"])
+        earlier = originals.get(_digest(plan.before))
+        # What was guarded in several steps is taken out entry by entry, unless nothing else has changed in between.
+        if earlier is not None or all(one.file != plan.file for one in noted):
+            originals[_digest(plan.after)] = earlier or name
+        self._save([*noted, *plan.guarded], originals)
 
-def _assignment(body: str, key: str) -> tuple[int, int] | None:
-    """Where the value of this key stands, over several lines where it is a list."""
-    found = re.search(rf"^[ \t]*{key}[ \t]*=[ \t]*", body, re.MULTILINE)
-    if found is None:
-        return None
-    for end in range(found.end() + 1, len(body) + 1):
-        if end < len(body) and body[end] not in "\n#\r":
-            continue
+    def forget(self, undone: Iterable[Guarded]) -> None:
+        gone = {(one.file, one.keys) for one in undone}
+        self._save([one for one in self.read() if (one.file, one.keys) not in gone], self._content()["originals"])
+
+    def _save(self, guarded: Sequence[Guarded], originals: Mapping[str, str]) -> None:
+        content = {"guarded": [asdict(one) for one in guarded], "originals": originals}
+        _write_private(self._file, json.dumps(content, indent=1).encode())
+
+    def _content(self) -> OwnJson:
         try:
-            tomllib.loads(f"x = {body[found.end() : end]}")
-        except ValueError:
-            continue
-        return found.end(), found.end() + len(body[found.end() : end].rstrip())
-    return None
+            content: OwnJson = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {"guarded": [], "originals": {}}
+        return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".setup-")
+    with os.fdopen(descriptor, "wb") as written:
+        written.write(content)
+    os.replace(name, path)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.adapters.process import stopped_by_signal
 from openai_responses_mcp.adapters.stdio.transport import claim_wire
 from openai_responses_mcp.commands.usage import ASKED_AT, GUARDING, PROFILES, table
@@ -29,24 +30,28 @@ from openai_responses_mcp.guard.servers import (
     name_of,
     with_named_secrets,
 )
-from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 PROGRAM = "openai-responses-mcp guard"
 
 HELP = f"""\
 Usage: {PROGRAM} [options] -- COMMAND [ARG...]
        {PROGRAM} [options] --url URL
-       {PROGRAM} setup [options]   guard the servers of your clients (see {PROGRAM} setup --help)
-       {PROGRAM} doctor [options]  check the guarded servers of your clients (see {PROGRAM} doctor --help)
-       {PROGRAM} login --url URL   log in at a remote server (see {PROGRAM} login --help)
-       {PROGRAM} logout --url URL  forget that login
+       {PROGRAM} setup       guard the servers of your clients
+       {PROGRAM} doctor      check the guarded servers
+       {PROGRAM} login       log in at a remote server
+       {PROGRAM} logout      forget that login
+Each has its own --help.
 
-Stands in front of an MCP server, on stdin and stdout or over HTTP: no tool of that server runs unchecked.
+Stands in front of an MCP server, on stdin and stdout or over HTTP: no tool of
+that server runs unchecked.
 
 Options:
 {table(GUARDING, 23)}
+
+Where an option is not given, the policy file's value counts, else the default.
 """
 
+_VERBS = ("setup", "doctor", "login", "logout")
 _VALUES = [option.flag for option in GUARDING if option.value]
 _LONGEST_NAME = 64
 _LONGEST_WAIT = 7 * 24 * 3600
@@ -57,16 +62,8 @@ _HEADER = re.compile(
 )
 _OWN_HEADERS = frozenset(
     [
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "last-event-id",
-        "te",
-        "transfer-encoding",
-        "upgrade",
+        *("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "last-event-id", "te"),
+        *("transfer-encoding", "upgrade"),
     ]
 )
 
@@ -136,13 +133,16 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
         if name == "--observe" and not has_value:
             is_observing = True
         elif name not in _VALUES:
-            raise UsageError(f"unknown option {name}; the server's command goes behind --")
+            near = _nearest(name, (*_VALUES, "--observe"))
+            raise UsageError(f"unknown option {name}{near or '; the command of the server goes behind --'}")
         elif not has_value and (not rest or rest[0] == "--"):
             raise UsageError(f"{name} needs a value")
         else:
             given[name] = value if has_value else rest.pop(0)
             if name == "--header-env":
                 headers.append(given[name])
+    if rest and rest[0] != "--" and (near := _nearest(rest[0], _VERBS)) and not _is_program(rest[0]):
+        raise UsageError(f"unknown command {rest[0]}{near}")
     command, url = tuple(rest[1:] if rest[:1] == ["--"] else rest), given.get("--url")
     if url is not None:
         default_name, command = _host_in(url, command), (url,)
@@ -156,15 +156,28 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> GuardOptions:
         command=command,
         name=_name(given.get("--name") or default_name[:_LONGEST_NAME]),
         policy=given.get("--policy"),
-        profile=_profile(given.get("--profile")),
+        profile=_one_of(PROFILES, "--profile", given.get("--profile")),
         store=given.get("--store") or environ.get("AGENTS_STORE") or None,
         wait_seconds=_seconds(given.get("--wait")),
         observe=is_observing,
-        ask=_asked_at(given.get("--ask")),
+        ask=cast(AskedAt | None, _one_of(ASKED_AT, "--ask", given.get("--ask"))),
         over_http=_over_http(given),
         url=url,
         headers=tuple(map(_header, headers)),
     )
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1, cutoff=0.75)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _is_program(word: str) -> bool:
+    from shutil import which
+
+    return which(word) is not None
 
 
 def _over_http(given: Mapping[str, str]) -> OverHttp | None:
@@ -181,7 +194,7 @@ def _over_http(given: Mapping[str, str]) -> OverHttp | None:
 
 
 def _host_in(url: str, command: tuple[str, ...]) -> str:
-    from openai_responses_mcp.adapters.remote.addresses import WrongAddress, remote_address
+    from openai_responses_mcp.adapters.remote.wire import WrongAddress, remote_address
 
     if command:
         raise UsageError("give --url or the command of a server, not both")
@@ -201,22 +214,16 @@ def _header(text: str) -> HeaderVariable:
     return HeaderVariable(found["name"], found["scheme"] or "", found["variable"])
 
 
-def _asked_at(place: str | None) -> AskedAt | None:
-    if place is not None and place not in ASKED_AT:
-        raise UsageError(f"--ask is one of {', '.join(ASKED_AT)}")
-    return cast(AskedAt | None, place)
-
-
 def _name(name: str) -> str:
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name:
         raise UsageError(f"--name has 1 to {_LONGEST_NAME} printable characters without /")
     return name
 
 
-def _profile(name: str | None) -> str | None:
-    if name is not None and name not in PROFILES:
-        raise UsageError(f"--profile is one of {', '.join(PROFILES)}")
-    return name
+def _one_of(known: Sequence[str], flag: str, given: str | None) -> str | None:
+    if given is not None and given not in known:
+        raise UsageError(f"{flag} is one of {', '.join(known)}")
+    return given
 
 
 def _seconds(text: str | None) -> float | None:

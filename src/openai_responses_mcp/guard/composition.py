@@ -1,7 +1,7 @@
 """The guard's composition root for one client on stdin and stdout.
 
-It imports nothing heavy. What decides on calls (`opened_gate`) is loaded in a thread, after the first reply or with the
-first call.
+Nothing heavy is imported at the start. `opened_gate`, which decides on calls, is loaded in a thread: soon after the first
+reply, or at the first call.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from openai_responses_mcp.adapters.child_process import ChildProcess
+from openai_responses_mcp.adapters.child_process import ChildProcess, FollowedStderr, StderrLines
 from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.adapters.process import WarmUp
 from openai_responses_mcp.adapters.stdio.framing import StdioFramer
@@ -33,7 +33,6 @@ from openai_responses_mcp.guard.lifetime import (
 )
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, environment_for_server, former_names, is_header_value
-from openai_responses_mcp.guard.stderr_lines import FollowedStderr, StderrLines
 
 if TYPE_CHECKING:
     from openai_responses_mcp.gate.policy.ruling import PolicyRules
@@ -56,14 +55,14 @@ class CannotStart(Exception):
 
 
 class Loaded(NamedTuple):
-    """What decides on calls. `stay` shows this guard to `status` until it is cancelled."""
+    """`keeper` decides on calls. `stay` lists this guard in `status` until it is cancelled."""
 
     keeper: "CallKeeper"
     stay: Callable[[], Awaitable[None]]
 
 
 class ServerSide(NamedTuple):
-    """The guarded server. `last_words` are what it said last, `close` lets go of what it held once it has ended."""
+    """The guarded server. `last_words` returns its last line on stderr; `close` frees its resources after it ended."""
 
     transport: Transport
     process: ServerProcess
@@ -78,7 +77,7 @@ async def guard(
     stopped: "asyncio.Future[int]",
     lines: StderrLines,
 ) -> int:
-    """Runs until the client goes, the server ends, or `stopped` is done. Returns the exit code."""
+    """Runs until the client disconnects, the server ends, or `stopped` is done. Returns the exit code."""
     try:
         rules = rules_before_start(options, environ)
     except CannotStart as exc:
@@ -124,7 +123,7 @@ def _load(
 def start_server(
     options: GuardOptions, environ: Mapping[str, str], lines: StderrLines, rules: "PolicyRules | None"
 ) -> ServerSide:
-    """Inside the running event loop. Raises `CannotStart`."""
+    """Start the command, or connect to the URL. Needs a running event loop; raises `CannotStart`."""
     if options.url is not None:
         return _reach_server(options, options.url, environ, lines)
     webhook_env = rules.policy.webhook_env if rules else None
@@ -155,19 +154,21 @@ def _reach_server(options: GuardOptions, url: str, environ: Mapping[str, str], l
 
 
 def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "PolicyRules | None":
-    """Those of the policy file, if there is one. Raises `CannotStart` if the files themselves say that no call could ever
-    be decided."""
+    """The rules of the policy file, if there is one.
+
+    Raises `CannotStart` if a header's variable, the store or the policy cannot be used.
+    """
     for header in options.headers:
         if not is_header_value(environ.get(header.variable, "")):
             raise CannotStart(
-                f"the variable {header.variable} of --header-env is not set, or holds no value for a header"
+                f"the variable {header.variable} of --header-env is not set, or its value cannot be sent as a header"
             )
     from openai_responses_mcp.gate.sql.own_files import own_store
 
     try:
         store = options.store or own_store(environ)
     except OSError as exc:
-        raise CannotStart(f"the store cannot be made: {exc.filename}: {exc.strerror}") from exc
+        raise CannotStart(f"the store cannot be created: {exc.filename}: {exc.strerror}") from exc
     if store.startswith("sqlite:///"):
         _check_file(store.removeprefix("sqlite:///").partition("?")[0])
     if not options.policy:
@@ -182,13 +183,13 @@ def rules_before_start(options: GuardOptions, environ: Mapping[str, str]) -> "Po
 
 
 def _check_file(path: str) -> None:
-    """The store by its file alone. One that is not there is made later."""
+    """Look at the store's file without opening the database. A missing file is created later."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise CannotStart(f"the store {path} is a folder; name a file")
         if not stat.S_ISREG(mode):
-            raise CannotStart(f"the store {path} is no regular file; name another one")
+            raise CannotStart(f"the store {path} is not a regular file; name another one")
         with open(path, "rb") as file:
             beginning = file.read(len(_SQLITE_BEGINS))
     except FileNotFoundError:
@@ -202,7 +203,7 @@ def _check_file(path: str) -> None:
 def given_replies(
     options: GuardOptions, rules: "PolicyRules | None", environ: Mapping[str, str]
 ) -> "GivenReplies | None":
-    """Without a policy file every reply passes as it came."""
+    """None without a policy file: then every reply passes unchanged."""
     if rules is None:
         return None
     from openai_responses_mcp.gate.secrets.masking import Masking
@@ -213,7 +214,7 @@ def given_replies(
 
 
 async def tell_of_other_tools(relay: Relay, rules: "PolicyRules | None") -> None:
-    """A client keeps its list of tools until it hears that the list has changed."""
+    """Notify the client when a changed policy changes its list of tools; it keeps the old list until then."""
     while rules is not None:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS_AT_POLICY)
         relay.tell_of_other_tools()
@@ -245,7 +246,7 @@ def _framer() -> StdioFramer:
 
 
 async def _last_words(followed: FollowedStderr, environ: Mapping[str, str]) -> str:
-    """As a JSON string, without secrets: the text is the server's, and goes to the client and into the log."""
+    """The server's last line as a JSON string, without secrets: it goes to the client and into the log."""
     line = await asyncio.to_thread(followed.last_line)
     if not line:
         return ""
@@ -263,7 +264,7 @@ async def _stay(loading: WarmUp[Loaded]) -> None:
 
 
 async def _failure_of(loading: WarmUp[Loaded]) -> str:
-    """Why no call can ever be decided. Returns only if that is so."""
+    """Why the gate could not be loaded. Never returns if it was."""
     try:
         await loading.settled()
         await loading.result()

@@ -26,8 +26,15 @@ from openai_responses_mcp.gate.json_values import canonical
 from openai_responses_mcp.gate.policy.fitting import claims_of
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason
 from openai_responses_mcp.gate.starts import CallStart, GuardedServer, KnownTool, Spending, StartBook
-from openai_responses_mcp.guard.client_ways import envelope_of
-from openai_responses_mcp.guard.messages import LIST, MOST_LEVELS, JsonObject, JsonValue, is_deeper_than, object_in
+from openai_responses_mcp.guard.messages import (
+    LIST,
+    MOST_LEVELS,
+    JsonObject,
+    JsonValue,
+    envelope_of,
+    is_deeper_than,
+    object_in,
+)
 from openai_responses_mcp.guard.peers import AnsweredWithError, Listed, Listings, Peer, PeerGone
 
 LOOK_UP_SECONDS = 10.0

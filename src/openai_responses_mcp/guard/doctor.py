@@ -19,17 +19,18 @@ from openai_responses_mcp.adapters.stdio.probing import ProbeFailed, look_at
 from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client, files_of
 from openai_responses_mcp.commands.doctor.entries import Entry, maybe_guard
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
-from openai_responses_mcp.desk.words import Words, language_of
+from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.extras import needs_extra
+from openai_responses_mcp.domain.languages import language_of
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import store_from
-from openai_responses_mcp.guard.client_files import ServerEntry, entries_in
+from openai_responses_mcp.guard.client_files import ServerEntry, entries_in, folders_in
 from openai_responses_mcp.guard.command_line import UsageError, parse
 from openai_responses_mcp.guard.servers import GuardOptions
-from openai_responses_mcp.guard.setup import CannotUsePolicy, checked_policy, client_parser
+from openai_responses_mcp.guard.setup import CannotUsePolicy, check_servers, checked_policy, client_parser, parsed
 
 PROGRAM = "openai-responses-mcp guard doctor"
 LONGEST_START_SECONDS = 30.0
@@ -57,8 +58,9 @@ class GuardedEntry:
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: str | None = None) -> int:
     parser = client_parser(PROGRAM, "Check the guarded servers of your MCP clients.")
     parser.add_argument("--start", action="store_true", help="start each entry, list its tools, and end it")
-    arguments = parser.parse_args(list(argv))
-    clients = [one for one in CLIENTS if not arguments.clients or one.name in arguments.clients]
+    arguments, clients = parsed(parser, argv)
+    here = folder or os.getcwd()
+    check_servers(parser, arguments.server, [one.name for *_, one in _found(clients, environ, here) if one])
     words = Words(language_of(environ))
 
     def summary(failed: Sequence[Line], warnings: int) -> str:
@@ -67,7 +69,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: s
         return words("one problem" if len(failed) == 1 else "problems", count=len(failed), first=failed[0].text)
 
     report = Report(Masking(environ).text, environ, summary)
-    lines = list(guarded_lines(environ, folder or os.getcwd(), clients, arguments.server, is_started=arguments.start))
+    lines = list(guarded_lines(environ, here, clients, arguments.server, is_started=arguments.start))
     for line in lines or [Line(NOT_SET_UP, words("guarded servers"), words("none guarded"))]:
         report.add(line)
     return report.end()
@@ -116,17 +118,11 @@ def _found(
                     None,
                 )
                 continue
-            for project in (None, *_projects(data)):
+            for project in (None, *folders_in(data)):
                 for entry in entries_in(client, text, project):
                     guarded = _guarded(client, file, entry, _env_of(data, entry), environ)
                     if guarded is not None:
                         yield client, file, "", guarded
-
-
-def _projects(data: JsonValue) -> list[str]:
-    """Claude Code keeps servers of single folders in the user's file."""
-    projects = data.get("projects") if isinstance(data, dict) else None
-    return list(projects) if isinstance(projects, dict) else []
 
 
 def _env_of(data: JsonValue, entry: ServerEntry) -> Mapping[str, str]:
@@ -166,12 +162,12 @@ async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tupl
         for header in options.headers:
             if not entry.environ.get(header.variable):
                 raise _Wrong(Sentence("the variable {variable} of --header-env is not set", variable=header.variable))
-        told = [_checked_policy(entry, options), await _checked_store(entry, options)]
+        found = [_checked_policy(entry, options), await _checked_store(entry, options)]
         if is_started:
-            told.append(await _started(entry))
+            found.append(await _started(entry))
     except _Wrong as exc:
         return "FAIL", words.of(exc.args[0])
-    return "ok", words("between checks").join(map(words.of, told))
+    return "ok", words("between checks").join(map(words.of, found))
 
 
 def _check_command(entry: GuardedEntry, command: str) -> None:
@@ -237,7 +233,7 @@ async def _started(entry: GuardedEntry) -> str:
     try:
         seen = await look_at(entry.words, entry.environ, within_seconds=LONGEST_START_SECONDS)
     except ProbeFailed as exc:
-        raise _Wrong(Sentence("it was started, and {why}", why=exc)) from None
+        raise _Wrong(Sentence("it was started, and {why}", why=exc.args[0])) from None
     names = ", ".join(seen.tools[:_MOST_NAMES])
     more = ", …" if len(seen.tools) > _MOST_NAMES else ""
     if len(seen.tools) == 1:

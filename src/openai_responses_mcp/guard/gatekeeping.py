@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.budgets import SessionBudget
@@ -19,11 +20,12 @@ from openai_responses_mcp.gate.call_table import RunRecords
 from openai_responses_mcp.gate.calls import BudgetQuestion, GateDecision, PlannedCall, ToolCallRequest
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.policy.rules import AskedAt
 from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
-from openai_responses_mcp.gate.starts import CallStart, Spending, StartBook, StartOutcome
+from openai_responses_mcp.gate.starts import CallStart, StartBook, StartOutcome
 
 LINGERS_SECONDS = 0.05
 
@@ -32,13 +34,19 @@ _logger = logging.getLogger("openai_responses_mcp.agents")
 
 @dataclass(frozen=True, slots=True)
 class GuardSession:
-    """One guard in front of one server. Its records are found by `run_id`. `caller` is who asks, where that is known."""
+    """One guard in front of one server. Its records are found by `run_id`. `caller` is who asks, where that is known.
+
+    `profile`, `wait_seconds` and `ask` of the command line go before those of the policy file.
+    """
 
     server_name: str
     run_id: str
     profile: str | None = None
     is_observing: bool = False
     caller: str = ""
+    wait_seconds: float | None = None
+    ask: AskedAt | None = None
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,7 @@ class Gatekeeper:
     def __init__(self, session: GuardSession, gate: SafetyGate, budget: SessionBudget, masking: Masking) -> None:
         self._session = session
         self._gate = gate
-        self._budget = budget
+        self.budget = budget
         self._masking = masking
 
     @property
@@ -80,7 +88,7 @@ class Gatekeeper:
             if self._gate.hides_results and (label := self._masking.label_in(call.args)):
                 message = f"The arguments hold a label that stands in the place of a secret: {label}"
                 raise AgentsError("AGENTS-E-GATE-DENIED", message)
-            questions = (await self._budget.questions())[0]
+            questions = (await self.budget.questions())[0]
             over = tuple(question.reason for question in questions)
             context = GateContext(self._session.profile, over_budget=over)
             decision = await self._gate.evaluate(None, request, context)
@@ -104,15 +112,6 @@ class Gatekeeper:
         """The record of a call that passes because nothing is guarded."""
         decision = GateDecision.because("allow", risk_level, Reason("observer", "allow"))
         return self._records(call).decision(self._request_for(call), decision)
-
-    async def go_on(self, questions: tuple[BudgetQuestion, ...]) -> None:
-        await self._budget.go_on(questions)
-
-    def spendings(self) -> tuple[Spending, ...]:
-        return self._budget.spendings()
-
-    async def spend(self) -> None:
-        await self._budget.spend(calls=1)
 
     def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
         return self._records(call).about(call, event, decision, reason, *reasons)

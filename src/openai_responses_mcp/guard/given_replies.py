@@ -37,7 +37,7 @@ class Given(NamedTuple):
 
 
 class GivenReplies:
-    def __init__(self, rules: PolicyRules, server_name: str, masking: Masking, *, is_observing: bool = False) -> None:
+    def __init__(self, rules: PolicyRules, server_name: str, masking: Masking, *, is_observing: bool) -> None:
         self._rules = rules
         self._server_name = server_name
         self._masking = masking
@@ -93,11 +93,10 @@ class GivenReplies:
 
     def _result(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
         limits = self._rules.policy.results
-        size = 0 if limits.max_bytes is None or len(reply.wire) <= limits.max_bytes else _size_of(reply)
-        if limits.max_bytes is not None and size > limits.max_bytes:
-            text = f"The guard withheld the result: it has {size} bytes, and the limit is {limits.max_bytes}"
-            facts = {"bytes": size, "limit": limits.max_bytes}
-            return Given(_instead(request, reply, text), Reason("result", "deny", facts))
+        limit = limits.max_bytes
+        if limit is not None and len(reply.wire) > limit and (size := _size_of(reply)) > limit:
+            text = f"The guard withheld the result: it has {size} bytes, and the limit is {limit}"
+            return Given(_instead(request, reply, text), Reason("result", "deny", {"bytes": size, "limit": limit}))
         return self._without_secrets(request, reply, definition) if limits.secrets == "hide" else Given(reply)
 
     def _without_secrets(self, request: Request, reply: Reply, definition: JsonObject) -> Given:
@@ -164,9 +163,9 @@ class _Hiding:
                     yield Found(*match.span(), label_of(name, len(secret)))
 
     def _encoded(self, data: str) -> str:
-        """A file in base64 that is a text is searched like one."""
+        """A file in base64 that is a text is searched like one. It may have line ends in it."""
         try:
-            text = base64.b64decode(data, validate=True).decode()
+            text = base64.b64decode(data).decode()
         except ValueError:
             return self._text(data)
         hidden = self._text(text)
@@ -211,8 +210,6 @@ def _with_result(reply: Reply, result: JsonObject) -> Reply:
 def _instead(request: Request, reply: Reply, text: str) -> Reply:
     """As the result of the tool, so that the model can go on another way. Where a task is expected, as an error."""
     if "task" in request.params or request.method in (LIST, "tasks/get"):
-        error = {"code": INTERNAL_ERROR, "message": text}
-        wire = messages.error_reply(reply.id, INTERNAL_ERROR, text)
-        return Reply(reply.id, None, error, {"jsonrpc": "2.0", "id": reply.id, "error": error}, wire)
-    bare = Reply(reply.id, None, None, {"jsonrpc": "2.0", "id": reply.id})
-    return _with_result(bare, tool_error(request.params, text))
+        return messages.failed_reply(reply.id, INTERNAL_ERROR, text)
+    result = tool_error(request.params, text)
+    return Reply(reply.id, result, None, wire=messages.result_reply(reply.id, result))

@@ -1,4 +1,4 @@
-"""How long the guard runs: until the client has gone, the server has ended, or somebody tells it to stop.
+"""How long the guard runs: until the client has gone, the server has ended, or a signal stops it.
 
 Then the server's process is ended, what both sides still wait for is passed on or answered, and the exit code is known.
 """

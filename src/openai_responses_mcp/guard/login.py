@@ -1,10 +1,10 @@
-"""`guard login --url URL`: log in at a remote server, with a browser, before the guard stands in front of it.
+"""`guard login --url URL`: log in at a remote server with a browser, so that the guard can connect to it.
 
     guard login --url URL [--client-id ID] [--client-secret-env VAR] [--port N] [--no-browser]
     guard logout --url URL
 
-The browser comes back to a port of this machine. Where it runs on another machine (ssh), the address that it ends up at
-can be pasted instead. Exit 0: logged in, or no login is needed; 1: it failed; 2: wrong usage.
+After the login the browser is redirected to a port of this machine. If it runs on another machine (ssh), the address
+of that redirect can be pasted into the terminal. Exit 0: logged in, or no login is needed; 1: it failed; 2: wrong usage.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from urllib.parse import parse_qs, urlsplit
 
-from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, WrongAddress, remote_address
+from openai_responses_mcp.adapters.remote.wire import RemoteAddress, RemoteFault, WrongAddress, remote_address
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.sql.own_files import own_folder
@@ -36,7 +36,6 @@ _FAILED = _PAGE.format(title="Not logged in", text="The terminal says why.")
 
 
 def login_command(url: str) -> str:
-    """What a person has to type to log in at this URL."""
     return f"{PROGRAM} --url {shlex.quote(url)}"
 
 
@@ -60,7 +59,7 @@ def main(
 
 
 def log_out(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
-    from openai_responses_mcp.adapters.remote.login_file import LoginFile
+    from openai_responses_mcp.adapters.remote.credentials import LoginFile
 
     parser = argparse.ArgumentParser("openai-responses-mcp guard logout", description="Forget a login.")
     parser.add_argument("--url", metavar="URL", required=True, help="the address of the MCP server")
@@ -75,12 +74,12 @@ def _parser() -> argparse.ArgumentParser:
         PROGRAM, description="Log in at a remote MCP server, for the guard in front of it.", allow_abbrev=False
     )
     parser.add_argument("--url", metavar="URL", required=True, help="the address of the MCP server")
-    parser.add_argument("--client-id", metavar="ID", help="a client that is registered there (default: a new one)")
-    parser.add_argument("--client-secret-env", metavar="VAR", help="the variable with the secret of that client")
+    parser.add_argument("--client-id", metavar="ID", help="a client id of that server (default: register a new one)")
+    parser.add_argument("--client-secret-env", metavar="VAR", help="the variable that holds the client's secret")
     parser.add_argument(
-        "--port", metavar="N", type=int, default=0, help="where the browser comes back to (default: any)"
+        "--port", metavar="N", type=int, default=0, help="local port for the redirect (default: any free one)"
     )
-    parser.add_argument("--no-browser", action="store_true", help="only print the link")
+    parser.add_argument("--no-browser", action="store_true", help="print the link, but open no browser")
     return parser
 
 
@@ -92,8 +91,7 @@ async def _log_in(
     seconds: float,
 ) -> int:
     from openai_responses_mcp.adapters.remote import oauth
-    from openai_responses_mcp.adapters.remote.exchange import RemoteFault
-    from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin
+    from openai_responses_mcp.adapters.remote.credentials import LoginFile, SavedLogin
 
     file = LoginFile(own_folder(environ), address.url)
     returning = _Returning(seconds)
@@ -110,7 +108,7 @@ async def _log_in(
 
     async def open_page(link: str) -> None:
         _say(f"To log in at {address.host}, open this link:\n\n  {visible(link)}\n")
-        _say("If the browser runs on another machine, paste the address here that it ends up at.")
+        _say("If the browser runs on another machine: after the login, paste the address it shows here.")
         returning.read_terminal()
         if not is_remote:
             await asyncio.to_thread(webbrowser.open, link)
@@ -123,7 +121,7 @@ async def _log_in(
         return _fail(str(exc), 1)
     finally:
         await returning.close()
-    _say(f"Logged in at {address.host}." if was_asked else f"{address.host} asks for no login, so none was kept.")
+    _say(f"Logged in at {address.host}." if was_asked else f"{address.host} needs no login, so none was saved.")
     return 0
 
 
@@ -132,7 +130,7 @@ class LoginRefused(Exception):
 
 
 class _Returning:
-    """Where the browser comes back to: a port of this machine, or the terminal."""
+    """Waits for the redirect: on a port of this machine, or pasted into the terminal."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -153,7 +151,7 @@ class _Returning:
         threading.Thread(target=self._read_terminal, name="paste", daemon=True).start()
 
     async def result(self) -> Mapping[str, str]:
-        """What the browser brought with it, a code above all. Raises `LoginRefused`."""
+        """The query of the redirect, with a code in it. Raises `LoginRefused`."""
         try:
             given = parse_qs(await asyncio.wait_for(self._query, self._seconds))
         except TimeoutError:
@@ -184,15 +182,15 @@ class _Returning:
             self._take(target.query)
 
     def _take(self, query: str) -> None:
-        with suppress(asyncio.InvalidStateError):  # The first that comes back counts.
+        with suppress(asyncio.InvalidStateError):  # The first redirect counts.
             self._query.set_result(query)
 
     def _read_terminal(self) -> None:
-        """Until a line is an address with a code or an error. The thread ends with the process."""
+        """Read until a line is an address with a code or an error. The thread ends with the process."""
         for line in sys.stdin:
             query = urlsplit(line.strip()).query
             if {"code", "error"} & set(parse_qs(query)):
-                with suppress(RuntimeError):  # The command has ended meanwhile.
+                with suppress(RuntimeError):  # The loop is closed: the command has ended.
                     self._loop.call_soon_threadsafe(self._take, query)
                 return
 

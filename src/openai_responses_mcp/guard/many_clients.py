@@ -1,8 +1,8 @@
-"""A guard for many clients: each has a server, started when it is needed and started again after it ended.
+"""A guard for many clients. Each client has its own server, started on demand and restarted after it ends.
 
-A server that ends fails the calls that it had, and the client stays: its next message starts another. In the eras with
-a handshake the guard repeats it, so that the client need not know. A server that is idle for long is ended. A call over a limit of its caller is answered
-here and never reaches a relay.
+When a server ends, its open calls fail, but the client stays connected: its next message starts another server. In the
+eras with a handshake the guard repeats it, so the client notices nothing. An idle server is stopped. A call over its
+caller's limit is answered here and never reaches a relay.
 """
 
 import asyncio
@@ -15,10 +15,9 @@ from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
 from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, UsageBook
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import CannotStart, ServerSide
 from openai_responses_mcp.guard.lifetime import words_for_end
-from openai_responses_mcp.guard.messages import JsonObject
+from openai_responses_mcp.guard.messages import ClientWays, JsonObject
 from openai_responses_mcp.guard.peers import tool_error
 from openai_responses_mcp.guard.relay import CONNECTION_CLOSED, Relay
 
@@ -31,8 +30,8 @@ _SECONDS_FOR_HANDSHAKE = 30.0
 class KeptServers:
     """At most `most` servers at a time. `connect` makes the relay between a client and a server.
 
-    It is given what was learned of the client before, its caller, and an id for it that stays when its server is started
-    again. `attend` goes on beside each relay.
+    Besides the two transports, it gets what is known about the client, the caller's name, and a session id that stays
+    the same when the server is restarted. `attend` runs beside each relay.
     """
 
     def __init__(
@@ -51,14 +50,14 @@ class KeptServers:
         self._admitted: set[str] = set()
 
     def admit(self, key: str) -> bool:
-        """Whether the client with this key has a server, or may start one. Its next message takes it."""
+        """Reserve a server for the client with this key. False if all servers are taken."""
         if key not in self._admitted and len(self._admitted) >= self._most:
             return False
         self._admitted.add(key)
         return True
 
     async def serve(self, client: Transport, key: str, caller: str) -> None:
-        """Until the client is gone."""
+        """Serve one client until it disconnects."""
         ahead, ways, session_id = _Ahead(client), ClientWays(), secrets.token_hex(8)
         handshake: JsonObject | None = None
         try:
@@ -66,7 +65,7 @@ class KeptServers:
                 self._admitted.add(key)
                 handshake = await self._serve_with_one(ahead, ways, caller, session_id, handshake) or handshake
                 if ahead.has(first):
-                    # It was not even taken. Another server would end in the same way.
+                    # The server ended before it read the message. Another one would do the same.
                     await _refuse(ahead, "The guarded server ended before it took the request")
                 self._admitted.discard(key)
         finally:
@@ -75,7 +74,7 @@ class KeptServers:
     async def _serve_with_one(
         self, client: "_Ahead", ways: ClientWays, caller: str, session_id: str, handshake: JsonObject | None
     ) -> JsonObject | None:
-        """With one server, for as long as it runs. Returns the handshake that the client had with it."""
+        """Serve the client with one server until either ends. Returns the client's handshake, if there was one."""
         try:
             side = self._start()
         except CannotStart as exc:
@@ -119,7 +118,7 @@ async def _read_client(relay: Relay, handshake: JsonObject | None) -> None:
 
 
 async def _refuse(client: "_Ahead", reason: str) -> None:
-    """Answer the message that waits, if it can be answered."""
+    """Reply to the pending message with an error, if it is a request."""
     received = await client.receive()
     message = messages.read(received.body) if received is not None and isinstance(received.body, bytes) else None
     if received is not None and isinstance(message, Request):
@@ -135,7 +134,7 @@ class _Ahead(Transport):
         self._has_ended = False
 
     async def next_one(self) -> Received | None:
-        """None once the client has ended, or is gone."""
+        """None once the client's input has ended or its connection is closed."""
         if self._next is None and not self._has_ended:
             try:
                 self._next = await self._transport.receive()
@@ -164,6 +163,8 @@ class _Ahead(Transport):
 
 
 class LimitedClient(Transport):
+    """Answers calls over the caller's limits, and passes everything else on."""
+
     def __init__(self, client: Transport, caller: str, limits: CallerLimits, usage: UsageBook) -> None:
         self._client = client
         self._caller = caller
@@ -190,7 +191,7 @@ class LimitedClient(Transport):
 
 
 class _CountedChannel(Channel):
-    """Says once that the call has ended."""
+    """Reports the end of the call to the usage book, once."""
 
     _ending: "set[asyncio.Future[None]]" = set()  # noqa: RUF012 - keeps the tasks of all channels until they are done
 

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
-from openai_responses_mcp.gate.sentences import Language, notice, shown
+from openai_responses_mcp.gate.reasons import notice, shown
 
 SECONDS_FOR_ONE_TRY = 5.0
 MOST_AT_ONCE = 20

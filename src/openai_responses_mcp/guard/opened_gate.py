@@ -7,10 +7,11 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 
+from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
-from openai_responses_mcp.desk.words import language_of
+from openai_responses_mcp.domain.languages import language_of
 from openai_responses_mcp.domain.usage import UsageBook
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
@@ -26,20 +27,19 @@ from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import own_store
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from openai_responses_mcp.gate.sql.sql_usage import SqlUsageBook
-from openai_responses_mcp.guard.asking import Asking, AskingRules
+from openai_responses_mcp.gate.sql.sql_stores import SqlUsageBook, open_stores
+from openai_responses_mcp.guard.asking import Asking
 from openai_responses_mcp.guard.call_keeper import CallKeeper
 from openai_responses_mcp.guard.definitions import Definitions
 from openai_responses_mcp.guard.gatekeeping import Gatekeeper, GuardSession, NoJudge, Records
 from openai_responses_mcp.guard.notifying import Webhook, is_address
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, guarded_server
-from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 
-def new_run_id() -> str:
-    return f"{GUARD_RUN}{secrets.token_hex(8)}"
+def new_run_id(guard_id: str = "") -> str:
+    """For a guard with many clients, the id says which guard it is of: see `is_guard_gone`."""
+    return f"{guard_id}_{secrets.token_hex(8)}" if guard_id else f"{GUARD_RUN}{secrets.token_hex(8)}"
 
 
 class OpenedGate:
@@ -85,7 +85,16 @@ class OpenedGate:
         # A server may read relative paths from the client's roots, wherever the policy file says that it starts.
         relay.when_roots_are_sent(lambda: self._rules.doubt_relative_paths(options.name))
         standing = standing_on(stores, self._audit, masking, caller)
-        session = GuardSession(options.name, run_id, options.profile, options.observe, caller)
+        session = GuardSession(
+            options.name,
+            run_id,
+            options.profile,
+            options.observe,
+            caller,
+            options.wait_seconds,
+            options.ask,
+            self._language,
+        )
         gate = SafetyGate(
             NoJudge(), self._profiles, masking, rules=self._rules, standing=standing, schemas=self._schemas
         )
@@ -93,7 +102,7 @@ class OpenedGate:
             stores.budgets, stores.clock, budget_id or run_id, lambda: limits_of(gate.budget, options.name)
         )
         asking = Asking(
-            AskingRules(options.name, run_id, options.wait_seconds, options.ask, caller, self._language),
+            session,
             self._policy,
             self._approvals,
             standing,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.adapters.http.joining import ClientsOfCallers
 from openai_responses_mcp.adapters.log.line_sink import SilentLogger
 from openai_responses_mcp.commands.serve_http import (
@@ -17,7 +18,6 @@ from openai_responses_mcp.commands.serve_http import (
 from openai_responses_mcp.domain.ports import Transport
 from openai_responses_mcp.domain.usage import CallerLimits
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.guard.client_ways import ClientWays
 from openai_responses_mcp.guard.composition import (
     CannotStart,
     given_replies,
@@ -27,10 +27,10 @@ from openai_responses_mcp.guard.composition import (
 )
 from openai_responses_mcp.guard.lifetime import UNUSABLE
 from openai_responses_mcp.guard.many_clients import KeptServers, LimitedClient
+from openai_responses_mcp.guard.messages import ClientWays
 from openai_responses_mcp.guard.opened_gate import OpenedGate, new_run_id
 from openai_responses_mcp.guard.relay import Relay
 from openai_responses_mcp.guard.servers import GuardOptions, OverHttp
-from openai_responses_mcp.guard.stderr_lines import StderrLines
 
 if TYPE_CHECKING:
     from openai_responses_mcp.guard.call_keeper import CallKeeper
@@ -61,12 +61,14 @@ async def guard_over_http(
         lines.tell(str(exc))
         return UNUSABLE
 
+    guard_id = new_run_id()
+
     def connect(client: Transport, server: Transport, ways: ClientWays, caller: str, session_id: str) -> Relay:
         keepers: list[CallKeeper] = []
 
         async def load(relay: Relay) -> "CallKeeper":
             if not keepers:
-                keepers.append(gate.keeper(relay, new_run_id(), caller, session_id))
+                keepers.append(gate.keeper(relay, new_run_id(guard_id), caller, session_id))
             return keepers[0]
 
         return Relay(client, server, load, lines.tell, given_replies(options, rules, known), ways)
@@ -84,7 +86,12 @@ async def guard_over_http(
         await servers.serve(limited, key, caller)
 
     clients = ClientsOfCallers(serve_client)
-    staying = asyncio.create_task(gate.stay(new_run_id(), f"over HTTP, {http.host}:{http.port}: "))
+    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def stay() -> None:
+        await gate.stay(guard_id, f"over HTTP, {await listening}: ")
+
+    staying = asyncio.create_task(stay())
     try:
         return await serve_until_stopped(
             http,
@@ -93,6 +100,7 @@ async def guard_over_http(
             clients.serve,
             _TellingLogger(lines.tell),
             stopped,
+            on_listening=listening.set_result,
             admit=servers.admit,
             program=PROGRAM,
         )
@@ -106,7 +114,7 @@ async def guard_over_http(
 
 
 class _TellingLogger(SilentLogger):
-    """What is worth a warning becomes a line for people."""
+    """Warnings and errors become lines on stderr."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from openai_responses_mcp.domain.jsonrpc import Reply, Request, RequestId
 from openai_responses_mcp.domain.ports import Channel, Transport
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.client_ways import has_envelope, progress_token_of
-from openai_responses_mcp.guard.messages import JsonObject, JsonValue
+from openai_responses_mcp.guard.messages import JsonObject, JsonValue, has_envelope, progress_token_of
 
 _MOST_LATE = 100
 
@@ -79,7 +78,8 @@ class Peer:
             self._by_token[token] = opened
         return opened
 
-    def _forget(self, request_id: RequestId) -> Opened | None:
+    def close(self, request_id: RequestId) -> Opened | None:
+        """The request that is closed by this, if it was open."""
         opened = self._open.pop(request_id, None)
         token = None if opened is None else progress_token_of(opened.request.params)
         if token is not None and self._by_token.get(token) is opened:
@@ -118,18 +118,10 @@ class Peer:
     def open_requests(self) -> list[Opened]:
         return list(self._open.values())
 
-    @property
-    def has_open(self) -> bool:
-        return bool(self._open)
-
-    def close(self, request_id: RequestId) -> Opened | None:
-        """The request that is closed by this, if it was open."""
-        return self._forget(request_id)
-
     def answered(self, request_id: RequestId) -> Opened | None:
         """The sent request that this answers. None for a reply to no open request."""
         opened = self._open.get(request_id)
-        return None if opened is None or opened.is_held else self._forget(request_id)
+        return None if opened is None or opened.is_held else self.close(request_id)
 
     @property
     def owes_the_guard(self) -> bool:
@@ -173,7 +165,7 @@ class Peer:
             way.send(messages.notification("notifications/cancelled", {"requestId": request_id}))
             if late is not None:
                 self._late[request_id] = late
-                while len(self._late) > _MOST_LATE:
+                if len(self._late) > _MOST_LATE:
                     self._late.popitem(last=False)
             raise
         finally:
@@ -248,7 +240,6 @@ class Listings:
     def note_whole(self, entries: list[JsonValue]) -> None:
         """All pages, as the guard has asked for them itself."""
         found: dict[str, JsonObject] = {}
-        self._ambiguous.clear()
         self._take(entries, found)
         self._seen, self._newer, self._is_stale = found, set(), False
 
@@ -279,12 +270,12 @@ class Listings:
         return name in self._ambiguous
 
     def _take(self, entries: list[JsonValue], into: dict[str, JsonObject]) -> None:
-        for entry in entries:
-            name = entry.get("name") if isinstance(entry, dict) else None
-            if not isinstance(entry, dict) or not isinstance(name, str):
+        for entry in map(messages.object_in, entries):
+            name = entry.get("name")
+            if not isinstance(name, str):
                 continue
-            if into.get(name, entry) != entry:
-                self._ambiguous.add(name)
-            else:
+            if name not in into:
                 self._ambiguous.discard(name)
+            elif into[name] != entry:
+                self._ambiguous.add(name)
             into[name] = entry

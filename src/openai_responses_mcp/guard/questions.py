@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Literal, NamedTuple, cast, get_args
 
+from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.domain.ports import Channel
 from openai_responses_mcp.domain.texts import columns, revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import LONGEST_TEXT
 from openai_responses_mcp.gate.json_values import digest, sealed
-from openai_responses_mcp.gate.sentences import Language, shown
+from openai_responses_mcp.gate.reasons import shown
 from openai_responses_mcp.guard.definitions import Defined
 from openai_responses_mcp.guard.gatekeeping import Judgement
 from openai_responses_mcp.guard.messages import JsonObject, JsonValue, object_in
@@ -59,7 +60,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "en": {
         "decision": "Decision",
         "comment": "Comment",
-        "told": "Told to the model when you deny",
+        "for model": "Sent to the model if you deny",
         "asked": "The server {server} is asked to run {tool}.",
         "asked to read": "The server {server} is asked to run {tool}, which claims to read only.",
         "why": "Why you are asked: {reason}",
@@ -69,7 +70,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
     "ja": {
         "decision": "判断",
         "comment": "コメント",
-        "told": "拒否した場合にモデルへ伝えられます",
+        "for model": "拒否した場合にモデルへ伝えられます",
         "asked": "サーバー {server} で {tool} を実行しようとしています。",
         "asked to read": "サーバー {server} で {tool}(読み取り専用と申告)を実行しようとしています。",
         "why": "確認の理由: {reason}",
@@ -82,7 +83,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class PersonAnswer:
     choice: FormChoice
-    comment: str = ""
+    comment: str
 
     @property
     def is_yes(self) -> bool:
@@ -108,7 +109,7 @@ def form_for(
                 "comment": {
                     "type": "string",
                     "title": words["comment"],
-                    "description": words["told"],
+                    "description": words["for model"],
                     "maxLength": LONGEST_TEXT,
                 },
             },
@@ -130,13 +131,13 @@ def answer_in(result: JsonValue, *, reads: bool = False) -> PersonAnswer:
     """Declined, cancelled, incomplete, not offered, not understood: denied."""
     content = result.get("content") if isinstance(result, dict) and result.get("action") == "accept" else None
     if not isinstance(content, dict):
-        said = result.get("action") if isinstance(result, dict) else None
-        return PersonAnswer("deny", "" if said in ("decline", "cancel") else "the client gave no answer")
+        action = result.get("action") if isinstance(result, dict) else None
+        return PersonAnswer("deny", "" if action in ("decline", "cancel") else "the client gave no answer")
     comment = content.get("comment")
-    told = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
+    said = comment[:LONGEST_TEXT] if isinstance(comment, str) else ""
     decision = content.get("decision")
     is_known = isinstance(decision, str) and decision in _offered(reads)
-    return PersonAnswer(cast(FormChoice, decision) if is_known else "deny", told)
+    return PersonAnswer(cast(FormChoice, decision) if is_known else "deny", said)
 
 
 def _message(request: HumanApprovalRequest, server_name: str, reads: bool, language: Language) -> str:
@@ -222,7 +223,7 @@ class PendingQuestions:
         """The state that the client has to bring back."""
         number = secrets.token_hex(16)
         self._waiting[number] = question
-        while len(self._waiting) > _MOST_REMEMBERED:
+        if len(self._waiting) > _MOST_REMEMBERED:
             self._waiting.popitem(last=False)
         return f"{self._prefix}{number}:{self._seal(number, question.params)}"
 
@@ -271,7 +272,7 @@ class ContinuedCalls:
     def put(self, underway: Underway, params: JsonObject, state: JsonValue) -> None:
         """`params` are those that the client has sent, `state` is what the server wants back."""
         self._waiting[_key(params, underway.call.tool, state)] = underway
-        while len(self._waiting) > _MOST_CONTINUED:
+        if len(self._waiting) > _MOST_CONTINUED:
             self._waiting.popitem(last=False)
 
     def take(self, params: JsonObject, tool: ToolDescription) -> Underway | None:

@@ -21,7 +21,7 @@ from openai_responses_mcp.domain.jsonrpc import (
 )
 from openai_responses_mcp.domain.ports import Channel, FramingFault, Transport
 from openai_responses_mcp.guard import messages
-from openai_responses_mcp.guard.client_ways import ClientWays
+from openai_responses_mcp.guard.messages import ClientWays
 from openai_responses_mcp.guard.peers import Listings, Opened, Peer
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Relay:
         self._replies = replies
         self._complaints = 0
         self._tasks: dict[Opened, asyncio.Task[None]] = {}
-        self._moves = 0
+        # Counts what comes from the client and what is decided.
+        self.moves = 0
         self._has_sent_roots = False
         self._on_roots: Callable[[], object] = lambda: None
 
@@ -91,7 +92,7 @@ class Relay:
             while (received := await self.client.transport.receive()) is not None:
                 self._from_client(_read(received.body), received.channel)
                 await _drained(self.server)
-                self._moves += 1
+                self.moves += 1
 
     def _from_client(self, message: Request | Notification | Reply | BadMessage, channel: Channel) -> None:
         if isinstance(message, Request):
@@ -141,7 +142,7 @@ class Relay:
 
     def _let_go(self, held: Opened) -> None:
         del self._tasks[held]
-        self._moves += 1
+        self.moves += 1
 
     async def _keep(self, held: Opened) -> None:
         try:
@@ -245,24 +246,20 @@ class Relay:
         False if there is no progress: the server does not read, or does not answer `tools/list`.
         """
         clock = asyncio.get_running_loop().time
-        moves, moved_at, began = -1, clock(), clock()
+        moves, moved_at = self.moves, clock()
+        began = moved_at
         while not reading.done() or self._undecided:
             waits_for_server = not reading.done() or self.server.owes_the_guard
-            if moves != self._moves or not waits_for_server:
-                moves, moved_at = self._moves, clock()
+            if moves != self.moves or not waits_for_server:
+                moves, moved_at = self.moves, clock()
             if clock() - moved_at > patience_seconds() or clock() - began > _MOST_SECONDS_TO_PASS_ON:
                 return False
             await asyncio.wait({reading, *self._undecided}, timeout=_SECONDS_BETWEEN_LOOKS)
         return True
 
     @property
-    def moves(self) -> int:
-        """Counts what comes from the client and what is decided."""
-        return self._moves
-
-    @property
     def is_busy(self) -> bool:
-        return self.server.has_open
+        return bool(self.server.open_requests)
 
     @property
     def _undecided(self) -> "list[asyncio.Task[None]]":
@@ -313,9 +310,7 @@ def _as_reply(bad: BadMessage, sender: str) -> Reply | None:
     """A reply that cannot be passed on still ends the wait for it."""
     if not bad.is_reply or bad.id is None:
         return None
-    code, text = INTERNAL_ERROR, f"The reply of the {sender} was unfit to pass"
-    wire = messages.error_reply(bad.id, code, text)
-    return Reply(bad.id, None, {"code": code, "message": text}, wire=wire)
+    return messages.failed_reply(bad.id, INTERNAL_ERROR, f"The reply of the {sender} was unfit to pass")
 
 
 async def _drained(peer: Peer) -> None:

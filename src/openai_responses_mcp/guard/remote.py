@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import unquote
 
-from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote_address
-from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
-from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
+from openai_responses_mcp.adapters.remote.credentials import Credentials, LoginFile, SavedLogin
+from openai_responses_mcp.adapters.remote.exchange import Advice, Exchange
 from openai_responses_mcp.adapters.remote.server import RemoteServer
+from openai_responses_mcp.adapters.remote.wire import RemoteAddress, remote_address
 from openai_responses_mcp.domain.masking import MASK
 from openai_responses_mcp.gate.secrets.masking import Masking, is_secret_name
 from openai_responses_mcp.gate.sql.own_files import own_folder
@@ -43,12 +43,10 @@ def connect(
     """Inside the running event loop. Nothing is sent before the first message."""
     address = remote_address(url)
     fixed = {one.name.lower(): f"{one.scheme} {environ[one.variable]}".strip() for one in headers}
-    login = None if "authorization" in fixed else StoredLogin(address, LoginFile(own_folder(environ), url), _renew)
-    credentials = FixedHeaders(fixed) if login is None else _Both(fixed, login)
-    variables = tuple(one.variable for one in headers) if login is None else ()
-    return RemoteServer(
-        Exchange(address, credentials, Advice(_shown_login(url, environ), variables)), tell, longest_bytes
-    )
+    file = None if "authorization" in fixed else LoginFile(own_folder(environ), url)
+    variables = tuple(one.variable for one in headers) if file is None else ()
+    advice = Advice(_shown_login(url, environ), variables)
+    return RemoteServer(Exchange(address, Credentials(address, file, _renew, fixed), advice), tell, longest_bytes)
 
 
 def _shown_login(url: str, environ: Mapping[str, str]) -> str:
@@ -57,21 +55,6 @@ def _shown_login(url: str, environ: Mapping[str, str]) -> str:
         lambda found: f"{found[1]}={MASK}" if is_secret_name(unquote(found[1])) else found[0], url
     )
     return Masking(environ).text(login_command(hidden))
-
-
-class _Both(Credentials):
-    """A login, and headers that go with every request."""
-
-    def __init__(self, fixed: Mapping[str, str], login: StoredLogin) -> None:
-        self._fixed = fixed
-        self._login = login
-
-    async def headers(self) -> Mapping[str, str]:
-        return {**self._fixed, **await self._login.headers()}
-
-    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
-        renewed = await self._login.renewed(refused)
-        return {**self._fixed, **renewed} if renewed else {}
 
 
 async def _renew(address: RemoteAddress, file: LoginFile, login: SavedLogin) -> SavedLogin:

@@ -1,26 +1,31 @@
-"""The API apart from HTTP: it checks a request, remembers the conversation and answers, or raises ApiError."""
+"""The API apart from HTTP: it remembers conversations, answers, and works on responses in the background.
+
+A question can ask for trouble, to see how a client takes it: `[rehearse: status=429; times=2]` or `[rehearse: delay=5]`.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from openai_responses_mcp.rehearsal.answers import Situation, needs_search, read_question, write_answer
-from openai_responses_mcp.rehearsal.markers import read_wishes
-from openai_responses_mcp.rehearsal.runs import MAX_REMEMBERED, Memory, RehearsedRun, StoredRuns, TimesAsked
-from openai_responses_mcp.rehearsal.wire import ApiError, build_response, numbered, stream_events, usual_error
-
-UNKNOWN_MODEL = "no-such-model"
-KNOWN_FIELDS = (
-    "access_programs", "background", "context_management", "conversation", "image", "include", "input",
-    "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model", "moderation",
-    "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options",
-    "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream",
-    "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation",
-    "user",
-)  # fmt: skip
+from openai_responses_mcp.rehearsal.wire import (
+    ApiError,
+    build_response,
+    numbered,
+    stream_events,
+    unfinished,
+    usual_error,
+)
 
 _SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
+_SOURCES = "web_search_call.action.sources"
+_UNDER_WAY = ("queued", "in_progress")
+
+
+# Requests
 
 
 def check_key(authorization: str) -> None:
@@ -31,17 +36,12 @@ def check_key(authorization: str) -> None:
 
 def read_json(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = json.loads(body)
     except (ValueError, RecursionError) as exc:
         raise ApiError(400, "We could not parse the JSON body of your request.") from exc
     if not isinstance(value, dict):
         raise ApiError(400, "The body of your request must be a JSON object.")
     return value
-
-
-def check_request(request: Mapping[str, Any]) -> None:
-    for check in _CHECKS:
-        check(request)
 
 
 def read_starting_after(text: str | None) -> int:
@@ -59,132 +59,236 @@ def tools_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [tool for tool in request.get("tools") or [] if isinstance(tool, dict)]
 
 
-def may_search(request: Mapping[str, Any]) -> bool:
-    return any(tool.get("type") in _SEARCH_TOOLS for tool in tools_of(request))
+def search_tools_of(request: Mapping[str, Any]) -> list[str]:
+    return [tool["type"] for tool in tools_of(request) if tool.get("type") in _SEARCH_TOOLS]
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(name)
+def includes_sources(request: Mapping[str, Any]) -> bool:
+    return _SOURCES in (request.get("include") or [])
 
 
-def _check_fields(request: Mapping[str, Any]) -> None:
-    for name in request:
-        if name not in KNOWN_FIELDS:
-            raise ApiError(400, f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+# Trouble on request
 
 
-# The types that the rest of this package relies on; null counts as absent.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "background": (bool,),
-    "include": (list,),
-    "input": (str, list),
-    "instructions": (str,),
-    "metadata": (dict,),
-    "model": (str,),
-    "previous_response_id": (str,),
-    "reasoning": (dict,),
-    "store": (bool,),
-    "stream": (bool,),
-    "text": (dict,),
-    "tools": (list,),
+class Wishes(NamedTuple):
+    status: int | None = None
+    times: int | None = None
+    delay: float = 0.0
+
+
+_MARKER = re.compile(r"\[rehearse:([^\]]*)\]", re.IGNORECASE)
+_KEYS: dict[str, tuple[Callable[[str], float], range, str]] = {
+    "status": (int, range(400, 600), "a status from 400 to 599"),
+    "times": (int, range(1_000_001), "a whole number"),
+    "delay": (float, range(86_401), "seconds"),
 }
 
 
-def _check_types(request: Mapping[str, Any]) -> None:
-    for name, types in _TYPES.items():
-        if request.get(name) is not None and not isinstance(request[name], types):
-            expected = " or ".join(kind.__name__ for kind in types)
-            message = f"Invalid type for '{name}': expected {expected}, got {type(request[name]).__name__}."
-            raise ApiError(400, message, param=name, code="invalid_type")
+def read_wishes(text: str) -> tuple[str, Wishes]:
+    """The question without its markers, and what they ask for. Raises `ApiError` for one that makes no sense."""
+    values: dict[str, Any] = {}
+    for pair in ";".join(_MARKER.findall(text)).split(";"):
+        name, _, value = map(str.strip, pair.partition("="))
+        if not pair.strip():
+            continue
+        if name not in _KEYS:
+            raise _no_sense(f"Unknown rehearsal key: '{name}'. Known keys: {', '.join(_KEYS)}.")
+        parse, bounds, takes = _KEYS[name]
+        try:
+            values[name] = parse(value)
+        except ValueError:
+            raise _no_sense(f"Rehearsal key '{name}' takes {takes}.") from None
+        if not bounds.start <= values[name] <= bounds.stop - 1:
+            raise _no_sense(f"Rehearsal key '{name}' takes {takes}.")
+    return _MARKER.sub("", text).strip(), Wishes(**values)
 
 
-def _check_presence(request: Mapping[str, Any]) -> None:
-    for name in ("model", "input"):
-        if request.get(name) is None:
-            message = f"Missing required parameter: '{name}'."
-            raise ApiError(400, message, param=name, code="missing_required_parameter")
+def _no_sense(message: str) -> ApiError:
+    return ApiError(400, message, param="input", code="invalid_rehearsal")
 
 
-def _check_model(request: Mapping[str, Any]) -> None:
-    if request["model"] == UNKNOWN_MODEL:
-        message = f"The requested model '{UNKNOWN_MODEL}' does not exist."
-        raise ApiError(400, message, param="model", code="model_not_found")
+# What is remembered
+
+_Kept = TypeVar("_Kept")
 
 
-def _check_background(request: Mapping[str, Any]) -> None:
-    if request.get("background") and request.get("store") is False:
-        raise ApiError(400, "Background mode requires 'store' to be true.", param="store")
+class Memory(Generic[_Kept]):
+    """Of limited size: what came first is forgotten first."""
+
+    def __init__(self, max_remembered: int = 10_000) -> None:
+        self._max_remembered = max_remembered
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    def maybe_recall(self, key: str) -> _Kept | None:
+        return self._kept.get(key)
+
+    def all_kept(self) -> Iterable[_Kept]:
+        return self._kept.values()
+
+    def remember(self, key: str, value: _Kept) -> None:
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        if len(self._kept) > self._max_remembered:
+            self._kept.popitem(last=False)
 
 
-def _check_effort(request: Mapping[str, Any]) -> None:
-    if (request.get("reasoning") or {}).get("effort") != "minimal":
-        return
-    refused = [tool["type"] for tool in tools_of(request) if tool.get("type") in _SEARCH_TOOLS]
-    if refused:
-        message = f"The following tools cannot be used with reasoning.effort 'minimal': {', '.join(refused)}."
-        raise ApiError(400, message, param="tools")
+class TimesAsked:
+    """Counts how often each question was asked, for questions that ask for trouble a number of times."""
+
+    def __init__(self) -> None:
+        self._counts = Memory[int]()
+
+    def is_over(self, question: str, times: int | None) -> bool:
+        """Whether the question has been asked this many times before; counts this time unless it has."""
+        if times is None:
+            return False
+        asked = self._counts.maybe_recall(question) or 0
+        if asked >= times:
+            return True
+        self._counts.remember(question, asked + 1)
+        return False
 
 
-_CHECKS: tuple[Callable[[Mapping[str, Any]], None], ...] = (
-    _check_fields,
-    _check_types,
-    _check_presence,
-    _check_model,
-    _check_background,
-    _check_effort,
-)
+# Responses that run in the background, whether or not they are read
 
 
-_SOURCES = "web_search_call.action.sources"
+class RehearsedRun:
+    """One response, its numbered events so far, and what the API shows of it now.
+
+    Any number of readers follow it, each from the event it wants, and leave when they like.
+    """
+
+    def __init__(self, response: dict[str, Any], events: Iterable[dict[str, Any]] = ()) -> None:
+        self.response = response
+        self._events = list(events)
+        self._news = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+
+    @classmethod
+    def start(cls, response: dict[str, Any], events: AsyncIterator[dict[str, Any]]) -> "RehearsedRun":
+        """Begin to publish the events, at the pace at which they come."""
+        run = cls(unfinished(response, "queued"))
+        run._work = asyncio.create_task(run._publish(events))
+        return run
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.response["status"] in _UNDER_WAY
+
+    async def follow(self, starting_after: int = -1) -> AsyncIterator[list[dict[str, Any]]]:
+        """The events after this number, in batches as they come, to the end of the run."""
+        position = starting_after + 1
+        while True:
+            if batch := self._events[position:]:
+                position += len(batch)
+                yield batch
+            elif self.is_under_way:
+                await self._news.wait()
+            else:
+                return
+
+    def cancel(self) -> None:
+        """No effect once finished."""
+        if self.is_under_way:
+            self.stop()
+            self.response = unfinished(self.response, "cancelled")
+            self._wake_readers()
+
+    def stop(self) -> None:
+        """Stop working on it."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _publish(self, events: AsyncIterator[dict[str, Any]]) -> None:
+        async for event in events:
+            self._events.append(event)
+            self.response = event.get("response", self.response)
+            self._wake_readers()
+
+    def _wake_readers(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+class StoredRuns:
+    """The runs that can be asked for by id; each method raises ApiError in the words of the API."""
+
+    def __init__(self) -> None:
+        self._runs = Memory[RehearsedRun](1000)
+
+    def keep(self, run: RehearsedRun) -> None:
+        self._runs.remember(run.response["id"], run)
+
+    def find(self, response_id: str) -> RehearsedRun:
+        run = self._runs.maybe_recall(response_id)
+        if run is None:
+            raise ApiError(404, f"Response with id '{response_id}' not found.")
+        return run
+
+    def find_streamed(self, response_id: str) -> RehearsedRun:
+        run = self.find(response_id)
+        if not run.response["background"]:
+            raise ApiError(400, "Only a response that was created in the background can be streamed.", param="stream")
+        return run
+
+    def cancel(self, response_id: str) -> RehearsedRun:
+        run = self.find(response_id)
+        if not run.response["background"]:
+            raise ApiError(400, "Cannot cancel a synchronous response.")
+        run.cancel()
+        return run
+
+    def stop(self) -> None:
+        """Stop working on all of them."""
+        for run in self._runs.all_kept():
+            run.stop()
+
+
+# Answering
 
 
 class RehearsedApi:
-    def __init__(self, *, max_remembered: int = MAX_REMEMBERED) -> None:
+    """`known` has the questions of earlier responses by their ids."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
         self.runs = StoredRuns()
-        self._questions = Memory[str](max_remembered)
-        self._times_asked = TimesAsked(max_remembered)
+        self._questions = Memory[str]()
+        self._times_asked = TimesAsked()
+        for response_id, question in known.items():
+            self._questions.remember(response_id, question)
 
     async def create(self, request: Mapping[str, Any]) -> RehearsedRun:
         """A finished run, or one that has just begun when it is to be done in the background."""
-        check_request(request)
-        earlier_question = self._earlier_question(request)
-        question = read_question(request["input"])
-        plain, wishes = read_wishes(question.text)
-        if self._times_asked.is_over(question.text, wishes.times):
-            wishes = wishes.without_trouble()
+        earlier_question = self._earlier_question(request.get("previous_response_id"))
+        asked = read_question(request["input"])
+        question, wishes = read_wishes(asked.text)
+        if self._times_asked.is_over(asked.text, wishes.times):
+            wishes = Wishes()
         if not request.get("background"):
-            await asyncio.sleep(wishes.delay or 0.0)
+            await asyncio.sleep(wishes.delay)
         if wishes.status is not None:
             raise usual_error(wishes.status)
         situation = Situation(
-            question=plain,
-            hints=question.hints,
-            is_searching=is_searched(request, plain, wishes.search),
+            question=question,
+            hints=asked.hints,
+            is_searching=bool(search_tools_of(request)) and needs_search(question),
             includes_sources=includes_sources(request),
             earlier_question=earlier_question,
-            text=wishes.text,
-            citations=wishes.citations,
         )
-        response = build_response(request, write_answer(situation, wishes.outcome), plain + question.hints)
+        response = build_response(request, write_answer(situation), question + asked.hints)
+        run = self._run(response, wishes.delay)
         if response["store"]:
-            self.remember(response["id"], plain)
-        return self._run(request, response, wishes.delay or 0.0)
-
-    def remember(self, response_id: str, question: str) -> None:
-        self._questions.remember(response_id, question)
-
-    def _run(self, request: Mapping[str, Any], response: dict[str, Any], delay_seconds: float) -> RehearsedRun:
-        if response["background"]:
-            events = numbered(stream_events(response))
-            run = RehearsedRun.start(response, _spread(events, delay_seconds))
+            self._questions.remember(response["id"], question)
             self.runs.keep(run)
-            return run
-        if response["store"]:
-            self.runs.keep(RehearsedRun(response))
-        return RehearsedRun(response, numbered(stream_events(response)) if request.get("stream") else ())
+        return run
 
-    def _earlier_question(self, request: Mapping[str, Any]) -> str | None:
-        response_id = request.get("previous_response_id")
+    def _run(self, response: dict[str, Any], delay_seconds: float) -> RehearsedRun:
+        events = numbered(stream_events(response))
+        if not response["background"]:
+            return RehearsedRun(response, events)
+        return RehearsedRun.start(response, _spread(events, delay_seconds))
+
+    def _earlier_question(self, response_id: str | None) -> str | None:
         if response_id is None:
             return None
         question = self._questions.maybe_recall(response_id)
@@ -198,14 +302,6 @@ async def _spread(events: list[dict[str, Any]], seconds: float) -> AsyncIterator
     for event in events:
         yield event
         await asyncio.sleep(seconds / len(events))
-
-
-def is_searched(request: Mapping[str, Any], question: str, wish: bool | None) -> bool:
-    return may_search(request) and needs_search(question) if wish is None else wish
-
-
-def includes_sources(request: Mapping[str, Any]) -> bool:
-    return _SOURCES in (request.get("include") or [])
 
 
 def previous_response_not_found(response_id: str) -> ApiError:

@@ -6,8 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from openai_responses_mcp.rehearsal.api import RehearsedApi, check_key, read_json, read_starting_after
-from openai_responses_mcp.rehearsal.runs import RehearsedRun
+from openai_responses_mcp.rehearsal.api import RehearsedApi, RehearsedRun, check_key, read_json, read_starting_after
 from openai_responses_mcp.rehearsal.wire import STREAM_HEADERS, ApiError, encode_event, encode_json
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -85,11 +84,8 @@ class RehearsalServer:
     """`known` has what was asked before, by the ids of the responses: such a conversation can go on."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        api = RehearsedApi()
-        for response_id, question in (known or {}).items():
-            api.remember(response_id, question)
         self._runner = web.AppRunner(
-            build_app(api),
+            build_app(RehearsedApi(known or {})),
             access_log=None,
             handler_cancellation=True,  # a client that has left needs no answer
             shutdown_timeout=_CLOSE_SECONDS,

@@ -63,38 +63,28 @@ def usual_error(status: int) -> ApiError:
 Item = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CannedAnswer:
-    """What a response says, and how it ended."""
-
-    output: list[Item]
-    status: str = "completed"
-    error: Mapping[str, Any] | None = None
-    incomplete_reason: str | None = None
-
-
 def new_id(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(24)}"
 
 
-def build_response(request: Mapping[str, Any], answer: CannedAnswer, asked: str) -> dict[str, Any]:
+def build_response(request: Mapping[str, Any], output: list[Item], asked: str) -> dict[str, Any]:
     """The finished response to a request; the text that was asked counts for its usage."""
     now = int(time.time())
     return {
         "id": new_id("resp"),
         "object": "response",
         "created_at": now,
-        "status": answer.status,
+        "status": "completed",
         "background": request.get("background") or False,
-        "completed_at": now if answer.status == "completed" else None,
+        "completed_at": now,
         "conversation": None,
-        "error": answer.error,
-        "incomplete_details": {"reason": answer.incomplete_reason} if answer.incomplete_reason else None,
+        "error": None,
+        "incomplete_details": None,
         "instructions": request.get("instructions"),
         "max_output_tokens": request.get("max_output_tokens"),
         "max_tool_calls": request.get("max_tool_calls"),
         "model": request["model"],
-        "output": answer.output,
+        "output": output,
         "parallel_tool_calls": _given(request, "parallel_tool_calls", True),
         "previous_response_id": request.get("previous_response_id"),
         "prompt_cache_key": request.get("prompt_cache_key"),
@@ -109,7 +99,7 @@ def build_response(request: Mapping[str, Any], answer: CannedAnswer, asked: str)
         "top_logprobs": _given(request, "top_logprobs", 0),
         "top_p": _given(request, "top_p", 1.0),
         "truncation": _given(request, "truncation", "disabled"),
-        "usage": _usage(str(request.get("instructions") or "") + asked, answer.output),
+        "usage": _usage(str(request.get("instructions") or "") + asked, output),
         "user": request.get("user"),
         "metadata": request.get("metadata") or {},
     }
@@ -141,10 +131,6 @@ def text_part(text: str, annotations: Sequence[Item] = ()) -> Item:
     return {"type": "output_text", "text": text, "annotations": list(annotations), "logprobs": []}
 
 
-def refusal_part(text: str) -> Item:
-    return {"type": "refusal", "refusal": text}
-
-
 def url_citation(url: str, title: str, start: int, end: int) -> Item:
     return {"type": "url_citation", "start_index": start, "end_index": end, "url": url, "title": title}
 
@@ -169,11 +155,6 @@ def _usage(asked: str, output: Sequence[Item]) -> dict[str, Any]:
 
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
-_FINAL_EVENTS = {
-    "completed": "response.completed",
-    "incomplete": "response.incomplete",
-    "failed": "response.failed",
-}
 _DELTAS_PER_TEXT = 8
 _MAX_DELTA_CHARACTERS = 16 * 1024
 
@@ -193,7 +174,7 @@ def numbered(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"type": event["type"], "sequence_number": number} | event for number, event in enumerate(events)]
 
 
-def stream_events(response: dict[str, Any]) -> _Events:
+def stream_events(response: dict[str, Any], item_events: "Callable[[int, Item], _Events] | None" = None) -> _Events:
     """The whole sequence, still without numbers; what is done in the background waits in the queue first."""
     started = unfinished(response, "in_progress")
     if response["background"]:
@@ -204,20 +185,8 @@ def stream_events(response: dict[str, Any]) -> _Events:
         yield {"type": "response.created", "response": started}
     yield {"type": "response.in_progress", "response": started}
     for index, item in enumerate(response["output"]):
-        yield from _item_events(index, item)
-    yield {"type": _FINAL_EVENTS[response["status"]], "response": response}
-
-
-def _item_events(index: int, item: dict[str, Any]) -> _Events:
-    yield {
-        "type": "response.output_item.added",
-        "output_index": index,
-        "item": item | _UNFINISHED.get(item["type"], {}),
-    }
-    where = {"item_id": item["id"], "output_index": index}
-    for event in _INNER_EVENTS.get(item["type"], _no_events)(item):
-        yield where | event
-    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+        yield from (item_events or usual_item_events)(index, item)
+    yield {"type": f"response.{response['status']}", "response": response}
 
 
 # How an item looks when it is announced.
@@ -227,49 +196,34 @@ _UNFINISHED: dict[str, dict[str, Any]] = {
 }
 
 
-def _no_events(item: dict[str, Any]) -> _Events:
-    yield from ()
+def usual_item_events(index: int, item: Item) -> _Events:
+    announced = item | _UNFINISHED.get(item["type"], {})
+    yield {"type": "response.output_item.added", "output_index": index, "item": announced}
+    where = {"item_id": item["id"], "output_index": index}
+    if item["type"] == "web_search_call":
+        for step in ("in_progress", "searching", "completed"):
+            yield {"type": f"response.web_search_call.{step}"} | where
+    for place, part in enumerate(item.get("content", ())):
+        yield from part_events(
+            part, {"text": "", "annotations": []}, _text_events(part), where | {"content_index": place}
+        )
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def _search_events(item: dict[str, Any]) -> _Events:
-    for step in ("in_progress", "searching", "completed"):
-        yield {"type": f"response.web_search_call.{step}"}
+def part_events(part: Item, empty: Item, inner: _Events, where: Item) -> _Events:
+    yield {"type": "response.content_part.added", "part": part | empty} | where
+    for event in inner:
+        yield event | where
+    yield {"type": "response.content_part.done", "part": part} | where
 
 
-def _message_events(item: dict[str, Any]) -> _Events:
-    for index, part in enumerate(item["content"]):
-        empty, inner = _PART_EVENTS[part["type"]]
-        where = {"content_index": index}
-        yield {"type": "response.content_part.added", "part": part | empty} | where
-        for event in inner(part):
-            yield event | where
-        yield {"type": "response.content_part.done", "part": part} | where
-
-
-def _text_events(part: dict[str, Any]) -> _Events:
+def _text_events(part: Item) -> _Events:
     for delta in deltas(part["text"]):
         yield {"type": "response.output_text.delta", "delta": delta, "logprobs": []}
     for number, annotation in enumerate(part["annotations"]):
         event = "response.output_text.annotation.added"
         yield {"type": event, "annotation_index": number, "annotation": annotation}
     yield {"type": "response.output_text.done", "text": part["text"], "logprobs": []}
-
-
-def _refusal_events(part: dict[str, Any]) -> _Events:
-    for delta in deltas(part["refusal"]):
-        yield {"type": "response.refusal.delta", "delta": delta}
-    yield {"type": "response.refusal.done", "refusal": part["refusal"]}
-
-
-_INNER_EVENTS: dict[str, Callable[[dict[str, Any]], _Events]] = {
-    "web_search_call": _search_events,
-    "message": _message_events,
-}
-# Each kind of content with how it looks while empty, and its events.
-_PART_EVENTS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], _Events]]] = {
-    "output_text": ({"text": "", "annotations": []}, _text_events),
-    "refusal": ({"refusal": ""}, _refusal_events),
-}
 
 
 def deltas(text: str) -> Iterator[str]:

@@ -96,7 +96,7 @@ def progress_token_of(params: JsonObject) -> ProgressToken | None:
 async def reporting(
     token: ProgressToken, send: Callable[[JsonObject], None], clock: WallClock, *, begins_at_once: bool = True
 ) -> AsyncIterator[ProgressListener]:
-    """Yields the listener to tell the news to; once the block is left, nothing more is sent.
+    """Yields the listener for news; once the block is left, nothing more is sent.
 
     A call that is about to be answered with a task does not begin at once: such a call has no progress.
     """

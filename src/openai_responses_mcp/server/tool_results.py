@@ -45,15 +45,15 @@ def _iris_result(answer: Answer, shows_response_id: bool) -> JsonObject:
 
 def handed_over(tool: Tool, response_id: str) -> JsonObject:
     """For an answer that is not there yet: how to get it."""
-    told: JsonObject = {"answer": f"Still working. Call {RESULT_TOOL} with response_id {response_id} in a minute."}
+    fields: JsonObject = {"answer": f"Still working. Call {RESULT_TOOL} with response_id {response_id} in a minute."}
     if tool.name == "iris":
-        text = told["answer"]
+        text = fields["answer"]
     else:
-        told |= {"used_search": False, "citations": []}
-        text = _ENCODER.encode(told)
+        fields |= {"used_search": False, "citations": []}
+        text = _ENCODER.encode(fields)
     return {
         "content": [_text_block(text)],
-        "structuredContent": {**told, "status": "working", "response_id": response_id},
+        "structuredContent": {**fields, "status": "working", "response_id": response_id},
     }
 
 

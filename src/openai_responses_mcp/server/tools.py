@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from openai_responses_mcp.domain.errors import InvalidArguments
 from openai_responses_mcp.domain.jsonrpc import JsonObject
+from openai_responses_mcp.domain.texts import Sentence
 
 if TYPE_CHECKING:
     from openai_responses_mcp.domain.models import Question
@@ -44,7 +45,7 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def text(words: str = "a string that is not blank") -> Kind:
+def text(words: str = Sentence("a string that is not blank")) -> Kind:
     return Kind({"type": "string"}, words, _text)
 
 
@@ -63,9 +64,9 @@ def number(lowest: int, highest: int | None = None) -> Kind:
         return value
 
     if highest is None:
-        return Kind({"type": "number", "minimum": lowest}, f"a number, {lowest} or more", read)
+        return Kind({"type": "number", "minimum": lowest}, Sentence("a number, {lowest} or more", lowest=lowest), read)
     schema = {"type": "number", "minimum": lowest, "maximum": highest}
-    return Kind(schema, f"a number from {lowest} to {highest}", read)
+    return Kind(schema, Sentence("a number from {lowest} to {highest}", lowest=lowest, highest=highest), read)
 
 
 def one_of(*names: str) -> Kind:
@@ -74,7 +75,7 @@ def one_of(*names: str) -> Kind:
             raise ValueError
         return value
 
-    return Kind({"type": "string", "enum": list(names)}, f"one of {', '.join(names)}", read)
+    return Kind({"type": "string", "enum": list(names)}, Sentence("one of {names}", names=", ".join(names)), read)
 
 
 class Argument(NamedTuple):
@@ -95,7 +96,7 @@ class Argument(NamedTuple):
         try:
             return self.kind.read(value)
         except ValueError:
-            raise InvalidArguments(f"{self.name} must be {self.kind.words}") from None
+            raise InvalidArguments(Sentence("{name} must be {kind}", name=self.name, kind=self.kind.words)) from None
 
 
 STYLES = ("summary", "bullets", "citations-only")
@@ -105,13 +106,13 @@ _QUERY = Argument("query", "text", text(), _THE_QUESTION, is_required=True)
 _INPUT = Argument("input", "text", text(), _THE_QUESTION, is_required=True)
 _RECENCY_DAYS = Argument("recency_days", "recency_days", number(0), "How many days old sources may be.")
 _MAX_RESULTS = Argument("max_results", "max_results", number(1, 10), "How many search results are enough.")
-_NAMES = Kind({"type": "array", "items": {"type": "string"}}, "a list of domain names", _texts)
+_NAMES = Kind({"type": "array", "items": {"type": "string"}}, Sentence("a list of domain names"), _texts)
 _DOMAINS = Argument("domains", "domains", _NAMES, "Domains to prefer, such as example.com.")
 _STYLE = Argument("style", "style", one_of(*STYLES), "How the answer should be written.")
 _PREVIOUS = Argument(
     "previous_response_id",
     "previous_response_id",
-    text("the response id of an earlier answer"),
+    text(Sentence("the response id of an earlier answer")),
     "The response id of an earlier answer, to continue that conversation.",
 )
 _LEVELS = one_of("low", "medium", "high")
@@ -288,7 +289,7 @@ def _values(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             values[argument.field] = argument.read(value)
         elif argument.is_required:
-            raise InvalidArguments(f"{argument.name} is required")
+            raise InvalidArguments(Sentence("{name} is required", name=argument.name))
     return values
 
 

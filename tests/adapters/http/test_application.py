@@ -22,6 +22,7 @@ class Served:
 
     def __init__(self, limits: HttpLimits = HttpLimits(), issuer: Issuer | None = None) -> None:  # noqa: B008
         self.received: asyncio.Queue[Received] = asyncio.Queue()
+        self.serving, self.transports = list[Any](), list[Transport]()
         self.closed = 0
         public_url = None if issuer is None else issuer.audience
         self.mcp = McpOverHttp(
@@ -32,10 +33,21 @@ class Served:
             issuer=issuer,
             limits=limits,
         )
-        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self.mcp.app), timeout=WAIT_SECONDS)
+        self.has_pinged = asyncio.Event()
+        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self._app), timeout=WAIT_SECONDS)
+
+    async def _app(self, scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            if b": ping" in message.get("body", b""):
+                self.has_pinged.set()
+            await send(message)
+
+        await self.mcp.app(scope, receive, sent)
 
     async def _serve(self, transport: Transport) -> None:
         seen: list[Received] = []
+        self.serving.append(asyncio.current_task())
+        self.transports.append(transport)
         try:
             while (received := await transport.receive()) is not None:
                 seen.append(received)
@@ -47,6 +59,12 @@ class Served:
 
     def post(self, message: Any, headers: dict[str, str] | None = None) -> "asyncio.Task[httpx2.Response]":
         return asyncio.ensure_future(self.http.post(URL, json=message, headers=headers or routed(message)))
+
+    async def session(self) -> dict[str, str]:
+        """What requests of a new session carry."""
+        opening = self.post(request(0, "initialize", INITIALIZE), BOTH)
+        (await self.next()).channel.reply(b"{}")
+        return {**BOTH, "mcp-session-id": (await opening).headers["mcp-session-id"]}
 
     async def next(self) -> Received:
         return await asyncio.wait_for(self.received.get(), WAIT_SECONDS)
@@ -67,9 +85,7 @@ async def test_over_the_calls_in_flight_a_client_is_told_to_come_back() -> None:
 
 async def test_over_the_sessions_a_client_is_told_to_come_back() -> None:
     served = Served(HttpLimits(most_sessions=1))
-    first = served.post(request(0, "initialize", INITIALIZE), BOTH)
-    (await served.next()).channel.reply(b"{}")
-    assert (await first).headers["mcp-session-id"]
+    await served.session()
     refused = await served.post(request(0, "initialize", INITIALIZE), BOTH)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
 
@@ -137,6 +153,30 @@ async def test_the_end_closes_everything_that_did_not_end_in_time() -> None:
     assert (await served.post(call(2, "Why?"))).status_code == 503
 
 
+async def test_a_call_whose_client_lost_its_connection_counts_until_it_has_ended() -> None:
+    served = Served(HttpLimits(most_in_flight=1))
+    session = await served.session()
+    lost = served.post(request(1, "tools/call", {"name": "x"}), session)
+    channel = (await served.next()).channel
+    lost.cancel()
+    assert (await served.post(request(2, "tools/call", {"name": "x"}), session)).status_code == 503
+    draining = asyncio.ensure_future(served.mcp.drain(WAIT_SECONDS))
+    # What needs no reply is taken to the end: it may be the answer that the call waits for.
+    note = {"jsonrpc": "2.0", "method": "notifications/x"}
+    assert (await served.post(note, session)).status_code == 202
+    assert not draining.done()
+    channel.reply(b"{}")
+    await asyncio.wait_for(draining, WAIT_SECONDS)
+
+
+async def test_a_request_that_the_server_leaves_without_a_reply_does_not_wait_for_one() -> None:
+    served = Served()
+    asked = served.post(call(1, "Why?"))
+    await served.next()
+    served.serving[0].cancel()
+    assert (await asyncio.wait_for(asked, WAIT_SECONDS)).content == b""
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Calls that are silent for long, and tokens that expire
 
@@ -145,8 +185,11 @@ async def test_a_silent_call_of_the_newer_era_is_answered_with_json_however_long
     served = Served(HttpLimits(ping_seconds=0.01))
     asked = served.post(call(1, "Why?"))
     channel = (await served.next()).channel
-    await asyncio.sleep(0.05)
+    served.post(call(2, "Why?", progressToken="t"))
+    # The second call, which came later, has been silent for long enough.
+    await asyncio.wait_for(served.has_pinged.wait(), WAIT_SECONDS)
     channel.reply(b'{"id":1}')
+    (await served.next()).channel.reply(b'{"id":2}')
     reply = await asked
     assert (reply.headers["content-type"], reply.text) == ("application/json", '{"id":1}')
 
@@ -155,7 +198,7 @@ async def test_a_silent_call_that_wants_progress_shows_signs_of_life() -> None:
     served = Served(HttpLimits(ping_seconds=0.01))
     asked = served.post(call(1, "Why?", progressToken="t"))
     channel = (await served.next()).channel
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(served.has_pinged.wait(), WAIT_SECONDS)
     channel.reply(b'{"id":1}')
     reply = await asked
     assert reply.headers["content-type"] == "text/event-stream"
@@ -176,14 +219,16 @@ class ExpiringCallers(Callers):
 async def test_a_token_that_expires_ends_the_stream_of_the_server_but_not_a_call() -> None:
     served, callers = Served(HttpLimits(ping_seconds=0.01)), ExpiringCallers({}, None)
     served.mcp._callers = callers
-    opening = served.post(request(0, "initialize", INITIALIZE), BOTH)
-    (await served.next()).channel.reply(b"{}")
-    session = {**BOTH, "mcp-session-id": (await opening).headers["mcp-session-id"]}
+    session = await served.session()
     listening = asyncio.ensure_future(served.http.get(URL, headers=session))
     asked = served.post(request(1, "tools/call", {"name": "x"}), session)
     channel = (await served.next()).channel
     callers.has_expired = True
-    assert (await asyncio.wait_for(listening, WAIT_SECONDS)).status_code == 200
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not listening.done():  # A stream that is never silent ends too.
+            served.transports[0].send(b'{"method":"notifications/x"}')
+            await asyncio.sleep(0)
+    assert (await listening).status_code == 200
     channel.reply(b'{"id":1}')
     assert (await asked).status_code == 200
     assert (await served.post(request(2, "ping"), session)).status_code == 401

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.http.posts import Post, Refusal, read_post
+from openai_responses_mcp.adapters.http.posts import Refusal, read_post
 
 REVISION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -17,19 +17,6 @@ def body(method: str, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
 
 
-def test_a_request_without_headers_and_envelope_belongs_to_the_older_eras() -> None:
-    post = read_post([], body("initialize"))
-    assert isinstance(post, Post)
-    assert (post.is_envelope, post.opens_session, post.is_answered) == (False, True, True)
-    assert post.status_of(-32601) == 200
-
-
-def test_a_request_of_the_newer_era_gets_a_status_for_its_code() -> None:
-    post = read_post([*NEW, ("mcp-method", "tools/list")], body("tools/list", _meta=META))
-    assert isinstance(post, Post)
-    assert [post.status_of(code) for code in (None, -32601, -32602, -32001, -32800)] == [200, 404, 400, 200, 200]
-
-
 @pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-method", "mcp-name"])
 def test_a_routing_header_that_comes_twice_is_refused(name: str) -> None:
     headers = [*NEW, ("mcp-method", "tools/call"), ("mcp-name", "answer")]
@@ -37,13 +24,6 @@ def test_a_routing_header_that_comes_twice_is_refused(name: str) -> None:
     refusal = read_post([*headers, again], body("tools/call", name="answer", _meta=META))
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code, json.loads(refusal.body)["id"]) == (400, -32020, 1)
-
-
-@pytest.mark.parametrize("message", [b'{"jsonrpc":"2.0","method":"x"}', b'{"jsonrpc":"2.0","id":1,"result":{}}', b"{}"])
-def test_what_needs_no_reply_gets_none(message: bytes) -> None:
-    post = read_post([], message)
-    assert isinstance(post, Post)
-    assert not post.is_answered
 
 
 @given(

@@ -7,7 +7,6 @@ from openai_responses_mcp.adapters.http.streams import (
     Outbox,
     OutMessage,
     Waited,
-    event,
 )
 
 
@@ -55,11 +54,6 @@ async def test_nothing_is_lost_for_a_reader_that_is_there() -> None:
     for _ in range(10 * MOST_KEPT_MESSAGES):
         outbox.put(b"x")
     assert len(numbers(outbox)) == 10 * MOST_KEPT_MESSAGES
-
-
-def test_an_event_has_its_id_and_one_line_of_data() -> None:
-    assert event(b"{}", "3-4") == b"id: 3-4\nevent: message\ndata: {}\n\n"
-    assert event(b"{}") == b"event: message\ndata: {}\n\n"
 
 
 async def test_of_too_many_sessions_the_one_that_was_idle_for_long_makes_room() -> None:

@@ -57,14 +57,6 @@ def test_lines_arrive_in_order(pipe: tuple[int, int]) -> None:
     assert os.read(reading, 65536).split() == [b"%d" % number for number in range(100)]
 
 
-def test_no_thread_is_started_before_the_first_line(tmp_path: Path) -> None:
-    before = threading.active_count()
-    sink = sink_for(RotatingFile(str(tmp_path / "log")))
-    assert threading.active_count() == before
-    sink.close(5)
-    assert not (tmp_path / "log").exists()
-
-
 def test_closing_ends_the_thread_and_drops_later_lines(tmp_path: Path) -> None:
     before = threading.active_count()
     sink = sink_for(RotatingFile(str(tmp_path / "log")))
@@ -147,23 +139,6 @@ def test_folders_are_made_and_lines_appended(tmp_path: Path) -> None:
     assert path.read_bytes() == b"one\ntwo\n"
 
 
-def test_path_without_a_folder_is_taken_from_where_we_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    file = RotatingFile("log")
-    file.write(memoryview(b"here\n"))
-    file.close()
-    assert (tmp_path / "log").read_bytes() == b"here\n"
-
-
-def test_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    file = RotatingFile("~/log")
-    file.write(memoryview(b"home\n"))
-    file.close()
-    assert (tmp_path / "log").read_bytes() == b"home\n"
-
-
 def test_file_is_rotated_before_it_grows_too_long_and_only_one_old_one_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "log"
     file = RotatingFile(str(path))
@@ -203,12 +178,6 @@ def test_what_is_no_path_fails_like_a_file_that_cannot_be_opened(tmp_path: Path)
     sink.put(b"b\n")
     sink.close(5)
     assert len(failures) == 1
-
-
-def test_a_file_below_what_is_no_folder_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError):
-        RotatingFile(str(tmp_path / "file" / "log")).write(memoryview(b"a\n"))
 
 
 def test_file_that_can_be_opened_later_gets_the_count_of_what_was_lost(tmp_path: Path) -> None:

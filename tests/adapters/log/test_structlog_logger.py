@@ -92,12 +92,6 @@ def test_line_has_time_level_event_and_facts(stderr: Stderr) -> None:
     ]
 
 
-@pytest.mark.parametrize("is_debugging", [True, False])
-def test_logger_says_whether_it_is_debugging(stderr: Stderr, is_debugging: bool) -> None:
-    assert logger_for(stderr, is_debugging=is_debugging).is_debugging is is_debugging
-    assert stderr.lines() == []
-
-
 def test_warnings_and_errors_alone_are_written_when_not_debugging(stderr: Stderr, debug_file: Path) -> None:
     logger = logger_for(stderr, is_debugging=False, debug_file=debug_file)
     logger.debug("unheard")
@@ -107,17 +101,6 @@ def test_warnings_and_errors_alone_are_written_when_not_debugging(stderr: Stderr
     logger.close(5)
     assert [line.split(" ", 1)[1] for line in stderr.lines()] == ["warning a warning", "error an error"]
     assert not debug_file.exists()
-
-
-def test_same_lines_are_on_stderr_and_in_the_file(stderr: Stderr, debug_file: Path) -> None:
-    logger = logger_for(stderr, debug_file=debug_file)
-    for number in range(100):
-        logger.debug("recv", id=number)
-    logger.warning("日本語", path="a b")
-    logger.close(5)
-    lines = stderr.lines()
-    assert len(lines) == 101
-    assert debug_file.read_text(encoding="utf-8").splitlines() == lines
 
 
 @pytest.mark.parametrize(
@@ -228,12 +211,6 @@ def test_file_that_cannot_be_opened_brings_one_warning(stderr: Stderr, tmp_path:
     assert warnings[0].startswith("2026-11-16T10:00:00.123+09:00 warning cannot write debug file path=")
 
 
-def test_logger_without_lines_leaves_nothing_behind(stderr: Stderr, debug_file: Path) -> None:
-    logger_for(stderr, debug_file=debug_file).close()
-    assert stderr.lines() == []
-    assert not debug_file.exists()
-
-
 if sys.platform == "linux":
 
     def test_full_disk_brings_one_warning_and_lines_go_on(stderr: Stderr) -> None:
@@ -299,15 +276,6 @@ def test_getting_ready_loads_nothing_for_tracebacks_in_colour() -> None:
         os._exit(0)
     """)
     assert lines == ["warning heard"]
-
-
-def test_getting_ready_leaves_alone_what_is_loaded_already() -> None:
-    lines = run("""
-        import rich
-        logger_for(False).prepare()
-        assert sys.modules["rich"] is rich
-    """)
-    assert lines == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from openai_responses_mcp.domain.errors import (
     GatewayBroken,
     GatewayGarbled,
     GatewayOverloaded,
-    ResponseCancelled,
     ResponseLost,
     StillRunning,
 )
@@ -85,15 +84,6 @@ async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
     api = Api(server, await server.start())
     yield api
     await api.close()
-
-
-async def test_a_question_in_the_background_is_one_request_and_tells_its_id_once(api: Api) -> None:
-    reply = await api.ask()
-    (request,) = api.server.requests
-    assert (request.json["background"], request.json["stream"]) == (True, True)
-    assert reply.text == "It is so."
-    assert api.started == [reply.response_id]
-    assert api.heard[:3] == ["thinking", "waiting in the API's queue", "thinking"]
 
 
 @pytest.mark.parametrize("kind", ["after", "in", "end"])
@@ -372,14 +362,6 @@ async def test_following_says_when_the_api_could_not_be_reached(api: Api) -> Non
     assert api.heard[0].endswith("s to go on (no connection)")
 
 
-@pytest.mark.parametrize("response_id", ["resp_unknown", "../models", "resp_1?stream=true"])
-async def test_an_id_that_the_api_does_not_have_is_lost(api: Api, response_id: str) -> None:
-    for attempt in (api.follow(response_id), api.gateway.look_up(response_id), api.gateway.cancel(response_id)):
-        with pytest.raises(ResponseLost):
-            await attempt
-    assert {path.removesuffix("/cancel").split()[1] for path in api.requested()} <= {"/responses/resp_unknown"}
-
-
 async def test_a_look_at_a_finished_response_has_its_reply_and_its_domains(api: Api) -> None:
     search = SearchTool(allowed_domains=("a.example", "b.example"))
     reply = await api.gateway.respond(asking(ANSWER, search=search), on_started=api.started.append)
@@ -392,22 +374,6 @@ async def test_a_look_is_one_request_and_its_trouble_is_told(api: Api) -> None:
     with pytest.raises(GatewayOverloaded):
         await api.gateway.look_up(api.started[0])
     assert len(api.requested()) == 2
-
-
-async def test_a_response_is_cancelled_by_its_id_and_a_finished_one_stays_what_it_is(api: Api) -> None:
-    api.use(timeout_seconds=SHORT_SECONDS)
-    with pytest.raises(StillRunning):
-        await api.ask("hang_after=4")
-    for _ in range(2):
-        await api.gateway.cancel(api.started[0])
-        with pytest.raises(ResponseCancelled):
-            await api.gateway.look_up(api.started[0])
-    api.use()
-    reply = await api.ask()
-    await api.gateway.cancel(api.started[1])
-    assert await api.gateway.look_up(api.started[1]) == reply
-    plain = await api.gateway.respond(ModelRequest(model="gpt-5", instructions="", input_text="Why?"))
-    await api.gateway.cancel(plain.response_id or "")
 
 
 MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Well.", "annotations": []}]}

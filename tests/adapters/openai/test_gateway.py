@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
-from openai import AsyncOpenAI
 
 from openai_responses_mcp.adapters.openai.gateway import OpenAIResponsesGateway
 from openai_responses_mcp.adapters.openai.wire import request_body
@@ -71,21 +69,6 @@ async def test_the_request_is_sent_as_the_spec_has_it(make: Make, server: StandI
     assert request.headers["authorization"] == f"Bearer {KEY}"
     assert request.json == request_body(asking())
     assert request.json["stream"] is True
-
-
-@pytest.mark.parametrize("omit", [("truncation", "include"), ("stream",)])
-async def test_fields_can_be_left_out(make: Make, server: StandIn, omit: tuple[str, ...]) -> None:
-    assert (await respond(make(omit=omit))).text
-    assert server.requests[0].json == request_body(asking(), omit)
-    assert not set(omit) & set(server.requests[0].json)
-
-
-async def test_variables_of_the_sdk_are_honoured(make: Make, server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-    await respond(make())
-    headers = server.requests[0].headers
-    assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
 
 
 @in_one_piece_and_streamed
@@ -163,35 +146,6 @@ async def test_no_more_calls_are_upstream_at_once_than_allowed(make: Make, serve
     await asyncio.wait(calls, timeout=SLOW_SECONDS)
 
 
-class SlowToSend(httpx2.AsyncBaseTransport):
-    """Notes when a request is handed over and when it is sent, which takes one more turn of the event loop."""
-
-    def __init__(self) -> None:
-        self.noted: list[str] = []
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.noted.append("prepared")
-        await asyncio.sleep(0)
-        self.noted.append("sent")
-        text = {"type": "output_text", "text": "Well."}
-        return httpx2.Response(200, json={"output": [{"type": "message", "content": [text]}]})
-
-
-async def test_of_many_calls_at_once_each_is_sent_before_the_next_is_prepared() -> None:
-    wire = SlowToSend()
-    gateway = openai_gateway("http://127.0.0.1", make_client=lambda: client_on(wire))
-    await respond(gateway)  # The SDK waits for a thread of its own in its first request.
-    wire.noted.clear()
-    await asyncio.gather(*(respond(gateway) for _ in range(20)))
-    assert wire.noted == ["prepared", "sent"] * 20
-    await gateway.close()
-
-
-def client_on(wire: httpx2.AsyncBaseTransport) -> AsyncOpenAI:
-    http = httpx2.AsyncClient(transport=wire, trust_env=False)
-    return AsyncOpenAI(api_key=KEY, base_url="http://127.0.0.1/v1", max_retries=0, http_client=http)
-
-
 async def test_waiting_for_a_place_is_outside_the_time_of_an_attempt(make: Make, server: StandIn) -> None:
     gateway = make(max_concurrency=1, timeout_seconds=1.0)
     await respond(gateway)
@@ -221,13 +175,6 @@ async def test_a_place_is_free_again_after_a_failure(make: Make) -> None:
         with pytest.raises(GatewayError):
             await respond(gateway, "[rehearse: status=500]")
     assert (await respond(gateway)).text
-
-
-async def test_connections_are_used_again(make: Make, server: StandIn) -> None:
-    gateway = make()
-    for _ in range(3):
-        await respond(gateway)
-    assert (server.received, server.open_connections, server.disconnects) == (3, 1, 0)
 
 
 async def test_connections_that_the_other_side_has_closed_meanwhile_cost_nothing(
@@ -266,40 +213,6 @@ async def test_a_request_can_be_tried_without_having_it_answered() -> None:
     (request,) = received
     assert (request.method, request.path) == ("POST", "/v1/responses/input_tokens")
     assert set(request.json) == {"model", "instructions", "input", "tools", "reasoning"}
-
-
-async def test_an_api_that_counts_no_tokens_says_so(make: Make) -> None:
-    with pytest.raises(GatewayRefused) as caught:
-        await make().check_request(asking())
-    assert caught.value.status in (404, 405)
-
-
-async def test_whatever_is_said_about_a_model_it_is_known() -> None:
-    async def answer(request: RecordedRequest) -> Reply:
-        return Reply(body=b"yes")
-
-    server = HttpServer(answer)
-    gateway = openai_gateway(await server.start())
-    await gateway.check_model("gpt-5")
-    await gateway.close()
-    await server.close()
-
-
-async def test_checking_a_model_is_bounded_in_time() -> None:
-    async def never(request: RecordedRequest) -> Reply:
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError
-
-    server = HttpServer(never)
-    gateway = openai_gateway(await server.start(), timeout_seconds=0.05)
-    with pytest.raises(GatewayTimeout):
-        await gateway.check_model("gpt-5")
-    await gateway.close()
-    await server.close()
-
-
-async def test_a_gateway_that_was_never_used_can_be_closed() -> None:
-    await openai_gateway("http://api.invalid/v1").close()
 
 
 async def test_a_prepared_gateway_answers_and_nothing_was_asked_before(make: Make, server: StandIn) -> None:

@@ -69,13 +69,6 @@ async def waiting() -> AsyncIterator[tuple[Attempts, "asyncio.Future[ModelReply]
     responding.cancel()
 
 
-async def test_a_reply_at_once_needs_no_retry() -> None:
-    attempts = Attempts()
-    attempts.fake.enqueue(REPLY)
-    assert await attempts.respond() == REPLY
-    assert (attempts.fake.calls, attempts.clock.sleeps, attempts.logger.lines) == ([REQUEST], [], [])
-
-
 @pytest.mark.parametrize("failures", [1, 3])
 async def test_what_is_worth_repeating_is_repeated(failures: int) -> None:
     attempts = Attempts(max_retries=3)
@@ -228,13 +221,6 @@ async def test_the_listener_hears_the_gateway_and_of_every_wait() -> None:
         "waiting 0.2 s to ask again (no connection)",
         "thinking",
     ]
-
-
-async def test_without_a_listener_nobody_is_told() -> None:
-    attempts = Attempts()
-    attempts.fake.progress = [Progress("thinking")]
-    attempts.fake.enqueue(busy(), REPLY)
-    assert await attempts.gateway.respond(REQUEST) == REPLY
 
 
 async def test_each_failed_attempt_is_a_line_in_the_log() -> None:

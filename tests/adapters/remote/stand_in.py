@@ -13,9 +13,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from openai_responses_mcp.adapters.http.serving import HttpServer, Tls, listening_socket
-from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, remote_address
-from openai_responses_mcp.adapters.remote.exchange import Advice, Credentials, Exchange, FixedHeaders
+from openai_responses_mcp.adapters.remote import oauth
+from openai_responses_mcp.adapters.remote.credentials import Credentials
+from openai_responses_mcp.adapters.remote.exchange import Advice, Exchange
 from openai_responses_mcp.adapters.remote.server import RemoteServer
+from openai_responses_mcp.adapters.remote.wire import RemoteAddress, remote_address
 from tests.fakes import WAIT_SECONDS
 
 Message = dict[str, Any]
@@ -187,6 +189,7 @@ async def serving(stand_in: StandIn, tls: Tls | None = None) -> AsyncIterator[st
 async def remote(
     credentials: Credentials | None = None,
     variables: tuple[str, ...] = (),
+    fixed: Mapping[str, str] | None = None,
     url: str | None = None,
     tls: Callable[[], ssl.SSLContext] = httpx2.create_ssl_context,
 ) -> AsyncIterator[Scene]:
@@ -194,7 +197,8 @@ async def remote(
     async with serving(stand_in) as served:
         address = remote_address(url or served)
         told: list[str] = []
-        exchange = Exchange(address, credentials or FixedHeaders({}), Advice("guard login --url X", variables), tls)
+        given = credentials or Credentials(address, None, oauth.renew, fixed)
+        exchange = Exchange(address, given, Advice("guard login --url X", variables), tls)
         transport = RemoteServer(exchange, told.append, LONGEST, retry_seconds=0.02, json_seconds=0.5)
         try:
             yield Scene(stand_in, address, transport, told)

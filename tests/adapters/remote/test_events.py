@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.adapters.remote.events import EventReader
+from openai_responses_mcp.adapters.remote.wire import EventReader
 
 CASES = [
     (b"data: a\n\n", [b"a"]),
@@ -26,7 +26,7 @@ CASES = [
 def read(wire: bytes, size: int) -> list[bytes | None]:
     reader = EventReader(50)
     parts = [wire[at : at + size] for at in range(0, len(wire), size)]
-    return [event.data for part in parts for event in reader.feed(part)]
+    return [data for part in parts for data in reader.feed(part)]
 
 
 @pytest.mark.parametrize(("wire", "data"), CASES)

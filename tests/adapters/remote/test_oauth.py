@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.adapters.remote import oauth
-from openai_responses_mcp.adapters.remote.addresses import remote_address
-from openai_responses_mcp.adapters.remote.exchange import Advice, Exchange, RemoteFault
-from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin, StoredLogin
+from openai_responses_mcp.adapters.remote.credentials import Credentials, LoginFile, SavedLogin
+from openai_responses_mcp.adapters.remote.exchange import Advice, Exchange
 from openai_responses_mcp.adapters.remote.server import RemoteServer
+from openai_responses_mcp.adapters.remote.wire import RemoteFault, remote_address
 from tests.adapters.remote.authorization import Authorization, authorizing, browse, query_of
 from tests.adapters.remote.stand_in import ENVELOPE, Scene, StandIn, request
 from tests.fakes import WAIT_SECONDS
@@ -39,8 +39,8 @@ async def logged_in(
     return file, await asyncio.wait_for(oauth.log_in(address, file, known, REDIRECT, open_page, callback), WAIT_SECONDS)
 
 
-def stored(authorization: Authorization, file: LoginFile) -> StoredLogin:
-    return StoredLogin(remote_address(authorization.url), file, oauth.renew)
+def stored(authorization: Authorization, file: LoginFile) -> Credentials:
+    return Credentials(remote_address(authorization.url), file, oauth.renew)
 
 
 async def test_a_login_is_kept_for_its_owner_alone_with_what_a_renewal_needs(tmp_path: Path) -> None:
@@ -55,24 +55,6 @@ async def test_a_login_is_kept_for_its_owner_alone_with_what_a_renewal_needs(tmp
         assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
         assert authorization.calls[-2:] == ["POST", "DELETE"]
         assert authorization.clients[0]["redirect_uris"] == [REDIRECT]
-
-
-async def test_a_client_that_is_given_is_not_registered(tmp_path: Path) -> None:
-    client = {"client_id": "mine", "client_secret": "s", "token_endpoint_auth_method": "client_secret_post"}
-    async with authorizing() as authorization:
-        file, _ = await logged_in(authorization, tmp_path, SavedLogin(client={**client, "redirect_uris": [REDIRECT]}))
-        assert authorization.clients == []
-        assert authorization.grants[0]["client_id"] == "mine"
-        assert authorization.grants[0]["client_secret"] == "s"
-        assert file.read().client["client_id"] == "mine"
-
-
-async def test_a_server_that_asks_for_no_login_keeps_none(tmp_path: Path) -> None:
-    async with authorizing() as authorization:
-        authorization.asks = False
-        file, was_asked = await logged_in(authorization, tmp_path)
-        assert not was_asked
-        assert not file.path.exists()
 
 
 async def test_a_login_that_fails_says_why(tmp_path: Path) -> None:
@@ -146,7 +128,7 @@ async def test_an_authorization_server_in_trouble_is_no_end_of_the_login(tmp_pat
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"tokens": 1}', json.dumps({"tokens": [], "expires_at": "x"})])
 async def test_a_file_that_cannot_be_read_is_no_login(tmp_path: Path, content: str) -> None:
     file = LoginFile(str(tmp_path), "http://127.0.0.1:1/mcp")
-    login = StoredLogin(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)
+    login = Credentials(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)
     assert await login.headers() == {}
     file.write(SavedLogin())
     file.path.write_text(content)
@@ -157,14 +139,5 @@ async def test_a_file_that_cannot_be_read_is_no_login(tmp_path: Path, content: s
 async def test_a_login_with_parts_that_make_no_sense_is_none(tmp_path: Path) -> None:
     file = LoginFile(str(tmp_path), "http://127.0.0.1:1/mcp")
     file.write(SavedLogin({"access_token": "a", "refresh_token": "r"}, 1.0, {"client_id": "c"}, {"issuer": 5}))
-    login = StoredLogin(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)
+    login = Credentials(remote_address("http://127.0.0.1:1/mcp"), file, oauth.renew)
     assert await login.headers() == {}
-
-
-def test_a_login_can_be_forgotten(tmp_path: Path) -> None:
-    file = LoginFile(str(tmp_path), "https://x.example/mcp")
-    assert not file.forget()
-    file.write(SavedLogin({"access_token": "a"}))
-    assert file.read().is_valid()
-    assert file.forget()
-    assert not file.path.exists()

@@ -245,14 +245,6 @@ async def test_what_goes_over_the_wire_is_logged(connect: Connect) -> None:
     ]
 
 
-async def test_nothing_that_is_sent_is_logged_without_debugging(connect: Connect) -> None:
-    logger = FakeLogger(is_debugging=False)
-    client = connect(logger=logger)
-    client.transport().send(b"{}")
-    assert await client.read_lines(1) == [b"{}"]
-    assert logger.lines == []
-
-
 def test_input_that_comes_after_the_loop_has_ended_is_nobodys_business() -> None:
     before = set(threading.enumerate())
 

@@ -24,7 +24,7 @@ def gateway_to(*clients: FakeMcpClient) -> tuple[McpGateway, list[float]]:
 SERVER = McpServerConfig("notes", ("notes",))
 
 
-async def test_registering_tells_what_the_server_can_do() -> None:
+async def test_registering_lists_the_tools_of_the_server() -> None:
     gateway, _ = gateway_to(FakeMcpClient())
     handle = await gateway.register(SERVER)
     assert handle.server_id == "notes"

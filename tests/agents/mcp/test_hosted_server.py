@@ -1,7 +1,6 @@
 """MCP servers through the gate: real ones, over stdio and HTTP, with approval, risk, pins and names."""
 
 import asyncio
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from openai_responses_mcp.agents import (
     Agent,
     AgentsError,
     Extensions,
-    GateDecision,
-    PolicyProfile,
     RequestedToolCall,
     RunOptions,
     create_runner,
@@ -26,7 +23,6 @@ from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within
 from tests.agents.mcp.conftest import SLOW_START_SECONDS, Host, sdk_command, wild
-from tests.stand_in.server import StandInThread
 
 
 def asking(tool_name: str, args: dict[str, Any], profile: Any = None) -> RunOptions:
@@ -65,6 +61,9 @@ async def test_a_server_of_the_official_sdk_over_stdio(host: Host, runner: Agent
     failed = await call(runner, server, "sdk_server/fail", {"reason": "no ink"})
     assert failed.startswith("The tool reports a failure")
     assert "no ink" in failed
+    last = (await runner.get_execution_logs())[-1]
+    assert (last.event, last.decision) == ("outcome", "failed")
+    assert "no ink" in last.reason
     picture = await call(runner, server, "sdk_server/picture", {})
     assert [part["type"] for part in picture] == ["image", "text"]
 
@@ -73,19 +72,6 @@ async def test_a_server_of_the_official_sdk_over_http(host: Host, runner: AgentR
     server = host(sdk_url, require_approval=False, name="notes")
     assert await call(runner, server, "notes/add", {"a": 1, "b": 2}) == "3"
     assert await call(runner, server, "notes/add", {"a": 3, "b": 4}) == "7"
-
-
-async def test_this_projects_own_server_over_stdio(
-    host: Host, runner: AgentRunner, rehearsal: StandInThread, tmp_path: Path
-) -> None:
-    env = {"OPENAI_API_KEY": "sk-made-up-0123456789", "OPENAI_BASE_URL": rehearsal.base_url, "HOME": str(tmp_path)}
-    env["PYTHONPATH"] = str(Path(sys.modules["openai_responses_mcp"].__path__[0]).parent)
-    command = {"command": sys.executable, "args": ["-m", "openai_responses_mcp", "--stdio"], "env": env}
-    server = host(command, require_approval=False, name="answers")
-    output = await call(
-        runner, server, "answers/answer_quick", {"query": "What is HTTP 404?"}, seconds=SLOW_START_SECONDS
-    )
-    assert '"answer"' in output
 
 
 @pytest.mark.parametrize("is_connected", [False, True])
@@ -155,24 +141,10 @@ async def test_approval_is_asked_for_by_default(host: Host, runner: AgentRunner,
     assert (tmp_path / "log").read_text().count("called") == 1
 
 
-async def test_an_undeclared_tool_has_risk_three(host: Host, runner: AgentRunner) -> None:
-    agent = Agent(name="caller", mcp_servers=[host(wild(), name="wild", require_approval=False)])
-    result = await within(runner.run(agent, "", asking("wild/echo", {"text": "hi"}, "balanced")))
-    assert result.interruptions[0].risk_level == 3
-
-
 @pytest.mark.parametrize("risk_levels", [{"echo": 1}, {"*": 1}])
 async def test_a_declared_risk_counts(host: Host, runner: AgentRunner, risk_levels: dict[str, int]) -> None:
     server = host(wild(), name="wild", require_approval=False, risk_levels=risk_levels)
     assert await call(runner, server, "wild/echo", {"text": "hi"}, profile="balanced") == "hi"
-
-
-async def test_a_tool_of_the_highest_risk_never_runs(host: Host, runner: AgentRunner, tmp_path: Path) -> None:
-    server = host(wild("good", tmp_path / "log"), name="wild", require_approval=False, risk_levels={"echo": 5})
-    with pytest.raises(AgentsError) as caught:
-        await call(runner, server, "wild/echo", {"text": "hi"})
-    assert caught.value.code == "AGENTS-E-GATE-DENIED"
-    assert "called" not in (tmp_path / "log").read_text()
 
 
 async def test_a_servers_own_hints_do_not_lower_the_risk(host: Host) -> None:
@@ -181,23 +153,6 @@ async def test_a_servers_own_hints_do_not_lower_the_risk(host: Host) -> None:
     await within(create_runner(safety_agent=judge).run(agent, "", asking("wild/echo", {"text": "hi"}, "fast")))
     assert judge.requests[0].target_tool is not None
     assert judge.requests[0].target_tool.own_risk == 3
-
-
-async def test_strict_runs_no_server_that_is_not_listed(host: Host, runner: AgentRunner) -> None:
-    server = host(wild(), name="wild", require_approval=False, risk_levels={"*": 1})
-    with pytest.raises(AgentsError) as caught:
-        await call(runner, server, "wild/echo", {"text": "hi"}, profile="strict")
-    assert caught.value.code == "AGENTS-E-GATE-DENIED"
-    await runner.set_policy_profile(PolicyProfile("strict", 1, 5, ("mcp:wild/*",)))
-    assert await call(runner, server, "wild/echo", {"text": "hi"}, profile="strict") == "hi"
-
-
-async def test_a_refusing_judge_keeps_the_call_from_the_server(host: Host, tmp_path: Path) -> None:
-    judge = FakeJudge(GateDecision("deny", 1, "not this one"))
-    server = host(wild("good", tmp_path / "log"), name="wild", require_approval=False)
-    with pytest.raises(AgentsError):
-        await call(create_runner(safety_agent=judge), server, "wild/echo", {"text": "hi"})
-    assert "called" not in (tmp_path / "log").read_text()
 
 
 async def test_what_a_tool_says_approves_nothing(host: Host, runner: AgentRunner) -> None:
@@ -234,7 +189,7 @@ async def offered(*servers: HostedMcpServer, tools: Any = (), **options: Any) ->
     return model.calls[0].tool_names
 
 
-async def test_two_servers_with_one_tool_name_are_told_apart(host: Host) -> None:
+async def test_two_servers_with_one_tool_name_get_different_names(host: Host) -> None:
     left, right = host(wild(), name="left"), host(wild(), name="right")
     assert await offered(left, right) == ("mcp_left__echo", "mcp_right__echo")
     judge = FakeJudge()
@@ -244,11 +199,11 @@ async def test_two_servers_with_one_tool_name_are_told_apart(host: Host) -> None
     assert {one.name for one in judge.requests[0].tool_catalog} == {"left/echo", "right/echo"}
 
 
-async def test_a_tool_called_like_one_of_the_agents_own_is_told_apart(host: Host) -> None:
+async def test_a_tool_called_like_one_of_the_agents_own_gets_another_name(host: Host) -> None:
     assert await offered(host(wild(), name="wild"), tools=[echo]) == ("mcp_wild__echo", "echo")
 
 
-async def test_a_tool_called_like_a_handoff_is_told_apart(host: Host) -> None:
+async def test_a_tool_called_like_a_handoff_gets_another_name(host: Host) -> None:
     from agents import handoff
 
     model = ScriptedModel("Hello.")
@@ -257,11 +212,6 @@ async def test_a_tool_called_like_a_handoff_is_told_apart(host: Host) -> None:
     agent = Agent(name="caller", model=model, handoffs=transfers, mcp_servers=[host(wild(), name="wild")])
     await within(create_runner(safety_agent=FakeJudge()).run(agent, "Hello"))
     assert model.calls[0].tool_names == ("mcp_wild__echo",)
-
-
-async def test_names_may_always_carry_their_server(host: Host) -> None:
-    config = {"include_server_in_tool_names": True}
-    assert await offered(host(wild(), name="wild"), mcp_config=config) == ("mcp_wild__echo",)
 
 
 async def test_a_name_that_no_model_may_use_is_made_to_fit(host: Host, runner: AgentRunner) -> None:
@@ -376,16 +326,6 @@ async def test_pins_in_a_durable_store_outlive_the_process(
     with log.open("a") as file:
         file.write("description\n")
     assert [await waiting(), await waiting()] == [1, 0]
-
-
-async def test_a_call_that_an_mcp_server_answers_with_an_error_is_recorded_as_failed(
-    host: Host, runner: AgentRunner, tmp_path: Path
-) -> None:
-    server = host(sdk_command(), require_approval=False)
-    await call(runner, server, "sdk_server/fail", {"reason": "no ink"}, seconds=SLOW_START_SECONDS)
-    last = (await runner.get_execution_logs())[-1]
-    assert (last.event, last.decision) == ("outcome", "failed")
-    assert "no ink" in last.reason
 
 
 async def test_pins_that_cannot_be_read_or_written_stop_the_call(

@@ -43,7 +43,7 @@ async def test_what_is_no_message_is_passed_on_as_the_error_it_is() -> None:
         assert isinstance(await incoming.receive(), ValueError)
 
 
-async def test_a_server_is_ended_even_if_nobody_waits_for_that_any_more(tmp_path: Path) -> None:
+async def test_a_server_is_ended_even_if_its_caller_is_cancelled(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     reading = asyncio.create_task(asyncio.to_thread((tmp_path / "pipe").read_text))
     is_leaving = asyncio.Event()

@@ -1,4 +1,4 @@
-"""An MCP server that behaves as it is told on its command line; the standard library only, so that it starts at once.
+"""An MCP server that behaves as its command line says; the standard library only, so that it starts at once.
 
     wild_server.py <behaviour> [<file>]
 

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
 from openai_responses_mcp.agents.providers.compat_model import CompatModel, EnvironmentProvider
-from openai_responses_mcp.agents.providers.table import PROVIDERS, ProviderName
+from openai_responses_mcp.agents.providers.settings import PROVIDERS, ProviderName
 from tests.agents.environment import forget_providers
 from tests.agents.providers.stand_in import KEY, ChatStandIn
 

@@ -1,4 +1,4 @@
-"""A real server that nobody here wrote: llama.cpp's, with a tiny model of random numbers that the test makes.
+"""A real server of another project: llama.cpp's, with a tiny model of random numbers that the test makes.
 
 Opt-in, with `make compat` (`pytest -m compat`): it needs `llama-cpp-python[server]` and `gguf`.
 """

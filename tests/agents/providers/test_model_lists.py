@@ -1,10 +1,10 @@
-"""Which models a provider has, and what is told when it does not say."""
+"""The models of a provider, and what is listed when it does not answer."""
 
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
 from openai_responses_mcp.agents.providers import compat_model
-from openai_responses_mcp.agents.providers.table import PROVIDERS, ProviderName
+from openai_responses_mcp.agents.providers.settings import PROVIDERS, ProviderName
 from tests.agents.fakes import within
 from tests.agents.providers.conftest import Play
 from tests.agents.providers.stand_in import HANG_UP, as_json, refusal

@@ -33,7 +33,7 @@ async def test_after_so_many_calls_a_human_is_asked_whether_to_go_on() -> None:
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
-async def test_who_says_no_ends_the_run_and_who_tells_the_model_is_asked_again() -> None:
+async def test_a_no_to_a_budget_ends_the_run_and_one_for_the_model_asks_again() -> None:
     scene = Scene(look(1), look(2), look(3), "done")
     run = await scene.go(Extensions(max_tool_calls=1))
     await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny", "come to an end", tell_model=True)

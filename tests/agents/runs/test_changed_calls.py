@@ -1,4 +1,4 @@
-"""A human approves a call with other arguments: judged again by every voice, run from the new seal, told to the model."""
+"""A human approves a call with other arguments: judged again by every voice, run with the new seal, shown to the model."""
 
 from typing import Any
 
@@ -100,15 +100,6 @@ async def test_a_call_can_be_changed_more_than_once_and_the_last_one_counts() ->
     await within(scene.runner.resume_run(again.run_id))
     assert scene.ran == ["pay 4"]
     assert '"amount": 5 is now 4' in scene.engine.heard[-1][-1]["output"]
-
-
-async def test_a_changed_call_can_be_denied_when_it_asks_again() -> None:
-    scene = Scene(PAY, "then not", judge=SafetyAgent(by_amount))
-    again = await changed(scene, {"amount": 50})
-    approval_id = again.interruptions[0].approval_id
-    await scene.runner.submit_approval(approval_id, "deny", "still too much", tell_model=True)
-    assert (await within(scene.runner.resume_run(again.run_id))).output_text == "then not"
-    assert scene.ran == []
 
 
 async def test_one_call_is_changed_another_refused_a_third_approved() -> None:

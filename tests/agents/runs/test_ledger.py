@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.ledger import RunLedger, RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.gate.audit.records import ExecutionLog
-from openai_responses_mcp.gate.call_table import HumanAnswer, Permit, RunRecords
+from openai_responses_mcp.gate.call_table import HumanAnswer, Permit
 from openai_responses_mcp.gate.calls import (
     AgentCapabilitySnapshot,
     CallToApprove,
@@ -23,10 +23,11 @@ from openai_responses_mcp.gate.calls import (
 )
 from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.guardrails import create_guardrails_template
-from openai_responses_mcp.gate.safety_gate import GateContext
-from tests.agents.fake_stores import FakeExecutionLogStore
-from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeJudge, code_of
-from tests.agents.runs.guards import MASKING, guard_on
+from openai_responses_mcp.gate.policy.profiles import PolicyProfile
+from openai_responses_mcp.gate.safety_gate import GateContext, SafetyGate
+from tests.agents.fake_stores import FakeBudgetStore, FakeExecutionLogStore, FakePolicyStore
+from tests.agents.fakes import ASK, DENY, BreakableLogStore, FakeClock, FakeJudge, code_of
+from tests.agents.runs.guards import MASKING, audit_on, guard_on
 
 TOOL = ToolDescription("pay", "function", definition_hash="d1")
 CALL = PlannedCall("c1", TOOL, {"amount": 5})
@@ -73,13 +74,6 @@ async def last(store: BreakableLogStore) -> ExecutionLog:
 # At the tool
 
 
-async def test_a_call_that_nobody_judged_does_not_start(guard: RunLedger) -> None:
-    assert guard.is_waiting("c1")
-    assert not guard.is_answered(CALL)
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
-    assert guard.refusal is not None
-
-
 @pytest.mark.parametrize(
     ("tool", "args"),
     [(TOOL, {"amount": 6}), (ToolDescription("pay", "function", definition_hash="d2"), {"amount": 5})],
@@ -103,24 +97,19 @@ async def test_a_call_that_came_as_another_does_not_start_as_itself_afterwards(
     assert await events(store) == ["c1 decision allow", "c1 refused deny"]
 
 
-async def test_a_call_starts_once(guard: RunLedger) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    assert not guard.is_waiting("c1")
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
-
-
 async def test_a_second_start_takes_nothing_from_the_first(guard: RunLedger, store: BreakableLogStore) -> None:
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
     await code_of(guard.starting("c1", TOOL, {"amount": 5}))
     await guard.finished("c1", "paid")
     assert await events(store) == ["c1 decision allow", "c1 started started", "c1 refused deny", "c1 outcome completed"]
+    assert (await last(store)).reason == ""
 
 
 async def test_a_refusal_at_the_tool_is_recorded_with_what_was_about_to_run(
     guard: RunLedger, store: BreakableLogStore
 ) -> None:
+    assert not guard.is_answered(CALL)
     with pytest.raises(AgentsError) as caught:
         await guard.starting("c1", TOOL, {"amount": 5})
     assert caught.value is guard.refusal
@@ -208,25 +197,6 @@ async def test_a_secret_of_a_call_is_not_shown_in_the_output_of_another(guard: R
     assert "sesame" not in str(result)
 
 
-async def test_a_call_that_went_well_has_no_reason(guard: RunLedger, store: BreakableLogStore) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.finished("c1", "")
-    log = await last(store)
-    assert (log.decision, log.reason, log.arguments) == ("completed", "", {"amount": 5})
-    assert [result.output for result in guard.results] == [""]
-
-
-async def test_results_come_in_the_order_in_which_the_calls_were_asked_for(guard: RunLedger) -> None:
-    await guard.judge(None, [CALL, OTHER], [TOOL, LOOK])
-    await guard.starting("c1", TOOL, {"amount": 5})
-    await guard.starting("c2", LOOK, {"what": "here"})
-    await guard.finished("c2", "saw")
-    assert [result.output for result in guard.results] == ["saw"]
-    await guard.finished("c1", "paid")
-    assert [result.output for result in guard.results] == ["paid", "saw"]
-
-
 @pytest.mark.parametrize("event", ["decision", "started"])
 async def test_with_a_required_log_nothing_starts_unrecorded(store: BreakableLogStore, event: str) -> None:
     guard = guard_on(store, FakeJudge(), mode="required")
@@ -277,26 +247,8 @@ async def test_a_human_is_asked_where_the_run_or_the_agent_demands_it(
     assert bool(guard.to_approve) == (of_the_run or of_the_agent)
 
 
-def test_a_record_without_a_reason_has_none() -> None:
-    assert RunRecords("r1", MASKING).about(CALL, "started", "started").reason == ""
-
-
-async def test_the_first_refusal_is_the_one_that_counts(guard: RunLedger) -> None:
-    first = guard.refuse(AgentsError("AGENTS-E-GATE-EVAL", "first"))
-    second = AgentsError("AGENTS-E-GATE-DENIED", "second")
-    assert guard.refuse(second) is second
-    assert guard.refusal is first
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Turns
-
-
-async def test_a_turn_that_was_let_through_is_not_judged_again(guard: RunLedger, judge: FakeJudge) -> None:
-    await guard.judge(None, [CALL], [TOOL])
-    await guard.judge(None, [CALL], [TOOL])
-    assert not guard.is_waiting("c1")
-    assert len(judge.requests) == 1
 
 
 @pytest.mark.parametrize("is_same_turn", [False, True])
@@ -393,10 +345,6 @@ async def test_the_judge_sees_the_call_the_user_and_all_that_the_agent_can_do(
     )
 
 
-def test_an_agent_without_a_name_has_none() -> None:
-    assert AgentCapabilitySnapshot.of(None, []).agent_name == ""
-
-
 async def test_a_decision_is_recorded_with_all_that_led_to_it(guard: RunLedger, store: BreakableLogStore) -> None:
     await guard.judge(None, [CALL], [TOOL])
     await guard.starting("c1", TOOL, {"amount": 5})
@@ -485,17 +433,9 @@ async def paused(guard: RunLedger, judge: FakeJudge) -> dict[str, Any]:
     return saved
 
 
-async def test_one_call_that_needs_a_human_holds_its_turn(guard: RunLedger, judge: FakeJudge) -> None:
-    await paused(guard, judge)
-    assert guard.to_approve == [CallToApprove(CALL, ASK)]
-    assert guard.is_waiting("c1")
-    assert guard.is_waiting("c2")
-    assert await code_of(guard.starting("c2", LOOK, {"what": "here"})) == "AGENTS-E-GATE-DENIED"
-    assert await code_of(guard.starting("c1", TOOL, {"amount": 5})) == "AGENTS-E-GATE-DENIED"
-
-
 async def test_an_approved_pause_is_let_through_as_a_whole(guard: RunLedger, judge: FakeJudge) -> None:
     saved = await paused(guard, judge)
+    assert guard.to_approve == [CallToApprove(CALL, ASK)]
     resumed = guard_on(FakeExecutionLogStore(), judge)
     resumed.restore(saved, [yes(CALL)])
     assert resumed.may_start(CALL)
@@ -519,15 +459,6 @@ async def test_a_pause_without_exactly_its_approvals_lets_nothing_through(
     assert resumed.is_waiting("c2")
     assert not resumed.may_start(CALL)
     assert not resumed.may_start(OTHER)
-
-
-async def test_what_was_approved_is_what_may_start(guard: RunLedger, judge: FakeJudge) -> None:
-    saved = await paused(guard, judge)
-    resumed = guard_on(FakeExecutionLogStore(), judge)
-    other = PlannedCall("c1", TOOL, {"amount": 4})
-    resumed.restore(saved, [yes(other)])
-    assert resumed.may_start(other)
-    assert not resumed.may_start(CALL)
 
 
 async def test_a_suspended_call_is_taken_up_once_and_recorded_as_one(
@@ -571,3 +502,59 @@ async def test_a_paused_run_is_saved_in_words_that_later_versions_know(guard: Ru
     assert [call["state"] for call in saved["calls"]] == ["held", "asked"]
     assert [call["permit"]["call_id"] for call in saved["calls"]] == ["c2", "c1"]
     assert [call["result"] for call in saved["calls"]] == [None, None]
+
+
+async def test_what_the_policy_denies_by_now_does_not_start_after_a_pause(judge: FakeJudge) -> None:
+    read = ToolDescription("files/read", "mcp")
+    before = guard_on(FakeExecutionLogStore(), judge)
+    judge.on("files/read", ASK)
+    await before.judge(None, [PlannedCall("c1", read, {})], [read])
+    assert before.is_asking
+    resumed = guard_on(FakeExecutionLogStore(), judge, GateContext("strict"))
+    assert not resumed.is_asking
+    resumed.restore(before.saved(), [yes(PlannedCall("c1", read, {}))])
+    with pytest.raises(AgentsError) as caught:
+        await resumed.starting("c1", read, {})
+    outside = "mcp:files/read is outside the scopes of the profile strict"
+    assert caught.value.message == f"mcp files/read was refused: {outside}"
+    assert resumed.is_waiting("c1")
+
+
+async def test_a_profile_that_changes_between_decision_and_start_counts_with_the_next_decision(
+    store: BreakableLogStore,
+) -> None:
+    policies = FakePolicyStore()
+    guard = RunLedger("r1", SafetyGate(FakeJudge(), policies), audit_on(store), MASKING, GateContext("fast"))
+    await guard.judge(None, [CALL], [TOOL])
+    await policies.set_profile(PolicyProfile("fast", 0, 1, ("mcp:*",)))
+    await guard.starting("c1", TOOL, {"amount": 5})
+    assert await code_of(guard.judge(None, [OTHER], [LOOK])) == "AGENTS-E-GATE-DENIED"
+
+
+ELSEWHERE = {"$ref": "https://example.com/schema.json"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "is_noted"),
+    [("mcp", ELSEWHERE, True), ("mcp", {"type": "object"}, False), ("mcp", {}, False), ("function", ELSEWHERE, False)],
+)
+async def test_a_decision_says_if_arguments_go_to_a_server_unchecked(
+    guard: RunLedger, store: BreakableLogStore, kind: Any, parameters: Any, is_noted: bool
+) -> None:
+    tool = ToolDescription("files/read", kind, parameters=parameters)
+    await guard.judge(None, [PlannedCall("c1", tool, {"a": 1})], [tool])
+    await guard.starting("c1", tool, {"a": 1})
+    decision = (await store.query())[0]
+    assert decision.decision == "allow"
+    assert decision.reason.startswith("fine")
+    assert ("cannot be checked" in decision.reason) == is_noted
+
+
+async def test_a_ledger_for_a_look_lets_nothing_through_and_records_nothing(store: BreakableLogStore) -> None:
+    gate = SafetyGate(FakeJudge(), FakePolicyStore())
+    ledgers = RunLedgers(gate, audit_on(store), MASKING, FakeBudgetStore(), FakeClock())
+    look = ledgers.for_a_look()
+    await look.offer_hosted(None, ToolDescription("web_search", "function"))
+    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED: Nothing runs while an agent is only looked at"):
+        await look.judge(None, [CALL], [TOOL])
+    assert await store.query() == []

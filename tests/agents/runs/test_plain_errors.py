@@ -1,4 +1,4 @@
-"""Mistakes in what a run is asked for are told in words, before anything runs."""
+"""Mistakes in the arguments of a run are named before anything runs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
 from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fakes import code_of, collected, within
+from tests.agents.fakes import collected, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
@@ -69,8 +69,3 @@ async def test_a_run_that_is_streamed_gives_its_result_all_the_same() -> None:
     result = await within(scene.runner.approve_and_resume(paused.run_id, approval_id, options=options))
     assert (result.output_text, scene.ran) == ("all good", ["look here", "pay 5"])
     assert scene.engine.streams == 2
-
-
-async def test_a_streamed_run_fails_as_a_stream_does() -> None:
-    scene = Scene(ConnectionError("cut"))
-    assert await code_of(scene.runner.run(scene.agent, "go", RunOptions(stream=True))) == "AGENTS-E-STREAM"

@@ -1,20 +1,16 @@
 """Standing approvals in runs: they answer for the human, and those for a session end with it."""
 
-from dataclasses import replace
-
 import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.gate.approvals.models import StandingApproval
-from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
-from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.errors import StoreUnavailable
-from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_engine import FakeCall
-from tests.agents.fake_stores import FakeStandingStore, fake_stores
-from tests.agents.fakes import ASK, DENY, FakeClock, code_of, within
+from tests.agents.fake_stores import FakeStandingStore
+from tests.agents.fakes import ASK, DENY, code_of, within
 from tests.agents.scenes import PAY, Scene
 
 PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
@@ -64,14 +60,6 @@ async def test_it_does_not_answer_for_the_caller(sqlite_url: str) -> None:
     ]
 
 
-async def test_another_definition_of_the_tool_asks_and_ends_it(sqlite_url: str) -> None:
-    scene = Scene(PAY, "done", PAY_MORE, store=sqlite_url)
-    await within(scene.runner.resume_run(await allowed(scene, sqlite_url, StandingTerms(always=True))))
-    scene.agent.tools[1] = replace(scene.pay, description="Pay anybody anything.")
-    assert (await scene.go()).interruptions
-    assert await open_desk_parts(sqlite_url).standing.list() == []
-
-
 async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -85,15 +73,7 @@ async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
     run = await scene.paused()
     result = await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
     assert result.output_text == "done"
-    assert "are not ended" in caplog.text
-
-
-async def test_without_any_nothing_is_written(clock: FakeClock) -> None:
-    stores = fake_stores(clock)
-    audit = AuditLog(stores.logs, clock, Masking({}))
-    standing = StandingApprovals(stores.standing, stores.approvals, audit, clock, Masking({}))
-    await standing.end_session("r1")
-    assert await audit.query() == []
+    assert "could not be ended" in caplog.text
 
 
 async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqlite_url: str) -> None:

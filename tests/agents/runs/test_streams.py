@@ -2,12 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
-from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeAgent, FakeCall
-from tests.agents.fakes import ASK, DENY, collected, last_result, within
+from tests.agents.fakes import ASK, collected, last_result, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
 
@@ -22,15 +19,6 @@ async def test_a_stream_shows_text_calls_and_the_end() -> None:
     assert events[2].delta == "all good"
     assert events[3].final_output == "all good"
     assert last_result(events).output_text == "all good"
-
-
-async def test_a_streamed_call_waits_for_a_human_and_is_resumed() -> None:
-    scene = Scene([LOOK, PAY], "all good")
-    events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
-    paused = last_result(events)
-    assert (events[-1].type, events[-1].final_output, scene.ran) == ("interrupted", None, [])
-    result = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert result.output_text == "all good"
 
 
 async def test_a_streamed_handoff_waits_for_a_human() -> None:
@@ -61,50 +49,6 @@ async def test_a_stream_resumes_a_paused_run() -> None:
     assert scene.ran == ["pay 5"]
     assert "but not again this month" in str(scene.engine.heard[-1])
     assert last_result(events).usage.requests == 2
-
-
-async def test_a_stream_that_resumes_a_run_can_pause_again() -> None:
-    scene = Scene(PAY, FakeCall("pay", {"amount": 6}, "p-2"))
-    events = await resumed(scene, await scene.paused())
-    assert events[-1].type == "interrupted"
-    assert [one.tool_call_id for one in last_result(events).interruptions] == ["p-2"]
-    assert scene.ran == ["pay 5"]
-
-
-async def test_a_stream_resumes_a_run_that_waited_at_a_handoff() -> None:
-    scene = Scene(FakeCall("Second"))
-    second = FakeAgent("Second")
-    scene.engine.enqueue("second here")
-    scene.agent.handoffs = [second]
-    scene.judge.on("Second", ASK)
-    events = await resumed(scene, await scene.paused(), "go ahead")
-    assert (events[-1].final_output, last_result(events).last_agent) == ("second here", second)
-    assert last_result(events).usage.requests == 2
-
-
-async def test_a_stream_cannot_resume_with_a_used_token() -> None:
-    scene = Scene(PAY, "all good")
-    paused = await scene.paused()
-    token = await scene.runner.submit_approval(paused.interruptions[0].approval_id, "approve")
-    await within(scene.runner.resume_run(paused.run_id, token.token))
-    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)))
-    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN"):
-        await within(collected(scene.runner.run_stream(scene.agent, "", options)))
-    assert scene.ran == ["pay 5"]
-
-
-async def test_a_denied_call_in_a_stream_runs_nothing() -> None:
-    scene = Scene([LOOK, PAY])
-    scene.judge.on("pay", DENY)
-    with pytest.raises(AgentsError, match="AGENTS-E-GATE-DENIED"):
-        await within(collected(scene.runner.run_stream(scene.agent, "go")))
-    assert scene.ran == []
-
-
-async def test_a_broken_stream_is_a_stream_error() -> None:
-    scene = Scene(ConnectionError("cut"))
-    with pytest.raises(AgentsError, match="AGENTS-E-STREAM"):
-        await within(collected(scene.runner.run_stream(scene.agent, "go")))
 
 
 async def test_a_stream_that_is_left_early_ends_the_run() -> None:

@@ -1,6 +1,5 @@
-"""For workers that wait for a human elsewhere: runs as they stand, waiting for decisions, and being told of requests."""
+"""For workers that wait for a human elsewhere: the status of runs, waiting for decisions, callbacks for requests."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -20,10 +19,6 @@ async def test_a_run_is_shown_as_it_stands() -> None:
     await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
     assert (await scene.runner.get_run(run.run_id)).status == "done"
     assert not hasattr(shown, "payload")
-
-
-async def test_a_run_that_is_not_there_is_named() -> None:
-    assert await code_of(Scene().runner.get_run("run_x")) == "AGENTS-E-APPROVAL-NOT-FOUND"
 
 
 async def test_runs_are_listed_by_their_status(store_url: str) -> None:
@@ -59,15 +54,6 @@ async def test_waiting_ends_when_the_whole_turn_is_decided() -> None:
     assert [(one.status, one.comment) for one in decided] == [("approved", "seen"), ("denied", "seen")]
 
 
-async def test_a_worker_waits_and_then_resumes(sqlite_url: str) -> None:
-    worker, approver = Scene(PAY, "all good", store=sqlite_url), Scene(store=sqlite_url)
-    run = await worker.paused()
-    waiting = asyncio.create_task(worker.runner.wait_for_decision(run.run_id, 30))
-    await approver.runner.submit_approval(run.interruptions[0].approval_id, "approve")
-    await within(waiting)
-    assert (await within(worker.runner.resume_run(run.run_id))).output_text == "all good"
-
-
 async def test_waiting_has_an_end() -> None:
     scene = Scene(PAY)
     run = await scene.paused()
@@ -79,8 +65,7 @@ async def test_waiting_has_an_end() -> None:
 
 async def test_a_decision_that_is_there_is_not_waited_for() -> None:
     scene = Scene(PAY, "all good", "nothing to wait for")
-    run = await scene.paused()
-    await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
+    run, _ = await scene.decided()
     assert [one.status for one in await within(scene.runner.wait_for_decision(run.run_id, 0))] == ["approved"]
     await within(scene.runner.resume_run(run.run_id))
     done = await scene.go()
@@ -97,7 +82,7 @@ async def test_a_time_that_is_none_is_refused(seconds: Any) -> None:
 # Being told
 
 
-async def test_whoever_wants_to_know_is_told_of_each_request(clock: FakeClock) -> None:
+async def test_the_callback_gets_each_request(clock: FakeClock) -> None:
     told: list[HumanApprovalRequest] = []
     scene = Scene(
         [PAY, FakeCall("pay", {"amount": 6}, "p-2")],
@@ -113,7 +98,7 @@ async def test_whoever_wants_to_know_is_told_of_each_request(clock: FakeClock) -
     assert told[2:] == [one for one in pending if one.approval_id != told[1].approval_id]
 
 
-async def test_whoever_is_told_may_decide_at_once() -> None:
+async def test_the_callback_may_decide_at_once() -> None:
     async def decide(request: HumanApprovalRequest) -> None:
         await scene.runner.submit_approval(request.approval_id, "approve")
 
@@ -122,7 +107,7 @@ async def test_whoever_is_told_may_decide_at_once() -> None:
     assert (await within(scene.runner.resume_run(run.run_id))).output_text == "all good"
 
 
-async def test_a_failure_to_tell_does_not_lose_the_pause(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_callback_that_fails_does_not_lose_the_pause(caplog: pytest.LogCaptureFixture) -> None:
     def fail(request: HumanApprovalRequest) -> None:
         raise ConnectionError("secret text")
 

@@ -45,9 +45,9 @@ async def test_an_agent_answers_with_sources() -> None:
     judge = FakeJudge()
     agent = Agent(name="caller", model=model, tools=[answer_tool()])
     result = await within(create_runner(safety_agent=judge).run(agent, "News?"))
-    told = json.loads(str(result.tool_calls[0].output))
-    assert told["used_search"] is True
-    assert told["citations"]
+    answer = json.loads(str(result.tool_calls[0].output))
+    assert answer["used_search"] is True
+    assert answer["citations"]
     assert judge.requests[0].target_tool is not None
     assert judge.requests[0].target_tool.own_risk == 2
 
@@ -58,11 +58,11 @@ async def test_every_profile_of_the_server_can_be_had(name: str, args: dict[str,
 
 
 @pytest.mark.parametrize("args", [{}, {"query": "  "}, {"query": "Why?", "max_results": 99}])
-async def test_a_question_that_cannot_be_asked_is_told_to_the_model(args: dict[str, Any]) -> None:
+async def test_the_model_gets_an_error_for_a_question_that_cannot_be_asked(args: dict[str, Any]) -> None:
     assert (await call("answer", args)).startswith("The question was not answered")
 
 
-async def test_a_failure_of_the_api_is_told_without_the_key() -> None:
+async def test_a_failure_of_the_api_is_reported_without_the_key() -> None:
     output = await call("answer", {"query": "Why? [rehearse: status=401]"})
     assert output.startswith("The question was not answered")
     assert KEY not in output
@@ -89,7 +89,7 @@ def test_an_unknown_profile_is_refused() -> None:
     assert caught.value.code == "AGENTS-E-RUNNER-CONFIG"
 
 
-def test_a_bad_configuration_is_told_when_the_tool_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_configuration_is_an_error_when_the_tool_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "nowhere")
     with pytest.raises(AgentsError) as caught:
         answer_tool()

@@ -8,7 +8,7 @@ from agents.tool import ToolOutputImage, ToolOutputText
 from pydantic import BaseModel
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner, tool
-from openai_responses_mcp.agents.sdk.notes import with_note
+from openai_responses_mcp.agents.sdk.guarded_calls import with_note
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within
 
@@ -31,7 +31,7 @@ def test_a_note_stands_before_any_output(output: object, noted: object) -> None:
     assert with_note(output, "note", None) == noted
 
 
-def test_where_the_run_ends_with_the_output_it_stays_as_it_is() -> None:
+def test_an_output_that_ends_the_run_gets_no_note() -> None:
     agent = sdk.Agent[Any](name="A", tool_use_behavior="stop_on_first_tool")
     assert with_note({"paid": 5}, "note", agent) == {"paid": 5}
 
@@ -56,19 +56,6 @@ async def test_a_changed_call_of_a_real_tool_sees_the_new_arguments_everywhere()
     assert result.output_text == "less"
     assert seen == ['{"amount": 3}']
     assert [call.output for call in result.tool_calls] == ["paid 3"]
-
-
-async def test_a_run_that_ends_with_a_changed_call_ends_with_its_output() -> None:
-    agent = Agent(
-        name="Clerk",
-        model=ScriptedModel(ScriptedCall("pay", {"amount": 5})),
-        tools=[pay],
-        tool_use_behavior="stop_on_first_tool",
-    )
-    runner = create_runner(safety_agent=FakeJudge())
-    paused = await within(runner.run(agent, "go"))
-    await runner.submit_approval(paused.interruptions[0].approval_id, "approve", arguments={"amount": 3})
-    assert (await within(runner.resume_run(paused.run_id))).output_text == "paid 3"
 
 
 class Case(BaseModel):

@@ -1,5 +1,6 @@
 """A tool's `needs_approval` is asked as the SDK asks it, and no number that JSON does not have reaches a tool."""
 
+import asyncio
 from typing import Any
 
 import agents as sdk
@@ -7,7 +8,7 @@ import pytest
 
 from openai_responses_mcp.agents import Agent, SafetyAgent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import within
+from tests.agents.fakes import code_of, within
 
 
 class Deployment:
@@ -67,7 +68,7 @@ async def test_the_sdk_asks_for_the_same_calls(arguments: str) -> None:
     assert [item.name for item in result.interruptions] == ["deploy"]
 
 
-async def test_the_predicate_decides_on_arguments_that_validation_leaves_as_they_are() -> None:
+async def test_the_predicate_decides_on_arguments_that_validation_does_not_change() -> None:
     deployment = Deployment('{"target": "test", "share": 0.5}')
     assert (await deployment.go()).output_text == "done"
     assert deployment.seen == [{"target": "test", "share": 0.5}]
@@ -104,4 +105,47 @@ async def test_a_number_that_some_cannot_read_reaches_no_tool_that_is_never_aske
     model = ScriptedModel(ScriptedCall("note", f'{{"amount": {number}}}'), "done")
     agent = Agent(name="A", model=model, tools=[plain])
     await within(create_runner(safety_agent=SafetyAgent.allow_all()).run(agent, "go"))
+    assert ran == []
+
+
+async def test_all_predicates_of_a_turn_are_asked_at_once() -> None:
+    both = asyncio.Barrier(2)
+
+    async def meets_the_other(context: object, args: object, call_id: str) -> bool:
+        await both.wait()
+        return call_id == "second"
+
+    @sdk.function_tool(needs_approval=meets_the_other)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    model = ScriptedModel([ScriptedCall("look", {}, "first"), ScriptedCall("look", {}, "second")])
+    runner = create_runner(safety_agent=SafetyAgent.allow_all())
+    result = await within(runner.run(Agent(name="A", model=model, tools=[look]), "go"))
+    assert [request.tool_call_id for request in result.interruptions] == ["second"]
+
+
+async def test_a_predicate_that_fails_ends_the_others_and_the_turn() -> None:
+    ended, ran = asyncio.Event(), list[str]()
+
+    async def fails(context: object, args: dict[str, Any], call_id: str) -> bool:
+        if call_id == "first":
+            raise ValueError("no idea")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return False
+
+    @sdk.function_tool(needs_approval=fails)
+    def look() -> str:
+        """Look."""
+        ran.append("look")
+        return "seen"
+
+    model = ScriptedModel([ScriptedCall("look", {}, "second"), ScriptedCall("look", {}, "first")])
+    run = create_runner(safety_agent=SafetyAgent.allow_all()).run(Agent(name="A", model=model, tools=[look]), "go")
+    assert await code_of(run) == "AGENTS-E-RUNNER"
+    await within(ended.wait())
     assert ran == []

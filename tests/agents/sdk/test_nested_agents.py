@@ -5,17 +5,16 @@ from typing import Any
 import agents as sdk
 import pytest
 
-from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_runner, tool
+from openai_responses_mcp.agents import Agent, create_runner, tool
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fakes import ASK, DENY, FakeClock, FakeJudge, code_of, within
+from tests.agents.fakes import ASK, FakeJudge, code_of, within
 
 
 class Scene:
     """An outer agent and an inner one with a tool `write`, and what the tool was called with."""
 
-    def __init__(self, inner_class: Any = sdk.Agent) -> None:
+    def __init__(self) -> None:
         self.written: list[str] = []
         self.judge = FakeJudge()
         self.inner_model = ScriptedModel()
@@ -28,89 +27,15 @@ class Scene:
             return f"wrote {text}"
 
         self.write = write
-        self.inner = inner_class(name="Inner", tools=[write], model=self.inner_model)
+        self.inner = sdk.Agent[Any](name="Inner", tools=[write], model=self.inner_model)
 
-    def runner(self, store: str | None = None, clock: FakeClock | None = None) -> AgentRunner:
-        return create_runner(safety_agent=self.judge, store=store, clock=clock)
+    def runner(self, store: str | None = None) -> AgentRunner:
+        return create_runner(safety_agent=self.judge, store=store)
 
     def outer_with_tool(self) -> sdk.Agent[Any]:
         return Agent(
             name="Outer", model=self.outer_model, tools=[self.inner.as_tool("ask_inner", "Ask the inner one.")]
         )
-
-    def outer_with_handoff(self) -> sdk.Agent[Any]:
-        return Agent(name="Outer", model=self.outer_model, handoffs=[self.inner])
-
-
-async def test_a_plain_agent_used_as_a_tool_is_judged_call_by_call() -> None:
-    scene = Scene()
-    scene.outer_model.enqueue(ScriptedCall("ask_inner", {"input": "do it"}, "outer-1"), "all done")
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}, "inner-1"), "inner done")
-    result = await within(scene.runner().run(scene.outer_with_tool(), "go"))
-    assert result.output_text == "all done"
-    assert [request.tool_name for request in scene.judge.requests] == ["ask_inner", "write"]
-    assert [agent.name for agent in scene.judge.agents] == ["Outer", "Inner"]
-    assert scene.written == ["x"]
-    assert [call.tool_call_id for call in result.tool_calls] == ["outer-1", "inner-1"]
-
-
-async def test_a_refusal_inside_an_agent_tool_ends_the_whole_run() -> None:
-    scene = Scene()
-    scene.judge.on("write", DENY)
-    scene.outer_model.enqueue(ScriptedCall("ask_inner", {"input": "do it"}), "never said")
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}))
-    assert await code_of(scene.runner().run(scene.outer_with_tool(), "go")) == "AGENTS-E-GATE-DENIED"
-    assert scene.written == []
-    assert len(scene.outer_model.calls) == 1
-
-
-async def test_a_pause_inside_an_agent_tool_can_be_approved_and_resumed() -> None:
-    scene = Scene()
-    scene.judge.on("write", ASK)
-    runner = scene.runner()
-    scene.outer_model.enqueue(ScriptedCall("ask_inner", {"input": "do it"}, "outer-1"), "all done")
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}, "inner-1"), "inner done")
-    paused = await within(runner.run(scene.outer_with_tool(), "go"))
-    assert [request.tool_name for request in paused.interruptions] == ["write"]
-    assert scene.written == []
-    result = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert (result.output_text, scene.written) == ("all done", ["x"])
-    events = [(log.tool_call_id, log.event) for log in await runner.get_execution_logs()]
-    assert events.count(("outer-1", "started")) == 1
-    assert events.count(("outer-1", "outcome")) == 1
-
-
-async def test_a_pause_inside_an_agent_tool_is_resumed_by_another_runner(sqlite_url: str) -> None:
-    scene = Scene()
-    scene.judge.on("write", ASK)
-    scene.outer_model.enqueue(ScriptedCall("ask_inner", {"input": "do it"}, "outer-1"), "all done")
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}, "inner-1"), "inner done")
-    paused = await within(scene.runner(sqlite_url).run(scene.outer_with_tool(), "go"))
-    other = scene.runner(sqlite_url)
-    waiting = await other.get_pending_approvals(paused.run_id)
-    result = await within(
-        other.approve_and_resume(paused.run_id, waiting[0].approval_id, agent=scene.outer_with_tool())
-    )
-    assert (result.output_text, scene.written) == ("all done", ["x"])
-
-
-async def test_two_agent_tools_that_pause_in_one_turn_wait_for_both() -> None:
-    scene, other = Scene(), Scene()
-    judge = scene.judge
-    judge.on("write", ASK)
-    model = ScriptedModel([ScriptedCall("one", {"input": "a"}), ScriptedCall("two", {"input": "b"})], "all done")
-    tools: list[sdk.Tool] = [scene.inner.as_tool("one", "One."), other.inner.clone(name="Other").as_tool("two", "Two.")]
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}, "x-1"), "done")
-    other.inner_model.enqueue(ScriptedCall("write", {"text": "y"}, "y-1"), "done")
-    runner = scene.runner()
-    paused = await within(runner.run(Agent(name="Outer", model=model, tools=tools), "go"))
-    first, second = paused.interruptions
-    halfway = await within(runner.approve_and_resume(paused.run_id, first.approval_id))
-    assert [request.approval_id for request in halfway.interruptions] == [second.approval_id]
-    assert scene.written == other.written == []
-    result = await within(runner.approve_and_resume(paused.run_id, second.approval_id))
-    assert result.output_text == "all done"
-    assert (scene.written, other.written) == (["x"], ["y"])
 
 
 @pytest.mark.parametrize("decision", ["allow", "ask"])
@@ -133,62 +58,6 @@ async def test_one_agent_can_be_used_twice_in_a_turn(decision: str, sqlite_url: 
     assert (outputs["outer-a"], outputs["outer-b"]) == ("done", "done")
 
 
-async def test_a_handoff_is_judged_by_its_target_and_the_snapshot_is_the_new_agents() -> None:
-    scene = Scene()
-    scene.outer_model.enqueue(ScriptedCall("transfer_to_inner"))
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}), "inner done")
-    result = await within(scene.runner().run(scene.outer_with_handoff(), "go"))
-    assert result.output_text == "inner done"
-    assert result.last_agent is scene.inner
-    handed_over, wrote = scene.judge.requests
-    assert (handed_over.tool_kind, handed_over.tool_name) == ("function", "Inner")
-    assert wrote.capability_snapshot is not None
-    assert wrote.capability_snapshot.agent_name == "Inner"
-    assert wrote.capability_snapshot.tool_names == ("write",)
-
-
-async def test_a_refused_handoff_does_not_happen() -> None:
-    scene = Scene()
-    scene.judge.on("Inner", DENY)
-    scene.outer_model.enqueue(ScriptedCall("transfer_to_inner"))
-    assert await code_of(scene.runner().run(scene.outer_with_handoff(), "go")) == "AGENTS-E-GATE-DENIED"
-    assert scene.inner_model.calls == []
-
-
-async def test_a_handoff_alone_can_wait_for_a_human_and_be_resumed_elsewhere(sqlite_url: str) -> None:
-    scene = Scene()
-    scene.judge.on("Inner", ASK)
-    scene.outer_model.enqueue(ScriptedCall("transfer_to_inner", call_id="h-1"))
-    scene.inner_model.enqueue("inner done")
-    paused = await within(scene.runner(sqlite_url).run(scene.outer_with_handoff(), "go"))
-    assert [request.tool_name for request in paused.interruptions] == ["Inner"]
-    assert paused.final_output is None
-    assert scene.inner_model.calls == []
-    other = scene.runner(sqlite_url)
-    result = await within(
-        other.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, agent=scene.outer_with_handoff())
-    )
-    assert result.output_text == "inner done"
-    assert len(scene.outer_model.calls) == 1
-    assert result.usage.requests == 2
-
-
-async def test_a_handoff_next_to_a_tool_waits_with_it(sqlite_url: str) -> None:
-    scene = Scene()
-    scene.judge.on("write", ASK)
-    agent = Agent(name="Outer", model=scene.outer_model, tools=[scene.write], handoffs=[scene.inner])
-    scene.outer_model.enqueue(
-        [ScriptedCall("write", {"text": "x"}, "w-1"), ScriptedCall("transfer_to_inner", {}, "h-1")]
-    )
-    scene.inner_model.enqueue("inner done")
-    paused = await within(scene.runner(sqlite_url).run(agent, "go"))
-    assert scene.written == []
-    result = await within(
-        scene.runner(sqlite_url).approve_and_resume(paused.run_id, paused.interruptions[0].approval_id, agent=agent)
-    )
-    assert (result.output_text, scene.written) == ("inner done", ["x"])
-
-
 async def test_agents_that_hand_over_in_circles_are_taken_over_once() -> None:
     ping, pong = ScriptedModel(), ScriptedModel()
     first: sdk.Agent[Any] = sdk.Agent(name="Ping", model=ping)
@@ -200,23 +69,6 @@ async def test_agents_that_hand_over_in_circles_are_taken_over_once() -> None:
     result = await within(runner.run(first, "go"))
     assert result.output_text == "home again"
     assert result.last_agent is first
-
-
-async def test_a_run_that_a_tool_starts_itself_is_guarded_too() -> None:
-    scene = Scene()
-    scene.judge.on("write", DENY)
-
-    @sdk.function_tool
-    async def sneak() -> str:
-        """Start a run on the side."""
-        result = await sdk.Runner.run(scene.inner, "do it")
-        return str(result.final_output)
-
-    scene.outer_model.enqueue(ScriptedCall("sneak"), "never said")
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "x"}))
-    agent = Agent(name="Outer", model=scene.outer_model, tools=[sneak])
-    assert await code_of(scene.runner().run(agent, "go")) == "AGENTS-E-GATE-DENIED"
-    assert scene.written == []
 
 
 async def test_a_run_that_a_tool_starts_itself_cannot_wait_for_a_human() -> None:
@@ -249,32 +101,7 @@ async def test_a_handoff_inside_an_agent_tool_cannot_wait_for_a_human() -> None:
     assert await code_of(scene.runner().run(agent, "go")) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 
 
-async def test_outside_a_guarded_run_the_sdk_works_as_ever() -> None:
-    scene = Scene()
-    scene.outer_model.enqueue(ScriptedCall("write", {"text": "guarded"}), "done")
-    guarded = Agent(name="Outer", model=scene.outer_model, tools=[scene.write])
-    await within(scene.runner().run(guarded, "go"))
-    scene.inner_model.enqueue(ScriptedCall("write", {"text": "plain"}), "done")
-    config = sdk.RunConfig(tracing_disabled=True)
-    await within(sdk.Runner.run(scene.inner, "go", run_config=config))
-    assert [request.args["text"] for request in scene.judge.requests] == ["guarded"]
-    assert scene.written == ["guarded", "plain"]
-
-
-async def test_every_handoff_asks_when_the_caller_wants_a_human() -> None:
-    scene = Scene()
-    scene.outer_model.enqueue(ScriptedCall("transfer_to_inner"))
-    options = RunOptions(extensions=Extensions(require_human_approval=True))
-    paused = await within(scene.runner().run(scene.outer_with_handoff(), "go", options))
-    assert [request.tool_name for request in paused.interruptions] == ["Inner"]
-
-
-async def test_something_that_is_no_agent_is_refused() -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-AGENT-CAPABILITY-RESOLVE"):
-        await within(create_runner(safety_agent=FakeJudge()).run(object(), "go"))
-
-
-async def test_the_users_own_objects_are_left_as_they_are() -> None:
+async def test_the_users_own_objects_are_not_changed() -> None:
     @tool
     def noop() -> str:
         """Do nothing."""

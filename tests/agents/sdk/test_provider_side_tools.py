@@ -21,6 +21,7 @@ class FakeServer(MCPServer):
         self._name = name
         self.is_gone = is_gone
         self.description = "Read an issue."
+        self.failure: Exception | None = None
         self.called: list[Any] = []
 
     @property
@@ -33,12 +34,14 @@ class FakeServer(MCPServer):
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> list[Tool]:
         if self.is_gone:
-            raise ConnectionError("nobody there")
+            raise ConnectionError("connection refused")
         schema = {"type": "object", "properties": {"number": {"type": "integer"}}}
         return [Tool(name="read_issue", description=self.description, input_schema=schema)]
 
     async def call_tool(self, tool_name: str, arguments: Any, meta: Any = None) -> CallToolResult:
         self.called.append((tool_name, arguments))
+        if self.failure is not None:
+            raise self.failure
         return CallToolResult(content=[TextContent(type="text", text="an issue")])
 
     async def list_prompts(self) -> ListPromptsResult:
@@ -67,14 +70,19 @@ async def test_a_tool_of_an_mcp_server_is_judged_under_its_servers_name() -> Non
     assert result.tool_calls[0].tool_name == "github/read_issue"
 
 
-async def test_an_mcp_tool_waits_for_a_human_by_default_and_is_resumed() -> None:
+@pytest.mark.parametrize("config", [{}, {"failure_error_function": lambda context, error: "try later"}])
+async def test_an_mcp_tool_that_raises_is_recorded_as_failed_and_the_agent_words_the_answer(config: Any) -> None:
     server = FakeServer()
-    agent = Agent(name="A", model=ScriptedModel(READ, "done"), mcp_servers=[server])
+    server.failure = ValueError("no ink")
+    model = ScriptedModel(READ, "done")
+    agent = Agent(name="A", model=model, mcp_servers=[server], mcp_config=config)
     runner = create_runner(safety_agent=FakeJudge())
-    paused = await within(runner.run(agent, "go"))
-    assert server.called == []
-    result = await within(runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
-    assert (result.output_text, len(server.called)) == ("done", 1)
+    result = await within(runner.run(agent, "go", RunOptions(extensions=Extensions(policy_profile="fast"))))
+    last = (await runner.get_execution_logs())[-1]
+    assert (last.event, last.decision) == ("outcome", "failed")
+    assert "no ink" in last.reason
+    assert ("try later" in str(model.calls[-1].input)) == bool(config)
+    assert result.output_text == "done"
 
 
 async def test_a_changed_mcp_definition_is_not_what_was_approved() -> None:
@@ -99,12 +107,6 @@ async def test_under_strict_an_mcp_server_must_be_listed() -> None:
     assert (await within(runner.run(agent, "go", options))).output_text == "done"
 
 
-async def test_a_server_that_cannot_be_reached_stops_the_run() -> None:
-    agent = Agent(name="A", model=ScriptedModel("never said"), mcp_servers=[FakeServer(is_gone=True)])
-    assert await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go")) == "AGENTS-E-MCP-UNREACHABLE"
-    assert agent.model.calls == []  # type: ignore[union-attr]
-
-
 async def test_a_server_that_is_gone_at_resume_is_named_and_spends_nothing() -> None:
     server = FakeServer()
     agent = Agent(name="A", model=ScriptedModel(READ, "done"), mcp_servers=[server])
@@ -117,18 +119,12 @@ async def test_a_server_that_is_gone_at_resume_is_named_and_spends_nothing() -> 
     assert (await within(runner.resume_run(paused.run_id, token.token))).output_text == "done"
 
 
-async def test_servers_that_the_sdk_cannot_tell_apart_are_told_apart() -> None:
-    model = ScriptedModel("done")
-    agent = Agent(name="A", model=model, mcp_servers=[FakeServer("one"), FakeServer("two")])
-    await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
-    assert model.calls[0].tool_names == ("mcp_one__read_issue", "mcp_two__read_issue")
-
-
-async def test_two_servers_with_one_tool_name_are_told_apart_by_server() -> None:
+@pytest.mark.parametrize("config", [{}, {"include_server_in_tool_names": True}])
+async def test_two_servers_with_one_tool_name_are_told_apart_by_server(config: Any) -> None:
     judge = FakeJudge()
     one, two = FakeServer("one"), FakeServer("two")
     model = ScriptedModel(ScriptedCall("mcp_two__read_issue", {"number": 1}), "done")
-    agent = Agent(name="A", model=model, mcp_servers=[one, two], mcp_config={"include_server_in_tool_names": True})
+    agent = Agent(name="A", model=model, mcp_servers=[one, two], mcp_config=config)
     options = RunOptions(extensions=Extensions(policy_profile="fast"))
     await within(create_runner(safety_agent=judge).run(agent, "go", options))
     assert [request.tool_name for request in judge.requests] == ["two/read_issue"]
@@ -219,7 +215,7 @@ async def test_leave_for_the_provider_is_given_by_the_gate_or_by_a_human() -> No
     assert result.tool_calls[0].output == "run by the provider"
 
 
-async def test_the_provider_is_told_what_a_human_refused_and_its_calls_are_not_changed() -> None:
+async def test_the_provider_hears_what_a_human_refused_and_its_calls_cannot_be_changed() -> None:
     agent = Agent(name="A", model=ScriptedModel(asks_leave(), "then not"), tools=[hosted_server()])
     runner = create_runner(safety_agent=FakeJudge())
     paused = await within(runner.run(agent, "go"))
@@ -230,8 +226,10 @@ async def test_the_provider_is_told_what_a_human_refused_and_its_calls_are_not_c
     result = await within(runner.resume_run(paused.run_id))
     assert result.output_text == "then not"
     assert result.tool_calls == []
-    told = [item for item in agent.model.calls[-1].input if item.get("type") == "mcp_approval_response"]  # type: ignore[union-attr]
-    assert [(item["approve"], item["reason"]) for item in told] == [(False, "A human refused this call: 別のページを")]
+    answers = [item for item in agent.model.calls[-1].input if item.get("type") == "mcp_approval_response"]  # type: ignore[union-attr]
+    assert [(item["approve"], item["reason"]) for item in answers] == [
+        (False, "A human refused this call: 別のページを")
+    ]
 
 
 async def test_a_tool_that_runs_here_and_cannot_be_gated_is_refused() -> None:
@@ -240,10 +238,3 @@ async def test_a_tool_that_runs_here_and_cannot_be_gated_is_refused() -> None:
     )
     code = await code_of(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
     assert code == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
-
-
-@pytest.mark.parametrize("tool", [sdk.CodeInterpreterTool, sdk.ImageGenerationTool])
-async def test_other_hosted_tools_go_by_scope_too(tool: Any) -> None:
-    made = tool(tool_config={"type": "x"})
-    agent = Agent(name="A", model=ScriptedModel("done"), tools=[made])
-    assert (await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))).output_text == "done"

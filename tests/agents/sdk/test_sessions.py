@@ -22,7 +22,7 @@ def peek(context: sdk.RunContextWrapper[Any]) -> str:
 
 
 class Process:
-    """A runner on the common store, with an agent and a session of its own; all remember the same talk."""
+    """A runner on the common store, with its agent and its session; all sessions hold the same talk."""
 
     def __init__(self, store: str, folder: Path, *turns: Any) -> None:
         judge = FakeJudge()

@@ -1,4 +1,4 @@
-"""Runs that a tool starts on the side, by whatever way: each is taken over by the guard of the run around it."""
+"""Runs that a tool starts on the side, by whatever way: each is taken over by the ledger of the run around it."""
 
 import asyncio
 import subprocess
@@ -37,32 +37,8 @@ async def in_a_thread(agent: sdk.Agent[Any]) -> Any:
     return said
 
 
-async def in_a_timer(agent: sdk.Agent[Any]) -> Any:
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            in_a_loop_of_its_own(agent)
-        except Exception:
-            pass
-        finally:
-            done.set()
-
-    threading.Timer(0, work).start()
-    await asyncio.to_thread(done.wait)
-
-
-async def in_an_executor(agent: sdk.Agent[Any]) -> Any:
-    with ThreadPoolExecutor(1) as executor:
-        return await asyncio.wrap_future(executor.submit(in_a_loop_of_its_own, agent))
-
-
 async def in_an_executor_that_was_there_before(agent: sdk.Agent[Any]) -> Any:
     return await asyncio.wrap_future(POOL.submit(in_a_loop_of_its_own, agent))
-
-
-async def in_the_executor_of_the_loop(agent: sdk.Agent[Any]) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, in_a_loop_of_its_own, agent)
 
 
 async def through_the_default_runner(agent: sdk.Agent[Any]) -> Any:
@@ -85,10 +61,7 @@ SEEN_ALWAYS: list[Callable[[sdk.Agent[Any]], Any]] = [
 ]
 SEEN_WHERE_THREADS_ARE_WATCHED: list[Callable[[sdk.Agent[Any]], Any]] = [
     in_a_thread,
-    in_a_timer,
-    in_an_executor,
     in_an_executor_that_was_there_before,
-    in_the_executor_of_the_loop,
 ]
 WAYS = SEEN_ALWAYS + SEEN_WHERE_THREADS_ARE_WATCHED
 
@@ -121,14 +94,6 @@ WRITE = (ScriptedCall("write", {"text": "x"}, "w-1"), "inner done")
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-async def test_a_run_on_the_side_passes_the_gate(way: Callable[[sdk.Agent[Any]], Any]) -> None:
-    scene = Scene(way)
-    await within(scene.runner.run(scene.outer, "go"))
-    assert [request.tool_name for request in scene.judge.requests] == ["sneak", "write"]
-    assert scene.written == ["x"]
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 async def test_a_refusal_on_the_side_ends_the_run(way: Callable[[sdk.Agent[Any]], Any]) -> None:
     scene = Scene(way)
     scene.judge.on("write", DENY)
@@ -138,10 +103,10 @@ async def test_a_refusal_on_the_side_ends_the_run(way: Callable[[sdk.Agent[Any]]
 
 @pytest.mark.parametrize(
     "way",
-    [in_an_executor_that_was_there_before, in_the_executor_of_the_loop, through_the_default_runner],
+    [in_an_executor_that_was_there_before, through_the_default_runner],
     ids=lambda way: way.__name__,
 )
-async def test_outside_a_guarded_run_every_way_works_as_ever(way: Callable[[sdk.Agent[Any]], Any]) -> None:
+async def test_outside_a_guarded_run_every_way_works_as_in_the_sdk(way: Callable[[sdk.Agent[Any]], Any]) -> None:
     scene = Scene(way)
     await within(scene.runner.run(scene.outer, "go"))
     scene.inner.model = ScriptedModel(ScriptedCall("write", {"text": "plain"}), "done")

@@ -1,4 +1,4 @@
-"""Skills as tools: through the gate, in both modes, and telling a model about themselves."""
+"""Skills as tools: through the gate, in both modes, and their introspection."""
 
 import asyncio
 import json
@@ -63,14 +63,14 @@ async def test_files_are_named_with_the_instructions_and_read_on_request() -> No
     assert await call(tools, "pdf-tools", {"skill_file": "references/forms.md"}) == "Forms have fields.\n"
 
 
-async def test_a_file_outside_the_skill_is_told_to_be_none() -> None:
+async def test_a_file_outside_the_skill_is_not_found() -> None:
     tools = to_tools(await load_skills(GOOD / "pdf-tools"))
     output = await call(tools, "pdf-tools", {"skill_file": "../writer/SKILL.md"})
     assert output.startswith("AGENTS-E-SKILL-NOT-FOUND")
 
 
 @pytest.mark.parametrize("mode", ["function_tool", "child_agent"])
-async def test_input_that_does_not_fit_the_schema_is_told_to_the_model(mode: Any) -> None:
+async def test_the_model_gets_an_error_for_input_that_does_not_fit_the_schema(mode: Any) -> None:
     output = await call(to_tools(await load_skills(GOOD, mode)), "summarise-report", {"sentences": 0})
     assert output.startswith("The skill was not used")
 
@@ -166,7 +166,7 @@ async def test_introspection_tools_list_and_describe() -> None:
     full = json.loads(await call(tools, "skill_describe", {"skill_id": "summarise-report", "detail_level": "full"}))
     assert summary["constraints"] == []
     assert full["constraints"] == ["Never more than ten sentences.", "No opinions."]
-    assert (await call(tools, "skill_describe", {"skill_id": "nobody"})).startswith("AGENTS-E-SKILL-NOT-FOUND")
+    assert (await call(tools, "skill_describe", {"skill_id": "unknown"})).startswith("AGENTS-E-SKILL-NOT-FOUND")
 
 
 async def test_a_skill_called_list_does_not_take_the_place_of_the_list(tmp_path: Path) -> None:

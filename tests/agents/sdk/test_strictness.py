@@ -1,14 +1,13 @@
-"""What somebody demanded somewhere is not lost on the way: strictest wins."""
+"""Strictest wins: demands of tools, agents and runs all count, at every depth."""
 
 import dataclasses
 from typing import Any
 
-import agents as sdk
 import pytest
 
 from openai_responses_mcp.agents import Agent, Extensions, RunOptions, create_guardrails_template, create_runner, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
-from tests.agents.fakes import FakeJudge, code_of, collected, within
+from tests.agents.fakes import FakeJudge, code_of, within
 
 RAN: list[str] = []
 DENIED = "AGENTS-E-GUARDRAIL-DENIED"
@@ -59,24 +58,17 @@ async def code_for(agent: Any, said: str = "go") -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A tool that was made anew from another
+# Copies of a tool
 
 
 @pytest.mark.parametrize(
     ("made", "call"), [(pay, ScriptedCall("pay", {"amount": 5})), (send, ScriptedCall("send", {"text": "x"}))]
 )
-async def test_a_tool_made_anew_from_another_keeps_what_was_declared(made: Any, call: ScriptedCall) -> None:
+async def test_a_copy_of_a_tool_keeps_what_was_declared(made: Any, call: ScriptedCall) -> None:
     copies = dataclasses.replace(made), dataclasses.replace(made, description="Another.", needs_approval=False)
     for copied in copies:
         assert await waiting(an_agent("A", call, tools=[copied])) == [made.name]
     assert RAN == []
-
-
-async def test_a_tool_made_anew_under_another_name_runs_as_before() -> None:
-    seen = dataclasses.replace(look, name="see")
-    agent = an_agent("A", ScriptedCall("see", {"what": "here"}), "done", tools=[seen])
-    result = await within(create_runner(safety_agent=FakeJudge()).run(agent, "go"))
-    assert (result.output_text, RAN, result.tool_calls[0].tool_name) == ("done", ["here"], "see")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -93,10 +85,7 @@ async def test_an_agents_demand_for_a_human_holds_whatever_else_the_run_says(giv
     ("agents_own", "given", "counts"),
     [
         ("strict", "fast", "strict"),
-        ("fast", "strict", "strict"),
-        ("strict", None, "strict"),
         (None, "fast", "fast"),
-        ("balanced", "fast", "balanced"),
         (None, None, "balanced"),
     ],
 )
@@ -185,17 +174,6 @@ async def test_the_rules_of_an_agent_used_as_a_tool_hold(rules: Any, said: str, 
     assert len(inner.model.calls) == (0 if "input_rules" in rules else 1)
 
 
-async def test_the_rules_of_an_agent_that_a_tool_runs_by_itself_hold() -> None:
-    inner = an_agent("Inner", "the launch code", guardrails=create_guardrails_template(output_rules=["launch code"]))
-
-    @tool
-    async def ask() -> str:
-        """Ask the inner one."""
-        return str((await sdk.Runner.run(inner, "go")).final_output)
-
-    assert await code_for(an_agent("Outer", ScriptedCall("ask"), "done", tools=[ask])) == DENIED
-
-
 async def test_the_rules_of_an_inner_agent_hold_when_it_hands_over() -> None:
     second = an_agent("B", "the launch code is 1234")
     rules = create_guardrails_template(output_rules=["launch code"])
@@ -207,12 +185,6 @@ async def test_a_demand_of_an_agent_used_as_a_tool_holds_for_its_calls() -> None
     inner = an_agent("Inner", LOOK, extensions=Extensions(require_human_approval=True))
     assert await waiting(with_inner(inner)) == ["look"]
     assert RAN == []
-
-
-async def test_rules_inside_hold_for_streams_too() -> None:
-    inner = an_agent("Inner", "the launch code", guardrails=create_guardrails_template(output_rules=["launch code"]))
-    runner = create_runner(safety_agent=FakeJudge())
-    assert await code_of(collected(runner.run_stream(with_inner(inner), "go"))) == DENIED
 
 
 async def test_what_no_rule_inside_speaks_against_passes() -> None:

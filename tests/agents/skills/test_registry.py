@@ -101,12 +101,6 @@ async def test_an_output_is_a_schema_only_where_it_is_written_as_one() -> None:
     assert outputs["翻訳スキル"] is None
 
 
-async def test_an_output_that_is_not_json_is_no_schema(tmp_path: Path) -> None:
-    write_skill(tmp_path / "a", "# A\nDoes it.\n## Output\n```json\n{oops\n```\n")
-    (skill,) = await load_skills(tmp_path)
-    assert skill.descriptor.output_schema is None
-
-
 async def test_every_bad_skill_is_reported_with_its_code_and_place() -> None:
     skills = await load_skills(BAD)
     assert list(skills) == []
@@ -116,22 +110,6 @@ async def test_every_bad_skill_is_reported_with_its_code_and_place() -> None:
         problem.message.startswith(f"{folder}/SKILL.md: ")
         for folder, problem in zip(sorted(PROBLEMS), skills.problems, strict=True)
     )
-
-
-async def test_good_skills_load_next_to_bad_ones(tmp_path: Path) -> None:
-    write_skill(tmp_path / "good")
-    write_skill(tmp_path / "bad", "nothing")
-    skills = await load_skills(tmp_path)
-    assert [skill.name for skill in skills] == ["good"]
-    assert [problem.code for problem in skills.problems] == [PARSE]
-
-
-async def test_of_two_skills_with_one_name_the_second_is_reported(tmp_path: Path) -> None:
-    write_skill(tmp_path / "a", name="twice")
-    write_skill(tmp_path / "b", "# Twice\nAgain.\n")
-    skills = await load_skills(tmp_path)
-    assert [Path(skill.source_path).parent.name for skill in skills] == ["a"]
-    assert [problem.details["path"] for problem in skills.problems] == [str(tmp_path / "b" / "SKILL.md")]
 
 
 async def test_a_missing_folder_is_not_loaded(tmp_path: Path) -> None:
@@ -146,23 +124,12 @@ async def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     assert await code_of(load_skills(tmp_path, mode)) == "AGENTS-E-SKILL-NOT-LOADED"
 
 
-async def test_an_empty_folder_has_no_skills(tmp_path: Path) -> None:
-    skills = await load_skills(tmp_path)
-    assert (list(skills), skills.problems, list_skills(skills), to_tools(skills)) == ([], [], [], [])
-
-
 async def test_the_summary_leaves_examples_and_constraints_out() -> None:
     skills = await load_skills(GOOD)
     summary = describe_skill(skills, "summarise-report")
     assert (summary.usage_examples, summary.constraints) == ((), ())
     assert summary.overview
     assert summary.input_schema
-
-
-async def test_listing_tells_id_name_overview_and_tags() -> None:
-    summaries = {summary.skill_id: summary for summary in list_skills(await load_skills(GOOD))}
-    assert summaries["議事録"].name == "議事録"
-    assert summaries["議事録"].tags == ("会議", "文書")
 
 
 async def test_an_unknown_id_or_detail_level_is_not_found() -> None:

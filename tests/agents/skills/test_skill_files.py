@@ -136,13 +136,6 @@ def test_skills_are_found_in_order_with_their_files(root: Path) -> None:
     assert problems == []
 
 
-async def test_a_japanese_name_is_no_fault(root: Path) -> None:
-    write_skill(root / "日本語", name="日本語")
-    skills = await load_skills(root)
-    assert {skill.descriptor.skill_id for skill in skills} == {"good", "日本語"}
-    assert skills.problems == []
-
-
 async def test_a_link_to_a_place_inside_is_not_loaded_twice(root: Path) -> None:
     (root / "again").symlink_to(root / "good", target_is_directory=True)
     (root / "file").symlink_to(root.parent / "outside" / "secret.md")

@@ -26,7 +26,7 @@ class Stage(Protocol):
 
     @property
     def heard(self) -> list[str]:
-        """What the models were told, one text for each time that one was asked."""
+        """What the models got, one text for each time that one was asked."""
         ...
 
     def agent(self, name: str, tools: Sequence[Any] = (), handoffs: Sequence[Any] = ()) -> Any: ...

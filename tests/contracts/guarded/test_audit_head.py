@@ -57,10 +57,6 @@ def problem(head: AuditHead, logs: Sequence[ExecutionLog]) -> int | None:
     return found.sequence if found else None
 
 
-def test_an_empty_log_needs_no_head(head: AuditHead) -> None:
-    assert problem(head, []) is None
-
-
 def test_a_log_that_was_written_with_the_head_fits(head: AuditHead) -> None:
     logs = chain(3)
     write(head, logs)
@@ -76,10 +72,6 @@ def test_records_can_be_announced_together(head: AuditHead) -> None:
     assert (problem(head, logs), problem(head, logs[:2])) == (None, 3)
 
 
-def test_a_log_without_its_head_does_not_fit(head: AuditHead) -> None:
-    assert problem(head, chain(3)) == 1
-
-
 def test_a_cut_tail_is_found_at_its_first_record(head: AuditHead) -> None:
     logs = chain(3)
     write(head, logs)
@@ -93,17 +85,6 @@ def test_an_announced_record_may_be_there_or_not(head: AuditHead) -> None:
     assert problem(head, logs) is None
     assert problem(head, logs[:2]) is None
     assert problem(head, logs[:1]) is not None
-
-
-def test_a_chain_made_anew_is_found(head: AuditHead) -> None:
-    write(head, chain(3))
-    assert problem(head, chain(3, "deny")) == 3
-
-
-def test_a_record_that_the_head_never_saw_is_found(head: AuditHead) -> None:
-    logs = chain(3)
-    write(head, logs[:2])
-    assert problem(head, logs) == 3
 
 
 def test_a_late_confirmation_does_not_take_the_head_back(head: AuditHead) -> None:
@@ -133,7 +114,7 @@ def test_a_head_that_begins_with_a_log_that_is_there_already_says_so(head: Audit
     assert problem(head, logs) == 1
 
 
-def test_a_person_takes_a_finding_away(head: AuditHead) -> None:
+def test_a_person_accepts_a_finding(head: AuditHead) -> None:
     logs = chain(3)
     write(head, logs, after=2)
     logs.append(linked(ExecutionLog("log", "loss_1", LOSS_ACCEPTED, "accepted", "2026"), logs[-1]))
@@ -142,14 +123,3 @@ def test_a_person_takes_a_finding_away(head: AuditHead) -> None:
     head.confirm(logs[3])
     assert problem(head, logs) is None
     assert problem(head, logs[:3]) == 4
-
-
-def test_an_acceptance_that_is_confirmed_late_takes_the_finding_away_too(head: AuditHead) -> None:
-    logs = chain(3)
-    write(head, logs, after=2)
-    logs.append(linked(ExecutionLog("log", "loss_1", LOSS_ACCEPTED, "accepted", "2026"), logs[-1]))
-    logs.append(linked(ExecutionLog("r2", "d1", "decision", "allow", "2026"), logs[-1]))
-    announce(head, logs[:3], logs[3])
-    announce(head, logs[:4], logs[4])
-    head.confirm(logs[3])
-    assert (problem(head, logs), problem(head, logs[:4])) == (None, None)

@@ -1,4 +1,4 @@
-"""What news of decisions must do: at once where the database tells, and never in the way where it does not."""
+"""What news of decisions must do: at once if the database notifies, and never in the way if it does not."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import text
 
 from openai_responses_mcp.gate.approvals.models import DecisionNews
+from openai_responses_mcp.gate.sql.sql_approvals import SqlDecisionNews, payload_of
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews, payload_of
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 from tests.fakes import WAIT_SECONDS
 
 
-async def test_without_a_database_that_tells_the_time_passes(tmp_path: Path) -> None:
+async def test_without_notifications_the_time_passes(tmp_path: Path) -> None:
     stores = open_stores(f"sqlite:///{tmp_path}/agents.db")
     news: DecisionNews | None = stores.news
     assert news is not None

@@ -17,7 +17,8 @@ from openai_responses_mcp.agents.runs.ports import (
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fake_engine import FakeCall, outcome_of
-from tests.agents.fakes import FakeLedger, code_of, collected, within
+from tests.agents.fakes import code_of, collected, within
+from tests.agents.runs.guards import NotingLedger
 from tests.contracts.guarded.engine_stages import FakeStage, SdkStage, Stage
 
 LOOK = FakeCall("look", {"what": "here"}, "l-1")
@@ -48,20 +49,29 @@ class Play:
     def engine(self) -> AgentEngine:
         return self.stage.engine
 
-    async def run(self, guard: FakeLedger, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
-        return await within(outcome_of(self.engine.stream(agent or self.clerk, "go", guard, options)))
+    async def run(self, ledger: NotingLedger, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
+        return await within(outcome_of(self.engine.stream(agent or self.clerk, "go", ledger, options)))
 
-    async def stream(self, guard: FakeLedger) -> list[EngineEvent]:
-        return await within(collected(self.engine.stream(self.clerk, "go", guard, STREAMED)))
+    async def stream(self, ledger: NotingLedger) -> list[EngineEvent]:
+        return await within(collected(self.engine.stream(self.clerk, "go", ledger, STREAMED)))
 
     async def elsewhere(
-        self, paused: EngineOutcome, guard: FakeLedger, agent: Any = None, options: EngineOptions = PLAIN
+        self, paused: EngineOutcome, ledger: NotingLedger, agent: Any = None, options: EngineOptions = PLAIN
     ) -> PausedRun:
         """The paused run read back from its text by another engine."""
         assert paused.saved is not None
         self.stage.change_engine()
         saved = json.loads(json.dumps(paused.saved))
-        return await within(self.engine.restore(agent or self.clerk, saved, guard, options))
+        return await within(self.engine.restore(agent or self.clerk, saved, ledger, options))
+
+    async def resumed(
+        self, ledger: NotingLedger, paused: EngineOutcome, agent: Any = None, said: Said | None = None, **answers: Any
+    ) -> tuple[EngineOutcome, NotingLedger]:
+        """How the run ends elsewhere with these answers, and the ledger that it was resumed with."""
+        again = ledger.resumed(**answers)
+        restored = await self.elsewhere(paused, again, agent)
+        await again.take_up(restored.turns)
+        return await within(outcome_of(restored.stream(said) if said else restored.stream())), again
 
 
 @pytest.fixture(params=[pytest.param(FakeStage, id="fake"), pytest.param(SdkStage, id="sdk")])
@@ -76,7 +86,7 @@ def play(request: pytest.FixtureRequest) -> Play:
 async def test_tools_and_handoffs_are_described(play: Play) -> None:
     other = play.stage.agent("Other")
     agent = play.stage.agent("Clerk", [play.look], [other])
-    look, handoff = await within(play.engine.describe(agent, FakeLedger()))
+    look, handoff = await within(play.engine.describe(agent, NotingLedger()))
     assert (look.name, look.kind, look.description) == ("look", "function", "Look at something.")
     assert (handoff.name, handoff.kind) == ("Other", "function")
     assert look.definition_hash
@@ -85,13 +95,15 @@ async def test_tools_and_handoffs_are_described(play: Play) -> None:
 
 async def test_another_description_is_another_definition(play: Play) -> None:
     changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody.")])
-    (before, _), (after,) = [await within(play.engine.describe(agent, FakeLedger())) for agent in (play.clerk, changed)]
+    (before, _), (after,) = [
+        await within(play.engine.describe(agent, NotingLedger())) for agent in (play.clerk, changed)
+    ]
     assert before.definition_hash != after.definition_hash
 
 
 async def test_what_is_no_agent_is_refused(play: Play) -> None:
-    assert await code_of(play.engine.describe(object(), FakeLedger())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
-    assert await code_of(play.run(FakeLedger(), agent=object())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert await code_of(play.engine.describe(object(), NotingLedger())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
+    assert await code_of(play.run(NotingLedger(), agent=object())) == "AGENTS-E-AGENT-CAPABILITY-RESOLVE"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -100,7 +112,7 @@ async def test_what_is_no_agent_is_refused(play: Play) -> None:
 
 async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
     play.stage.enqueue("all good")
-    outcome = await play.run(FakeLedger())
+    outcome = await play.run(NotingLedger())
     assert (outcome.output_text, outcome.last_agent, outcome.saved) == ("all good", play.clerk, None)
     assert outcome.messages[0] == {"role": "user", "content": "go"}
     assert outcome.usage.requests == 1
@@ -108,44 +120,38 @@ async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
 
 async def test_a_turn_is_judged_as_a_whole_before_any_of_it_starts(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeLedger()
-    outcome = await play.run(guard)
-    assert guard.events[0] == "judged look, pay"
-    assert sorted(guard.events[1:]) == ["finished l-1", "finished p-1", "started l-1", "started p-1"]
-    ((agent, calls, catalogue),) = guard.judged
+    ledger = NotingLedger()
+    outcome = await play.run(ledger)
+    assert ledger.events[0] == "judged look, pay"
+    assert sorted(ledger.events[1:]) == ["finished l-1", "finished p-1", "started l-1", "started p-1"]
+    ((agent, calls, catalogue),) = ledger.judged
     assert agent is play.clerk
     assert [(call.call_id, call.args) for call in calls] == [("l-1", {"what": "here"}), ("p-1", {"amount": 5})]
     assert [tool.name for tool in catalogue] == ["look", "pay"]
     assert sorted(play.ran) == ["look here", "pay 5"]
     assert (outcome.output_text, outcome.usage.requests) == ("all good", 2)
     assert "saw here" in play.stage.heard[1]
-
-
-async def test_the_guard_is_told_what_came_of_a_call(play: Play) -> None:
-    play.stage.enqueue(LOOK, "all good")
-    guard = FakeLedger()
-    await play.run(guard)
-    result = guard.result_of("l-1")
+    result = ledger.result_of("l-1")
     assert result is not None
     assert result.output == "saw here"
 
 
 async def test_nothing_of_a_refused_turn_runs(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "never said")
-    guard = FakeLedger(denies=["pay"])
-    assert await code_of(play.run(guard)) == "AGENTS-E-GATE-DENIED"
-    assert guard.events == ["judged look, pay"]
+    ledger = NotingLedger(denies=["pay"])
+    assert await code_of(play.run(ledger)) == "AGENTS-E-GATE-DENIED"
+    assert ledger.events == ["judged look, pay"]
     assert (play.ran, len(play.stage.heard)) == ([], 1)
 
 
 async def test_a_call_of_an_unknown_tool_is_a_runner_error(play: Play) -> None:
     play.stage.enqueue(FakeCall("fly"))
-    assert await code_of(play.run(FakeLedger())) == "AGENTS-E-RUNNER"
+    assert await code_of(play.run(NotingLedger())) == "AGENTS-E-RUNNER"
 
 
 async def test_turns_are_limited(play: Play) -> None:
     play.stage.enqueue(*(FakeCall("look", {}, f"l-{number}") for number in range(3)))
-    assert await code_of(play.run(FakeLedger(), EngineOptions(max_turns=2))) == "AGENTS-E-RUNNER"
+    assert await code_of(play.run(NotingLedger(), EngineOptions(max_turns=2))) == "AGENTS-E-RUNNER"
     assert len(play.ran) == 2
 
 
@@ -156,20 +162,20 @@ async def test_turns_are_limited(play: Play) -> None:
 async def test_a_model_that_fails_is_a_runner_error_with_its_cause(play: Play) -> None:
     play.stage.enqueue(ConnectionError("no line"))
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await play.run(FakeLedger())
+        await play.run(NotingLedger())
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
-async def test_a_tool_that_fails_is_told_to_the_guard(play: Play) -> None:
+async def test_the_ledger_records_a_tool_that_fails(play: Play) -> None:
     def fail() -> str:
         raise RuntimeError("no luck")
 
     play.stage.enqueue(FakeCall("fail", {}, "f-1"))
-    guard = FakeLedger()
+    ledger = NotingLedger()
     agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
-    assert await code_of(play.run(guard, agent=agent)) == "AGENTS-E-RUNNER"
-    assert guard.events == ["judged fail", "started f-1", "failed f-1"]
-    result = guard.result_of("f-1")
+    assert await code_of(play.run(ledger, agent=agent)) == "AGENTS-E-RUNNER"
+    assert ledger.events == ["judged fail", "started f-1", "failed f-1"]
+    result = ledger.result_of("f-1")
     assert result is not None
     assert result.output == "RuntimeError: no luck"
 
@@ -180,7 +186,7 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
 
     play.stage.enqueue(FakeCall("fail"))
     agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
-    assert await code_of(play.run(FakeLedger(), agent=agent)) == "AGENTS-E-MCP-EXEC"
+    assert await code_of(play.run(NotingLedger(), agent=agent)) == "AGENTS-E-MCP-EXEC"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,23 +194,22 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
 
 
 async def requested(play: Play, *calls: tuple[str, dict[str, Any]]) -> EngineOptions:
-    tools = {tool.name: tool for tool in await within(play.engine.describe(play.clerk, FakeLedger()))}
+    tools = {tool.name: tool for tool in await within(play.engine.describe(play.clerk, NotingLedger()))}
     planned = [PlannedCall(f"c-{number}", tools[name], args) for number, (name, args) in enumerate(calls)]
     return EngineOptions(requested_calls=tuple(planned))
 
 
 async def test_calls_of_the_caller_are_judged_and_need_no_model(play: Play) -> None:
-    guard = FakeLedger()
-    outcome = await play.run(guard, await requested(play, ("look", {"what": "a"}), ("look", {"what": "b"})))
-    assert guard.events[0] == "judged look, look"
+    ledger = NotingLedger()
+    outcome = await play.run(ledger, await requested(play, ("look", {"what": "a"}), ("look", {"what": "b"})))
+    assert ledger.events[0] == "judged look, look"
     assert (outcome.output_text, play.ran, play.stage.heard) == ("saw a\nsaw b", ["look a", "look b"], [])
 
 
 async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
-    guard = FakeLedger(asks=["pay"])
-    paused = await play.run(guard, await requested(play, ("pay", {"amount": 7})))
-    restored = await play.elsewhere(paused, guard.resumed())
-    outcome = await within(outcome_of(restored.stream()))
+    ledger = NotingLedger(asks=["pay"])
+    paused = await play.run(ledger, await requested(play, ("pay", {"amount": 7})))
+    outcome, _ = await play.resumed(ledger, paused)
     assert (outcome.output_text, play.ran, play.stage.heard) == ("paid 7", ["pay 7"], [])
 
 
@@ -214,45 +219,44 @@ async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
 
 async def test_nothing_of_a_turn_that_waits_runs(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY])
-    guard = FakeLedger(asks=["pay"])
-    outcome = await play.run(guard)
+    ledger = NotingLedger(asks=["pay"])
+    outcome = await play.run(ledger)
     assert outcome.saved is not None
     assert json.loads(json.dumps(outcome.saved)) == outcome.saved
-    assert (guard.events, play.ran) == (["judged look, pay"], [])
+    assert (ledger.events, play.ran) == (["judged look, pay"], [])
     assert (outcome.output_text, outcome.usage.requests, outcome.last_agent) == ("", 1, play.clerk)
 
 
 async def test_a_saved_run_is_read_back_by_another_engine_without_running(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY])
-    guard = FakeLedger(asks=["pay"])
-    paused = await play.run(guard)
-    again = guard.resumed()
+    ledger = NotingLedger(asks=["pay"])
+    paused = await play.run(ledger)
+    again = ledger.resumed()
     restored = await play.elsewhere(paused, again)
     assert {call_id: call.args for call_id, call in restored.calls.items()} == {
         "l-1": {"what": "here"},
         "p-1": {"amount": 5},
     }
-    ((_, judged, _),) = guard.judged
+    ((_, judged, _),) = ledger.judged
     assert [restored.calls[call.call_id].tool for call in judged] == [call.tool for call in judged]
     assert (again.events, play.ran, len(play.stage.heard)) == ([], [], 1)
 
 
 async def test_a_saved_run_is_read_back_with_the_tools_as_they_are_now(play: Play) -> None:
     play.stage.enqueue(LOOK)
-    guard = FakeLedger(asks=["look"])
-    paused = await play.run(guard)
+    ledger = NotingLedger(asks=["look"])
+    paused = await play.run(ledger)
     changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody."), play.pay])
-    restored = await play.elsewhere(paused, guard.resumed(), changed)
-    ((_, (judged,), _),) = guard.judged
+    restored = await play.elsewhere(paused, ledger.resumed(), changed)
+    ((_, (judged,), _),) = ledger.judged
     assert restored.calls["l-1"].tool.definition_hash != judged.tool.definition_hash
 
 
 async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeLedger(asks=["pay"])
-    paused = await play.run(guard)
-    again = guard.resumed()
-    outcome = await within(outcome_of((await play.elsewhere(paused, again)).stream()))
+    ledger = NotingLedger(asks=["pay"])
+    paused = await play.run(ledger)
+    outcome, again = await play.resumed(ledger, paused)
     assert sorted(again.events) == ["finished l-1", "finished p-1", "started l-1", "started p-1"]
     assert sorted(play.ran) == ["look here", "pay 5"]
     assert (outcome.output_text, outcome.usage.requests, outcome.saved) == ("all good", 2, None)
@@ -261,25 +265,25 @@ async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> No
 
 async def test_a_call_that_was_not_let_through_does_not_run_on_resume(play: Play) -> None:
     play.stage.enqueue(PAY, "never said")
-    paused = await play.run(FakeLedger(asks=["pay"]))
-    restored = await play.elsewhere(paused, FakeLedger())
+    paused = await play.run(NotingLedger(asks=["pay"]))
+    restored = await play.elsewhere(paused, NotingLedger())
     assert await code_of(outcome_of(restored.stream())) == "AGENTS-E-GATE-DENIED"
     assert play.ran == []
 
 
-async def test_what_the_human_said_is_told_to_the_model(play: Play) -> None:
+async def test_the_model_gets_what_the_human_said(play: Play) -> None:
     play.stage.enqueue(PAY, "all good")
-    guard = FakeLedger(asks=["pay"])
-    paused = await play.run(guard)
-    await within(outcome_of((await play.elsewhere(paused, guard.resumed())).stream(Said("but not again"))))
+    ledger = NotingLedger(asks=["pay"])
+    paused = await play.run(ledger)
+    await play.resumed(ledger, paused, said=Said("but not again"))
     assert "but not again" in play.stage.heard[-1]
 
 
 async def test_a_resumed_run_can_pause_again(play: Play) -> None:
     play.stage.enqueue(PAY, FakeCall("pay", {"amount": 6}, "p-2"), "all good")
-    guard = FakeLedger(asks=["pay"])
-    first = await play.run(guard)
-    again = guard.resumed()
+    ledger = NotingLedger(asks=["pay"])
+    first = await play.run(ledger)
+    again = ledger.resumed()
     second = await within(outcome_of((await play.elsewhere(first, again)).stream()))
     assert (second.saved is None, play.ran) == (False, ["pay 5"])
     third = await play.elsewhere(second, again.resumed())
@@ -292,7 +296,7 @@ async def test_a_resumed_run_can_pause_again(play: Play) -> None:
 @pytest.mark.parametrize("saved", [{}, {"kind": "tools", "state": {}}, {"kind": "other"}])
 async def test_a_saved_run_that_cannot_be_read_is_named(play: Play, saved: dict[str, Any]) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
-        await within(play.engine.restore(play.clerk, saved, FakeLedger(), PLAIN))
+        await within(play.engine.restore(play.clerk, saved, NotingLedger(), PLAIN))
     assert caught.value.details["reason"] == "state_unreadable"
 
 
@@ -304,13 +308,13 @@ async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_
     other = play.stage.agent("Other", [play.pay])
     first = play.stage.agent("First", handoffs=[other])
     play.stage.enqueue(FakeCall("Other", {}, "h-1"), PAY, "other here")
-    guard = FakeLedger()
-    outcome = await play.run(guard, agent=first)
-    assert guard.events == [
+    ledger = NotingLedger()
+    outcome = await play.run(ledger, agent=first)
+    assert ledger.events == [
         "judged Other", "started h-1", "finished h-1", "judged pay", "started p-1", "finished p-1",
     ]  # fmt: skip
-    assert [agent for agent, _, _ in guard.judged] == [first, other]
-    assert [tool.name for tool in guard.judged[1][2]] == ["pay"]
+    assert [agent for agent, _, _ in ledger.judged] == [first, other]
+    assert [tool.name for tool in ledger.judged[1][2]] == ["pay"]
     assert (outcome.output_text, outcome.last_agent) == ("other here", other)
 
 
@@ -318,27 +322,15 @@ async def test_a_handoff_can_wait_and_be_resumed_elsewhere(play: Play) -> None:
     other = play.stage.agent("Other")
     first = play.stage.agent("First", handoffs=[other])
     play.stage.enqueue(FakeCall("Other", {}, "h-1"), "other here")
-    guard = FakeLedger(asks=["Other"])
-    paused = await play.run(guard, agent=first)
-    again = guard.resumed()
+    ledger = NotingLedger(asks=["Other"])
+    paused = await play.run(ledger, agent=first)
+    again = ledger.resumed()
     restored = await play.elsewhere(paused, again, first)
     assert [(call_id, call.tool.name) for call_id, call in restored.calls.items()] == [("h-1", "Other")]
     outcome = await within(outcome_of(restored.stream(Said("be kind"))))
     assert again.events == ["started h-1", "finished h-1"]
     assert (outcome.output_text, outcome.last_agent, outcome.usage.requests) == ("other here", other, 2)
     assert "be kind" in play.stage.heard[-1]
-
-
-async def test_a_handoff_next_to_a_tool_waits_with_it(play: Play) -> None:
-    other = play.stage.agent("Other")
-    first = play.stage.agent("First", [play.pay], [other])
-    play.stage.enqueue([PAY, FakeCall("Other", {}, "h-1")], "other here")
-    guard = FakeLedger(asks=["pay"])
-    paused = await play.run(guard, agent=first)
-    restored = await play.elsewhere(paused, guard.resumed(), first)
-    assert set(restored.calls) == {"p-1", "h-1"}
-    outcome = await within(outcome_of(restored.stream()))
-    assert (outcome.output_text, play.ran) == ("other here", ["pay 5"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -352,30 +344,30 @@ def outer(play: Play) -> Any:
 ASK = FakeCall("ask", {"input": "do it"}, "o-1")
 
 
-async def test_calls_of_an_agent_inside_pass_the_same_guard(play: Play) -> None:
+async def test_calls_of_an_agent_inside_pass_the_same_ledger(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "inner done", "all done")
-    guard, agent = FakeLedger(), outer(play)
-    outcome = await play.run(guard, agent=agent)
-    assert guard.events == [
+    ledger, agent = NotingLedger(), outer(play)
+    outcome = await play.run(ledger, agent=agent)
+    assert ledger.events == [
         "judged ask", "started o-1", "judged look", "started l-1", "finished l-1", "finished o-1",
     ]  # fmt: skip
-    assert [one for one, _, _ in guard.judged] == [agent, play.clerk]
+    assert [one for one, _, _ in ledger.judged] == [agent, play.clerk]
     assert (outcome.output_text, outcome.usage.requests) == ("all done", 4)
 
 
 async def test_a_refusal_inside_ends_the_whole_run(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "never said")
-    guard = FakeLedger(denies=["look"])
-    assert await code_of(play.run(guard, agent=outer(play))) == "AGENTS-E-GATE-DENIED"
+    ledger = NotingLedger(denies=["look"])
+    assert await code_of(play.run(ledger, agent=outer(play))) == "AGENTS-E-GATE-DENIED"
     assert (play.ran, len(play.stage.heard)) == ([], 2)
 
 
 async def test_an_agent_inside_can_wait_and_is_resumed_elsewhere(play: Play) -> None:
     play.stage.enqueue(ASK, LOOK, "inner done", "all done")
-    guard = FakeLedger(asks=["look"])
-    paused = await play.run(guard, agent=outer(play))
-    assert guard.events == ["judged ask", "started o-1", "judged look"]
-    again = guard.resumed()
+    ledger = NotingLedger(asks=["look"])
+    paused = await play.run(ledger, agent=outer(play))
+    assert ledger.events == ["judged ask", "started o-1", "judged look"]
+    again = ledger.resumed()
     restored = await play.elsewhere(paused, again, outer(play))
     assert list(restored.calls) == ["l-1"]
     outcome = await within(outcome_of(restored.stream()))
@@ -393,7 +385,7 @@ def kinds(events: list[EngineEvent]) -> list[str]:
 
 async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Play) -> None:
     play.stage.enqueue(LOOK, "all good")
-    events = await play.stream(FakeLedger())
+    events = await play.stream(NotingLedger())
     assert kinds(events) == ["tool_call", "tool_output", "text_delta"]
     shown = [step.event for step in events if step.event is not None]
     assert shown[0].tool_call is not None
@@ -409,11 +401,11 @@ async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Pla
 
 async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None:
     play.stage.enqueue([LOOK, PAY], "all good")
-    guard = FakeLedger(asks=["pay"])
-    paused = (await play.stream(guard))[-1].outcome
+    ledger = NotingLedger(asks=["pay"])
+    paused = (await play.stream(ledger))[-1].outcome
     assert paused is not None
     assert play.ran == []
-    restored = await play.elsewhere(paused, guard.resumed(), options=STREAMED)
+    restored = await play.elsewhere(paused, ledger.resumed(), options=STREAMED)
     events = await within(collected(restored.stream(Said("but not again"))))
     assert kinds(events) == ["tool_output", "tool_output", "text_delta"]
     outcome = events[-1].outcome
@@ -424,35 +416,28 @@ async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None
 
 async def test_a_stream_that_breaks_is_a_stream_error(play: Play) -> None:
     play.stage.enqueue(ConnectionError("cut"))
-    assert await code_of(play.stream(FakeLedger())) == "AGENTS-E-STREAM"
-
-
-async def test_nothing_of_a_refused_turn_runs_in_a_stream(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY])
-    assert await code_of(play.stream(FakeLedger(denies=["pay"]))) == "AGENTS-E-GATE-DENIED"
-    assert play.ran == []
+    assert await code_of(play.stream(NotingLedger())) == "AGENTS-E-STREAM"
 
 
 async def test_a_stream_can_be_left(play: Play) -> None:
     play.stage.enqueue("all good", "again")
-    steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", FakeLedger(), STREAMED)
+    steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", NotingLedger(), STREAMED)
     async for step in steps:
         if step.event is not None:
             break
     await within(steps.aclose())
-    assert (await play.run(FakeLedger())).output_text == "again"
+    assert (await play.run(NotingLedger())).output_text == "again"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What a human refused or changed
 
 
-async def test_the_model_is_told_what_a_human_refused_and_the_rest_runs(play: Play) -> None:
-    guard = FakeLedger(asks=["pay"])
+async def test_the_model_gets_what_a_human_refused_and_the_rest_runs(play: Play) -> None:
+    ledger = NotingLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY], "then not")
-    paused = await play.run(guard)
-    resumed = guard.resumed(told={"p-1": "refused: 別の口座に"})
-    outcome = await within(outcome_of((await play.elsewhere(paused, resumed)).stream()))
+    paused = await play.run(ledger)
+    outcome, resumed = await play.resumed(ledger, paused, told={"p-1": "refused: 別の口座に"})
     assert outcome.output_text == "then not"
     assert play.ran == ["look here"]
     assert resumed.events == ["started l-1", "finished l-1"]
@@ -460,87 +445,45 @@ async def test_the_model_is_told_what_a_human_refused_and_the_rest_runs(play: Pl
     assert "saw here" in play.stage.heard[-1]
 
 
-async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_is_told(play: Play) -> None:
-    guard = FakeLedger(asks=["pay"])
+async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_gets_it(play: Play) -> None:
+    ledger = NotingLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY], "less, then")
-    paused = await play.run(guard)
-    resumed = guard.resumed(changed={"p-1": {"amount": 3}})
-    outcome = await within(outcome_of((await play.elsewhere(paused, resumed)).stream()))
+    paused = await play.run(ledger)
+    outcome, resumed = await play.resumed(ledger, paused, changed={"p-1": {"amount": 3}})
     assert outcome.output_text == "less, then"
     assert sorted(play.ran) == ["look here", "pay 3"]
     result = resumed.result_of("p-1")
     assert result is not None
     assert (result.args, result.output) == ({"amount": 3}, "paid 3")
-    assert "changed p-1" in play.stage.heard[-1]
+    assert play.stage.heard[-1].count("A human changed the arguments") == 1
     assert "paid 3" in play.stage.heard[-1]
-    assert "changed l-1" not in play.stage.heard[-1]
 
 
-async def test_what_a_human_said_holds_in_a_stream(play: Play) -> None:
-    guard = FakeLedger(asks=["pay"])
-    play.stage.enqueue([PAY, FakeCall("pay", {"amount": 7}, "p-2")], "well")
-    paused = await play.run(guard)
-    resumed = guard.resumed(told={"p-1": "refused"}, changed={"p-2": {"amount": 6}})
-    steps = await within(collected((await play.elsewhere(paused, resumed)).stream()))
-    assert steps[-1].outcome is not None
-    assert steps[-1].outcome.output_text == "well"
-    assert play.ran == ["pay 6"]
-    assert "refused" in play.stage.heard[-1]
-
-
-async def test_an_agent_inside_is_told_what_a_human_refused(play: Play) -> None:
+async def test_an_agent_inside_gets_what_a_human_refused(play: Play) -> None:
     inside = play.stage.agent("Inside", [play.pay])
     outside = play.stage.agent("Outside", [play.stage.agent_tool("ask", inside)])
-    guard = FakeLedger(asks=["pay"])
+    ledger = NotingLedger(asks=["pay"])
     play.stage.enqueue(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
-    paused = await play.run(guard, agent=outside)
-    resumed = guard.resumed(told={"p-1": "refused"})
-    outcome = await within(outcome_of((await play.elsewhere(paused, resumed, outside)).stream()))
+    paused = await play.run(ledger, agent=outside)
+    outcome, _ = await play.resumed(ledger, paused, outside, told={"p-1": "refused"})
     assert outcome.output_text == "done"
     assert play.ran == []
     assert "refused" in play.stage.heard[-2]
     assert "inside: then not" in play.stage.heard[-1]
 
 
-async def test_a_refused_handoff_stays_where_it_is_and_the_model_is_told(play: Play) -> None:
-    other = play.stage.agent("Other")
-    clerk = play.stage.agent("Clerk", [play.look], [other])
-    guard = FakeLedger(asks=["Other"])
-    play.stage.enqueue(FakeCall("Other", {}, "h-1"), LOOK, "by myself")
-    paused = await play.run(guard, agent=clerk)
-    resumed = guard.resumed(told={"h-1": "refused"})
-    outcome = await within(outcome_of((await play.elsewhere(paused, resumed, clerk)).stream()))
-    assert outcome.output_text == "by myself"
-    assert outcome.last_agent is clerk
-    assert play.ran == ["look here"]
-    assert "refused" in play.stage.heard[1]
-
-
-async def test_a_refused_handoff_next_to_a_tool_stays_where_it_is(play: Play) -> None:
-    other = play.stage.agent("Other")
-    clerk = play.stage.agent("Clerk", [play.pay], [other])
-    guard = FakeLedger(asks=["pay", "Other"])
-    play.stage.enqueue([PAY, FakeCall("Other", {}, "h-1")], "by myself")
-    paused = await play.run(guard, agent=clerk)
-    resumed = guard.resumed(told={"h-1": "refused"})
-    outcome = await within(outcome_of((await play.elsewhere(paused, resumed, clerk)).stream()))
-    assert (outcome.output_text, outcome.last_agent) == ("by myself", clerk)
-    assert play.ran == ["pay 5"]
-    assert "refused" in play.stage.heard[-1]
-
-
-async def test_the_calls_of_a_pause_are_told_with_who_made_them(play: Play) -> None:
-    guard = FakeLedger(asks=["pay"])
+async def test_the_calls_of_a_pause_name_their_agent(play: Play) -> None:
+    ledger = NotingLedger(asks=["pay"])
     play.stage.enqueue([LOOK, PAY])
-    paused = await play.elsewhere(await play.run(guard), guard.resumed())
+    paused = await play.elsewhere(await play.run(ledger), ledger.resumed())
     assert all(turn.agent is play.clerk for turn in paused.turns if turn.calls)
     assert {call.call_id for turn in paused.turns for call in turn.calls} == {"l-1", "p-1"} == set(paused.calls)
     assert {tool.name for turn in paused.turns for tool in turn.catalog} == {"look", "pay"}
 
 
-async def test_the_guard_is_told_what_the_models_used_before_their_turn_is_judged(play: Play) -> None:
-    guard = FakeLedger()
+async def test_the_ledger_counts_what_the_models_used_before_their_turn_is_judged(play: Play) -> None:
+    ledger = NotingLedger()
     play.stage.enqueue(LOOK, "done")
-    outcome = await play.run(guard)
-    assert guard.tokens[0] == 2
-    assert sum(guard.tokens) <= outcome.usage.total_tokens == 4
+    outcome = await play.run(ledger)
+    assert ledger.tokens[0] == 2
+    assert sum(ledger.tokens) <= outcome.usage.total_tokens == 4

@@ -11,6 +11,7 @@ from openai_responses_mcp.gate.clock import (
     LEASE_SECONDS,
     Presence,
     PresenceStore,
+    is_guard_gone,
     present,
     stay,
     timestamp,
@@ -37,6 +38,7 @@ async def test_a_guard_and_a_desk_are_there_until_they_leave(store: PresenceStor
     await store.renew(a_guard())
     assert await store.renewed_since(MOMENT) == [a_guard(), desk]
     assert await store.renewed_since(MOMENT, "desk") == [desk]
+    assert desk.detail == ""
     await store.leave("g1")
     await store.leave("never came")
     assert await store.renewed_since(MOMENT) == [desk]
@@ -49,6 +51,19 @@ async def test_a_lease_that_is_not_renewed_runs_out(store: PresenceStore) -> Non
     renewed = replace(a_guard(), renewed_at=timestamp(NOW + timedelta(seconds=20)))
     await store.renew(renewed)
     assert await present(store, NOW + timedelta(seconds=45), "guard") == [renewed]
+
+
+async def test_a_guard_is_gone_when_its_own_lease_has_run_out(store: PresenceStore) -> None:
+    for guard in ("guard_a", "guard_b"):
+        await store.renew(a_guard(guard))
+    later = NOW + timedelta(seconds=LEASE_SECONDS + 1)
+    await store.renew(replace(a_guard("guard_b"), renewed_at=timestamp(later)))
+    # A guard with many clients has several runs. What begins alike by chance is another guard's.
+    runs = ["guard_a", "guard_a_1", "guard_b", "guard_b_1", "guard_ab", "guard_c"]
+    assert [await is_guard_gone(store, later, one) for one in runs] == [True, True, False, False, False, False]
+    assert not await is_guard_gone(store, NOW + timedelta(seconds=LEASE_SECONDS), "guard_a")
+    await store.leave("guard_a")
+    assert not await is_guard_gone(store, later, "guard_a")
 
 
 async def test_any_text_can_be_stored(store: PresenceStore) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from openai_responses_mcp.agents.composition import get_provider
-from openai_responses_mcp.agents.providers.table import ModelList, ProviderHandle
+from openai_responses_mcp.agents.providers.settings import ModelList, ProviderHandle
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.environment import forget_providers
 from tests.agents.fakes import FakeProvider, within

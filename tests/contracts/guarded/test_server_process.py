@@ -67,13 +67,9 @@ async def within(work: Awaitable[int | None]) -> int | None:
     return await asyncio.wait_for(work, SLOW_SECONDS)
 
 
-async def test_its_own_exit_code_is_told(make: Maker) -> None:
-    assert await within(make.exiting(3).ended()) == 3
-
-
-async def test_it_is_told_as_often_as_somebody_asks(make: Maker) -> None:
-    process = make.exiting(4)
-    assert [await within(process.ended()), await within(process.ended()), await within(process.end())] == [4, 4, 4]
+async def test_its_exit_code_is_returned(make: Maker) -> None:
+    process = make.exiting(3)
+    assert [await within(process.ended()), await within(process.ended()), await within(process.end())] == [3, 3, 3]
 
 
 async def test_ending_closes_its_input_first(make: Maker) -> None:

@@ -64,6 +64,11 @@ async def test_a_change_that_was_decided_on_takes_the_place_of_what_was_seen(boo
     assert await book.known(FILES, "files/read") == KnownTool(B)
 
 
+async def test_a_definition_is_known_by_its_hash(book: StartBook) -> None:
+    await book.start([], [start(1, "aaaa")])
+    assert await book.start([], [start(2, A), start(3, "aaab {}")]) == ["started", "changed"]
+
+
 async def test_another_command_of_the_name_has_pins_of_its_own(book: StartBook) -> None:
     await book.start([], [start(1, A)])
     assert await book.known(OTHER, "files/read") == KnownTool(None, ("npx server-filesystem",))

@@ -17,7 +17,7 @@ ORIGIN = f"http://127.0.0.1:{PORT}"
 
 
 class OpenedDesk:
-    """Sends what a page in a browser would send, unless told otherwise."""
+    """Sends what a page in a browser would send, unless a test says otherwise."""
 
     def __init__(self, stores: Stores) -> None:
         self.entrance = Entrance()

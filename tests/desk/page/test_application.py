@@ -48,38 +48,39 @@ async def test_the_link_gives_a_strict_cookie_once(desk: OpenedDesk) -> None:
 
 
 async def test_a_wrong_secret_does_not_open(desk: OpenedDesk) -> None:
-    for secret in ("wrong", desk.entrance.room, desk.entrance.page_token):
+    for secret in ("wrong", "é", desk.entrance.room, desk.entrance.page_token):
         assert (await desk.enter(secret)).status_code == 403
+    assert desk.entrance.enter("\ud800") is None
     assert (await desk.client.get("/")).status_code == 403
     assert (await desk.client.head("/", params={"secret": desk.entrance.link_secret})).status_code == 403
     assert (await desk.enter()).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/waiting", "/requests?ids=apr_1", "/log", "/log/verification", "/standing", *(f"/{name}" for name in FILES)],
-)
-async def test_without_the_cookie_nothing_is_shown(desk: OpenedDesk, path: str) -> None:
+async def test_without_the_cookie_nothing_is_shown_or_changed(desk: OpenedDesk) -> None:
+    paths = [
+        "/",
+        "/waiting",
+        "/requests?ids=apr_1",
+        "/log",
+        "/log/verification",
+        "/standing",
+        *(f"/{n}" for n in FILES),
+    ]
+    assert (await desk.look("/waiting", cookie=f"desk_{PORT}=")).status_code == 403
     await desk.sit_down()
     desk.client.cookies.clear()
-    assert (await desk.look(path)).status_code == 403
-    assert (await desk.look(path, cookie=f"desk_{PORT}=guess")).status_code == 403
-
-
-async def test_the_session_is_not_the_secret_of_the_link(desk: OpenedDesk) -> None:
-    await desk.sit_down()
-    desk.client.cookies.clear()
-    for guess in (desk.entrance.link_secret, desk.entrance.page_token, desk.entrance.room):
+    for path in paths:
+        assert (await desk.look(path)).status_code == 403
+    for guess in ("guess", desk.entrance.link_secret, desk.entrance.page_token, desk.entrance.room):
         assert (await desk.look("/waiting", cookie=f"desk_{PORT}={guess}")).status_code == 403
+    assert (await desk.change("/decisions", {})).status_code == 403
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Where a request comes from
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost:8123", "evil.example", "127.0.0.1", "127.0.0.1:8124", "127.0.0.1:8123.evil.example", ""]
-)
+@pytest.mark.parametrize("host", ["localhost:8123", "127.0.0.1", "127.0.0.1:8124", "127.0.0.1:8123.evil.example", ""])
 async def test_another_name_is_refused(desk: OpenedDesk, host: str) -> None:
     await desk.sit_down()
     assert (await desk.look("/waiting", host=host)).status_code == 403
@@ -98,10 +99,6 @@ async def test_another_origin_is_refused(desk: OpenedDesk, origin: str) -> None:
     await desk.sit_down()
     assert (await desk.look("/waiting", origin=origin)).status_code == 403
     assert (await desk.change("/decisions", {}, origin=origin)).status_code == 403
-
-
-async def test_a_change_without_an_origin_is_refused(desk: OpenedDesk) -> None:
-    await desk.sit_down()
     assert (await desk.change("/decisions", {}, origin=None)).status_code == 403
 
 
@@ -124,26 +121,16 @@ async def test_the_link_may_be_followed_from_anywhere(desk: OpenedDesk) -> None:
 # Changes
 
 
-@pytest.mark.parametrize("token", [None, "", "guess"])
-async def test_a_change_without_the_token_of_the_page_is_refused(
-    desk: OpenedDesk, stores: Stores, token: str | None
+async def test_a_form_or_a_request_without_the_page_token_cannot_change_anything(
+    desk: OpenedDesk, stores: Stores
 ) -> None:
     await desk.sit_down()
     body = {"decisions": [{"approval_id": (await Asker(stores).ask()).approval_id, "decision": "approve"}]}
-    assert (await desk.change("/decisions", body, x_page_token=token)).status_code == 403
-    assert len((await desk.look("/waiting")).json()["waiting"]) == 1
-
-
-async def test_a_change_without_the_cookie_is_refused(desk: OpenedDesk) -> None:
-    await desk.sit_down()
-    desk.client.cookies.clear()
-    assert (await desk.change("/decisions", {})).status_code == 403
-
-
-async def test_a_form_cannot_change_anything(desk: OpenedDesk) -> None:
-    await desk.sit_down()
+    for token in (None, "", "guess"):
+        assert (await desk.change("/decisions", body, x_page_token=token)).status_code == 403
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        assert (await desk.change("/decisions", {}, content_type=kind)).status_code == 415
+        assert (await desk.change("/decisions", body, content_type=kind)).status_code == 415
+    assert len((await desk.look("/waiting")).json()["waiting"]) == 1
 
 
 async def test_requests_are_decided(desk: OpenedDesk, stores: Stores) -> None:
@@ -151,29 +138,18 @@ async def test_requests_are_decided(desk: OpenedDesk, stores: Stores) -> None:
     asker = Asker(stores)
     one, two = [(await asker.ask()).approval_id for _ in range(2)]
     chosen = [{"approval_id": one, "decision": "approve", "comment": "fine"}, {"approval_id": two, "decision": "deny"}]
-    told = (await desk.change("/decisions", {"decisions": chosen})).json()
-    assert [result["decision"] for result in told["decided"]] == ["approve", "deny"]
-    assert (await asker.controller.check_token(told["decided"][0]["token"]["token"])).request.comment == "fine"
-    assert (await desk.look("/waiting")).json() == {"waiting": []}
+    reply = (await desk.change("/decisions", {"decisions": chosen})).json()
+    assert [result["decision"] for result in reply["decided"]] == ["approve", "deny"]
+    assert (await asker.controller.check_token(reply["decided"][0]["token"]["token"])).request.comment == "fine"
+    assert (await desk.look("/waiting")).json() == {"waiting": [], "guards": []}
 
 
-async def test_an_approval_holds_from_now_on_until_it_is_revoked(desk: OpenedDesk, stores: Stores) -> None:
-    await desk.sit_down()
-    approval_id = (await Asker(stores).ask()).approval_id
-    chosen = {"approval_id": approval_id, "decision": "approve", "from_now_on": {"always": True}}
-    await desk.change("/decisions", {"decisions": [chosen]})
-    (standing,) = (await desk.look("/standing")).json()["standing"]
-    assert (await desk.change("/revocations", {"standing_id": standing["standing_id"]}, x_page_token="")).is_error
-    assert (await desk.change("/revocations", {"standing_id": standing["standing_id"]})).is_success
-    assert (await desk.look("/standing")).json() == {"standing": []}
-
-
-@pytest.mark.parametrize("body", ["{", '{"decisions": [], "decisions": []}', "[]", '{"decisions": 1}'])
-async def test_a_change_that_cannot_be_read_is_refused_with_a_reason(desk: OpenedDesk, body: str) -> None:
+async def test_a_change_that_cannot_be_read_is_refused_with_a_reason(desk: OpenedDesk) -> None:
     await desk.sit_down()
     headers = {"origin": ORIGIN, "x-page-token": desk.page_token, "content-type": "application/json"}
-    refused = await desk.client.post(f"{desk.room}/decisions", content=body, headers=headers)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "AGENTS-E-APPROVAL-INVALID")
+    for body in ("", "{", b"\xff", '{"decisions": [], "decisions": []}', '{"decisions": NaN}'):
+        refused = await desk.client.post(f"{desk.room}/decisions", content=body, headers=headers)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "AGENTS-E-APPROVAL-INVALID")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -209,26 +185,10 @@ async def test_the_log_is_shown_and_verified(desk: OpenedDesk, stores: Stores) -
     assert (await desk.look("/log/verification")).json()["is_intact"] is True
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../../pyproject.toml",
-        "/%2e%2e/%2e%2e/pyproject.toml",
-        "/static/page.html",
-        "/page.html",
-        "/..%2fapplication.py",
-        "/requests/..%2f..%2flog",
-        "/desk.js/",
-        "/desk.js%00",
-    ],
-)
-async def test_there_is_no_path_to_any_other_file(desk: OpenedDesk, path: str) -> None:
+async def test_the_files_of_the_page_are_served_as_what_they_are_and_no_others(desk: OpenedDesk) -> None:
     await desk.sit_down()
-    assert (await desk.look(path)).status_code in (307, 403, 404)
-
-
-async def test_the_files_of_the_page_are_served_as_what_they_are(desk: OpenedDesk) -> None:
-    await desk.sit_down()
+    for path in ("/%2e%2e/%2e%2e/pyproject.toml", "/page.html", "/..%2fapplication.py", "/desk.js/", "/desk.js%00"):
+        assert (await desk.look(path)).status_code in (307, 403, 404)
     for name, kind in FILES.items():
         served = await desk.look(f"/{name}")
         assert (served.status_code, served.headers["content-type"]) == (200, kind)
@@ -277,13 +237,6 @@ async def test_a_body_that_ends_in_the_middle_is_not_taken_for_whole(desk: Opene
     assert (await desk.look("/waiting")).json() == {"waiting": [approval_id]}
 
 
-async def test_anything_but_http_is_not_answered(desk: OpenedDesk) -> None:
-    async def never(*_: Message) -> Message:
-        raise AssertionError
-
-    await desk.app({"type": "websocket"}, never, never)  # type: ignore[arg-type]
-
-
 class BrokenStore(FakeApprovalStore):
     async def latest_moment(self, now: str) -> str:
         raise StoreUnavailable("The store cannot be used: locked")
@@ -294,7 +247,7 @@ class BuggyStore(FakeApprovalStore):
         raise ZeroDivisionError("sk-0123456789abcdef")
 
 
-async def test_a_store_that_fails_is_told(clock: FakeClock) -> None:
+async def test_a_store_that_fails_is_reported(clock: FakeClock) -> None:
     stores = replace(fake_stores(clock), approvals=BrokenStore())
     async with opened(stores) as desk:
         await desk.sit_down()
@@ -302,7 +255,7 @@ async def test_a_store_that_fails_is_told(clock: FakeClock) -> None:
         assert (failed.status_code, failed.json()["error"]["message"]) == (503, "The store cannot be used: locked")
 
 
-async def test_a_mistake_of_ours_is_logged_and_not_told(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_our_own_error_is_logged_and_not_shown(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     stores = replace(fake_stores(clock), approvals=BuggyStore())
     async with opened(stores) as desk:
         await desk.sit_down()

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.desk.opening import desk_on
-from openai_responses_mcp.desk.page.choices import Choice
 from openai_responses_mcp.desk.page.desk import CALLS_AT_ONCE
+from openai_responses_mcp.desk.page.messages import Choice
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
 from openai_responses_mcp.gate.audit.log import AuditEntry
+from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fake_stores import FakeApprovalStore, fake_stores
 from tests.agents.fakes import FakeClock, code_of
@@ -31,8 +32,13 @@ def asker(stores: Stores) -> Asker:
     return Asker(stores)
 
 
-async def test_what_waits_is_listed_oldest_first(desk: Any, asker: Asker) -> None:
-    assert await desk.waiting() == {"waiting": []}
+async def test_what_waits_is_listed_oldest_first_and_else_the_guards(
+    desk: Any, asker: Asker, stores: Stores, clock: FakeClock
+) -> None:
+    now = timestamp(clock.now())
+    for number, name in enumerate(["notes", "files", "files"]):
+        await stores.presence.renew(Presence(f"guard_{number}", "guard", name, now, now))
+    assert await desk.waiting() == {"waiting": [], "guards": ["files", "notes"]}
     asked = [await asker.ask({"path": name}) for name in "ab"]
     assert await desk.waiting() == {"waiting": [request.approval_id for request in asked]}
 
@@ -73,44 +79,53 @@ class NotingStore(FakeApprovalStore):
         return await super().latest_moment(now)
 
 
-async def test_a_request_is_told_with_who_asks_what_runs_and_why(desk: Any, asker: Asker) -> None:
+async def test_a_request_shows_who_asks_what_runs_and_why(desk: Any, asker: Asker) -> None:
     change = 'description: "Read." is now "Write."'
     request = await asker.ask({"path": "a.txt", "text": "hi"}, reason="it writes", definition_change=change)
-    told = await one_of(desk, request.approval_id)
-    assert (told["agent_name"], told["run_id"]) == ("Clerk", "run_1")
-    assert (told["tool_name"], told["tool_kind"], told["risk_level"]) == ("files/write_file", "mcp", 3)
-    assert told["arguments"] == '{\n  "path": "a.txt",\n  "text": "hi"\n}'
-    assert (told["reason"], told["definition_change"]) == ("it writes", change)
-    assert (told["tool_description"], told["status"]) == ("Write a file.", "pending")
+    shown = await one_of(desk, request.approval_id)
+    assert (shown["agent_name"], shown["run_id"]) == ("Clerk", "run_1")
+    assert (shown["tool_name"], shown["tool_kind"], shown["risk_level"]) == ("files/write_file", "mcp", 3)
+    assert shown["arguments"] == '{\n  "path": "a.txt",\n  "text": "hi"\n}'
+    assert (shown["reason"], shown["definition_change"]) == ("it writes", change)
+    assert (shown["tool_description"], shown["status"]) == ("Write a file.", "pending")
 
 
-async def test_a_request_of_an_unknown_run_is_told_too(stores: Stores, desk: Any) -> None:
-    request = await Asker(stores, agent_name="").ask()
-    assert (await one_of(desk, request.approval_id))["agent_name"] == ""
-
-
-async def test_a_request_of_the_guard_is_told_with_its_server_and_needs_no_token(stores: Stores, desk: Any) -> None:
+async def test_a_request_of_the_guard_names_its_server_and_needs_no_token(stores: Stores, desk: Any) -> None:
     asker = Asker(stores, run_id="guard_1", agent_name="")
     request = await asker.ask(name="files/write_file")
     assert (await one_of(desk, request.approval_id))["agent_name"] == "guard of files"
-    told = await desk.decide([Choice(request.approval_id, "approve")])
-    assert told["decided"] == [{"approval_id": request.approval_id, "decision": "approve", "token": None}]
+    shown = await desk.decide([Choice(request.approval_id, "approve")])
+    assert shown["decided"] == [{"approval_id": request.approval_id, "decision": "approve", "token": None}]
+
+
+async def test_a_yes_that_no_guard_waits_for_says_who_is_gone(stores: Stores, desk: Any, clock: FakeClock) -> None:
+    moment = timestamp(clock.now())
+    await stores.presence.renew(Presence("guard_killed", "guard", "files", moment, moment))
+    killed = (await Asker(stores, run_id="guard_killed").ask()).approval_id
+    asker = Asker(stores, run_id="guard_running")
+    given_up = (await asker.ask()).approval_id
+    await asker.controller.close_undecided(given_up, "withdrawn", "")
+    clock.move(LEASE_SECONDS + 1)
+    shown = (await desk.decide([Choice(killed, "approve"), Choice(given_up, "approve")]))["decided"]
+    assert [one["kept_because_gone"] for one in shown] == ["guard", "client"]
 
 
 async def test_nothing_in_it_is_invisible(desk: Any, asker: Asker) -> None:
     hidden = "a\u202eb\u200bc\x1bd\ufe0fe"
     request = await asker.ask({hidden: [hidden]}, reason=hidden, prompt=hidden, name=hidden, description=hidden)
-    told = await one_of(desk, request.approval_id)
-    assert told["reason"] == "a\\u202eb\\u200bc\\x1bd\\ufe0fe"
-    assert told["arguments"].count("a\\u202eb\\u200bc\\u001bd\\ufe0fe") == 2
-    texts = [text for text in told.values() if isinstance(text, str)]
+    shown = await one_of(desk, request.approval_id)
+    assert shown["reason"] == "a\\u202eb\\u200bc\\x1bd\\ufe0fe"
+    assert shown["arguments"].count("a\\u202eb\\u200bc\\u001bd\\ufe0fe") == 2
+    texts = [text for text in shown.values() if isinstance(text, str)]
     assert not any(letter in text for text in texts for letter in "\u202e\u200b\x1b\ufe0f")
 
 
 async def test_several_are_decided_each_by_itself(desk: Any, asker: Asker) -> None:
     one, two = [(await asker.ask()).approval_id for _ in range(2)]
-    told = await desk.decide([Choice(one, "approve", "fine"), Choice("apr_none", "deny"), Choice(two, "deny")])
-    first, missing, last = told["decided"]
+    shown = await desk.decide(
+        [Choice(one, "approve", "fine"), Choice("apr_none", "deny"), Choice(two, "deny", tell_model=True)]
+    )
+    first, missing, last = shown["decided"]
     assert (first["approval_id"], first["decision"], first["token"]["run_id"]) == (one, "approve", "run_1")
     assert missing == {
         "approval_id": "apr_none",
@@ -121,15 +136,10 @@ async def test_several_are_decided_each_by_itself(desk: Any, asker: Asker) -> No
         },
     }
     assert last["decision"] == "deny"
-    assert await desk.waiting() == {"waiting": []}
+    assert (await asker.controller.get(two)).request.tell_model is True
+    assert await desk.requests(["apr_none"]) == {"requests": []}
+    assert await desk.waiting() == {"waiting": [], "guards": []}
     assert (await asker.controller.get(one)).request.comment == "fine"
-
-
-async def test_the_token_is_the_one_that_resumes(desk: Any, asker: Asker) -> None:
-    approval_id = (await asker.ask()).approval_id
-    (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
-    assert set(told["token"]) == {"token", "run_id", "expires_at", "status"}
-    assert (await asker.controller.check_token(told["token"]["token"])).request.approval_id == approval_id
 
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "additionalProperties": False}
@@ -140,33 +150,10 @@ async def test_a_call_is_approved_with_other_arguments_that_fit_the_tool(desk: A
     assert (await one_of(desk, approval_id))["can_change_arguments"] is True
     (wrong,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": 1})]))["decided"]
     assert "do not fit the tool" in wrong["error"]["message"]
-    (told,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": "b"})]))["decided"]
-    assert told["token"]
+    (shown,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": "b"})]))["decided"]
+    assert shown["token"]
     assert (await asker.controller.get(approval_id)).request.changed_arguments == {"path": "b"}
-
-
-async def test_arguments_of_a_tool_without_a_schema_cannot_be_changed(desk: Any, asker: Asker) -> None:
-    approval_id = (await asker.ask({"path": "a"})).approval_id
-    assert (await one_of(desk, approval_id))["can_change_arguments"] is False
-    (told,) = (await desk.decide([Choice(approval_id, "approve", arguments={"path": "b"})]))["decided"]
-    assert "no schema" in told["error"]["message"]
-
-
-async def test_a_denial_is_told_to_the_model(desk: Any, asker: Asker) -> None:
-    approval_id = (await asker.ask()).approval_id
-    await desk.decide([Choice(approval_id, "deny", "too early", tell_model=True)])
-    assert (await asker.controller.get(approval_id)).request.tell_model is True
-
-
-async def test_nobody_decides_twice(desk: Any, asker: Asker) -> None:
-    approval_id = (await asker.ask()).approval_id
-    await desk.decide([Choice(approval_id, "deny")])
-    (told,) = (await desk.decide([Choice(approval_id, "approve")]))["decided"]
-    assert told["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
-
-
-async def test_a_request_that_is_not_there_is_left_out(desk: Any) -> None:
-    assert await desk.requests(["apr_none"]) == {"requests": []}
+    assert (await one_of(desk, (await asker.ask()).approval_id))["can_change_arguments"] is False
 
 
 async def test_a_long_text_is_shown_with_its_line_breaks(desk: Any, asker: Asker) -> None:
@@ -248,6 +235,6 @@ async def test_an_approval_can_hold_from_now_on_and_be_revoked(desk: Any, asker:
 async def test_what_was_decided_before_allows_nothing_from_now_on(desk: Any, asker: Asker) -> None:
     approval_id = (await asker.ask()).approval_id
     await desk.decide([Choice(approval_id, "deny")])
-    (told,) = (await desk.decide([Choice(approval_id, "approve", None, StandingTerms(always=True))]))["decided"]
-    assert told["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
+    (shown,) = (await desk.decide([Choice(approval_id, "approve", None, StandingTerms(always=True))]))["decided"]
+    assert shown["error"]["code"] == "AGENTS-E-APPROVAL-INVALID"
     assert await desk.standing() == {"standing": []}

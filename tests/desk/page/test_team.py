@@ -16,6 +16,8 @@ from openai_responses_mcp.desk.opening import desk_on
 from openai_responses_mcp.desk.page.team import TeamSessions, team_application
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from openai_responses_mcp.gate.stores import Stores
+from tests.adapters.http.test_access import FakeIssuer
+from tests.adapters.http.test_access import token as access_token
 from tests.agents.fake_stores import fake_stores
 from tests.agents.fakes import FakeClock
 from tests.desk.page.asking import Asker
@@ -75,9 +77,18 @@ async def test_a_person_signs_in_and_their_name_is_in_the_record(browser: httpx2
     assert found == [("approval", "ann"), ("approval", "ann"), ("standing_ended", "ann")]
 
 
+async def test_a_token_of_the_issuer_signs_in_with_its_subject(stores: Stores) -> None:
+    app = team_application(desk_on(stores), AllowedHosts(8123, ORIGIN), FakeIssuer().callers())
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ORIGIN) as browser:
+        assert (await sign_in(browser, access_token(aud="https://other.example"))).status_code == 401
+        found = re.search(r"url=(/[\w-]+)/", (await sign_in(browser, access_token())).text)
+        assert found
+        assert 'name="signed-in-as" content="ann"' in (await browser.get(f"{found[1]}/")).text
+
+
 async def test_only_a_token_that_counts_opens_the_desk(browser: httpx2.AsyncClient) -> None:
     form = await browser.get("/")
-    assert (form.status_code, "<form method=post" in form.text) == (200, True)
+    assert (form.status_code, '<form class="signing-in" method="post"' in form.text) == (200, True)
     for token in ("", "wrong", "token-of-ann"):
         refused = await sign_in(browser, token)
         assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
@@ -93,6 +104,9 @@ async def test_without_a_session_nothing_is_shown(browser: httpx2.AsyncClient) -
     room, page_token = await sat_down(browser, "bob")
     browser.cookies.clear()
     assert (await browser.get(f"{room}/waiting")).status_code == 403
+    for path in (f"{room}/", "/of-an-earlier-desk/"):
+        led = await browser.get(path, headers={"accept": "text/html"})
+        assert (led.status_code, led.headers["location"]) == (303, "/")
     headers = {"origin": ORIGIN, "x-page-token": page_token, "cookie": "desk=made-up"}
     assert (await browser.post(f"{room}/decisions", json={"decisions": []}, headers=headers)).status_code == 403
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import getpass
 import io
 import json
 import sys
@@ -112,13 +111,6 @@ def test_the_log_is_shown_and_verified(
     assert first_break(asyncio.run(store.query())) is None
 
 
-def test_a_call_without_an_outcome_is_shown_as_unknown(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    store = SqlExecutionLogStore(SqlDatabase(sqlite_url))
-    asyncio.run(store.append(ExecutionLog("r", "c", "started", "started", "2026")))
-    assert main(["log", "--store", sqlite_url]) == 0
-    assert said(capsys)[0]["outcome"] == "unknown"
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -137,25 +129,32 @@ def test_wrong_usage_is_exit_two(
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["approvals", "list"], ["approvals", "standing"], ["log"], ["status"]])
-def test_before_the_first_guard_there_is_nothing_to_see(
-    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_before_the_first_guard_there_is_nothing_to_see_but_a_store_to_wait_at(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("AGENTS_STORE", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert command(words) == 0
-    assert capsys.readouterr().out == "There is no store yet; the guard makes one when it first runs.\n"
-    assert command([*words, "--json"]) == 0
-    assert capsys.readouterr().out == "[]\n"
+    for words in (["approvals", "list"], ["approvals", "standing"], ["log"], ["status"]):
+        assert command(words) == 0
+        assert capsys.readouterr().out == "There is no store yet; the guard makes one when it first runs.\n"
+        assert main(words) == 0
+        assert capsys.readouterr().out == "[]\n"
     assert list(tmp_path.iterdir()) == []
+    assert (
+        store_to_wait_at(None, {"XDG_STATE_HOME": str(tmp_path)})
+        == f"sqlite:///{tmp_path}/openai-responses-mcp/guard.db"
+    )
+    assert main(["approvals", "list"]) == 0
 
 
-def test_who_waits_before_the_first_guard_waits_at_a_store(tmp_path: Path) -> None:
-    environ = {"XDG_STATE_HOME": str(tmp_path)}
-    made = store_to_wait_at(None, environ)
-    assert made == f"sqlite:///{tmp_path}/openai-responses-mcp/guard.db"
-    assert main(["approvals", "list", "--store", made]) == 0
+@pytest.mark.parametrize("words", [["approvals", "list"], ["approvals", "allow", "a", "--always"], ["log", "--verify"]])
+def test_a_store_that_is_not_there_is_an_error_and_is_not_made(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--store", f"sqlite:///{tmp_path}/typo.db"]) == 2
+    assert "There is no store at this address" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [[], ["approvals"], ["approvals", "show"], ["nothing"]])
@@ -163,31 +162,6 @@ def test_missing_words_are_exit_two(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         command(arguments)
     assert caught.value.code == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["approvals", "list"],
-        ["approvals", "show", "a"],
-        ["approvals", "approve", "a"],
-        ["approvals", "deny", "a"],
-        ["approvals", "allow", "a", "--always"],
-        ["approvals", "standing"],
-        ["approvals", "revoke", "s"],
-        ["log"],
-        ["log", "--verify"],
-        ["log", "accept-loss", "--reason", "x"],
-    ],
-)
-def test_a_store_that_is_not_there_is_an_error_and_is_not_made(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = main([*words, "--store", f"sqlite:///{tmp_path}/typo.db"])
-    said = capsys.readouterr()
-    assert code == 2
-    assert "There is no store at this address" in said.err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_loss_is_accepted_at_the_terminal(
@@ -202,26 +176,10 @@ def test_a_loss_is_accepted_at_the_terminal(
     assert said(capsys)["problem"] == "the head of the log is missing"
     assert main(["log", "accept-loss", *store, "--reason", "the folder was moved"]) == 0
     record = said(capsys)
-    assert (record["event"], record["comment"], record["arguments"]["by"]) == (
-        "loss_accepted",
-        "the folder was moved",
-        "sato",
-    )
+    assert (record["comment"], record["arguments"]["by"]) == ("the folder was moved", "sato")
     assert main(["log", "--verify", *store]) == 0
     assert said(capsys)["accepted"] == [
         f"the head of the log is missing; accepted in record {record['sequence']}: the folder was moved"
     ]
     assert main(["log", *store]) == 0
     assert said(capsys)[-1]["event"] == "loss_accepted"
-
-
-def test_whoever_the_system_does_not_know_can_accept_a_loss_too(
-    paused: Any, sqlite_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unknown() -> str:
-        raise KeyError("no such user")
-
-    monkeypatch.setattr(getpass, "getuser", unknown)
-    (tmp_path / "agents.db.head").unlink()
-    assert main(["log", "accept-loss", "--reason", "moved", "--store", sqlite_url]) == 0
-    assert said(capsys)["arguments"]["by"] == ""

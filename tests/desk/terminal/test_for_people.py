@@ -10,9 +10,11 @@ import select
 import shlex
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,13 @@ import pytest
 import openai_responses_mcp
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
-from openai_responses_mcp.desk.words import IN_JAPANESE, SENTENCES, Words, language_of
+from openai_responses_mcp.desk.words import IN_JAPANESE, SENTENCES, Words
+from openai_responses_mcp.domain.languages import language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.audit.records import Head, LogPlace, kept_finding, misfit
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
-from openai_responses_mcp.gate.clock import Presence
-from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.sentences import reason_in_record
+from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
+from openai_responses_mcp.gate.reasons import Reason, reason_in_record
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.desk.page.asking import Asker
 
@@ -62,39 +64,33 @@ def asker(sqlite_url: str) -> Asker:
 
 async def test_alike_requests_are_one_line_with_a_count(shell: Shell, asker: Asker) -> None:
     for number in range(3):
-        await asker.ask({"path": f"notes/{number}.md"}, **READ)
+        await asker.ask({"path": f"notes/{number}.md"}, wait_seconds=250, **READ)
     written = await asker.ask({"path": "a.md"})
     said = await shell("approvals", "list")
     lines = said.splitlines()
     assert lines[0] == "4 calls wait for a decision."
     assert len([line for line in lines if "files/" in line]) == 2
-    assert re.search(r"files/read_file +× 3 +\{\"path\": \"notes/0.md\"\}", said)
+    assert re.search(r"\d s ago +4 min left +files/read_file +× 3 +\{\"path\": \"notes/0.md\"\}", said)
     assert f"{written.approval_id[4:10]}" in said
+    pasted = re.search(r"openai-responses-mcp (approvals show \w+)", said)
+    assert pasted is not None
+    assert "What will run: files/read_file" in await shell(*pasted[1].split())
     assert "To see each of them: openai-responses-mcp approvals list --all" in said
     assert len([line for line in (await shell("approvals", "list", "--all")).splitlines() if "files/" in line]) == 4
 
 
-async def test_a_list_ends_with_commands_that_can_be_pasted(shell: Shell, asker: Asker) -> None:
-    request = await asker.ask()
-    said = await shell("approvals", "list")
-    pasted = re.search(r"openai-responses-mcp (approvals show \w+)", said)
-    assert pasted is not None
-    assert "What will run: files/write_file" in await shell(*pasted[1].split())
-    assert "Approved files/write_file to a.txt; it runs now." in await shell(
-        "approvals", "approve", request.approval_id
-    )
-    assert await shell("approvals", "list") == "Nothing waits for a decision.\n"
-
-
 async def test_what_will_run_comes_first_and_the_commands_last(shell: Shell, asker: Asker) -> None:
-    request = await asker.ask({"path": "a.md", "content": "one\ntwo"}, definition_change="/description: 1 is now 2")
+    request = await asker.ask(
+        {"path": "a.md", "content": "one\ntwo", "long": "x" * 201}, definition_change="/description: 1 is now 2"
+    )
     lines = (await shell("approvals", "show", request.approval_id[:9])).splitlines()
-    assert lines[:5] == [
+    assert lines[:6] == [
         "What will run: files/write_file",
         '│ "path": "a.md"',
         '│ "content": 2 lines, 7 characters',
         "│ │ one",
         "│ │ two",
+        '│ "long": 1 line, 201 characters',
     ]
     order = ["Why you are asked: it writes", "What changed:", "What the tool says about itself:", "To decide:"]
     assert [line for line in lines if line in order] == order
@@ -110,6 +106,7 @@ async def test_who_asked_and_who_decided_are_shown(shell: Shell, asker: Asker) -
     records = await shell("log", "--records")
     assert "pending · ann" in records
     assert "approved · bob" in records
+    assert "allowed (bob)" in await shell("log")
 
 
 async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, asker: Asker) -> None:
@@ -124,19 +121,48 @@ async def test_a_decided_request_is_found_by_its_beginning_too(shell: Shell, ask
     assert "To decide:" not in shown
 
 
+async def killed_guard(url: str, run_id: str = "guard_1") -> None:
+    """Its lease ran out."""
+    before = timestamp(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1))
+    await open_stores(url).presence.renew(Presence(run_id, "guard", "files", before, before))
+
+
+async def test_a_yes_that_no_guard_waits_for_says_so(
+    shell: Shell, asker: Asker, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up = (await asker.ask({"path": "b.txt"})).approval_id
+    await asker.controller.close_undecided(given_up, "withdrawn", "")
+    assert "The client has given up on it" in await shell("approvals", "approve", given_up)
+    await killed_guard(sqlite_url)
+    first, second, third = [(await asker.ask()).approval_id for _ in range(3)]
+    shown = await shell("approvals", "show", first)
+    assert "The guard that asked is gone. A yes counts for ten minutes, for the identical call." in shown
+    assert await shell("approvals", "approve", first) == (
+        "Approved files/write_file to a.txt."
+        " The guard that asked is gone; the yes counts for ten minutes, for the identical call.\n"
+    )
+    assert "when the call did not wait any more" in await shell("approvals", "show", first)
+    decided = json.loads(await shell("approvals", "approve", second, "--json"))["decided"]
+    assert decided == "kept for ten minutes, for the identical call"
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    assert "依頼したガードはもう動いていません。" in await shell("approvals", "show", third)
+    said = await shell("approvals", "allow", third, "--always")
+    assert "この承認は同じ呼び出しに 10 分間有効です。" in said.replace("\n", "")
+
+
 async def test_a_beginning_that_fits_two_says_so(shell: Shell, asker: Asker) -> None:
     await asker.ask()
     await asker.ask()
-    assert "requests begin with apr_: write more of the id" in await shell("approvals", "show", "apr_", code=1)
-
-
-async def test_allowing_says_how_to_end_it(shell: Shell, asker: Asker) -> None:
-    request = await asker.ask()
-    said = await shell("approvals", "allow", request.approval_id, "--always")
-    assert "From now on files/write_file runs unasked, always." in said
+    assert 'More than one request begins with "apr_": write more' in await shell("approvals", "show", "apr_", code=1)
+    assert 'No request begins with "zz"; `approvals list`' in await shell("approvals", "show", "zz", code=1)
+    for request in await asker.controller.pending():
+        said = await shell("approvals", "allow", request.approval_id, "--always")
+        assert "Approved files/write_file to a.txt; it runs now.\nFrom now on files/write_file runs unasked" in said
+    assert "Several standing approvals are meant by sta_" in await shell("approvals", "revoke", "sta_", code=1)
     ending = re.search(r"openai-responses-mcp (approvals revoke \w+)", said)
     assert ending is not None
     assert "files/write_file is asked about again." in await shell(*ending[1].split())
+    assert "needs a terminal" in await shell("approvals", "watch", code=2)
 
 
 async def test_every_tool_that_reads_is_allowed_at_once_and_ended_at_once(shell: Shell, asker: Asker) -> None:
@@ -155,37 +181,9 @@ async def test_every_tool_that_reads_is_allowed_at_once_and_ended_at_once(shell:
     assert await shell("approvals", "standing") == "Nothing is allowed from now on.\n"
     facts = json.loads(await shell("approvals", "allow", waiting.approval_id, "--session", "--reads", "--json"))
     assert facts["tools"] == ["files/read_file", "files/list_directory"]
-
-
-async def test_a_tool_that_does_not_claim_to_read_is_not_allowed_with_reads(shell: Shell, asker: Asker) -> None:
-    request = await asker.ask()
-    said = await shell("approvals", "allow", request.approval_id, "--always", "--reads", code=1)
-    assert "does not claim to read only" in said
-    assert (await asker.controller.get(request.approval_id)).request.status == "pending"
-
-
-async def test_a_beginning_that_fits_two_standing_approvals_says_so(shell: Shell, asker: Asker) -> None:
-    for _ in range(2):
-        await shell("approvals", "allow", (await asker.ask()).approval_id, "--always")
-    assert "Several standing approvals are meant by sta_" in await shell("approvals", "revoke", "sta_", code=1)
-
-
-async def test_the_reasons_in_the_log_are_japanese_too(
-    shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reasons = (Reason("rule", "deny", {"rule": 2}),)
-    told = reason_in_record(reasons, "deny")
-    entry = AuditEntry("guard_1", "c1", "decision", "deny", "files/read_file", "mcp", reason=told, reasons=reasons)
-    await asker.audit.record(entry)
-    assert "the policy file refuses it (policy rule 2)" in await shell("log", "--records")
-    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
-    assert "ポリシーファイルのルール 2 が拒否しています" in await shell("log", "--records")
-
-
-async def test_the_time_that_is_left_is_shown(shell: Shell, sqlite_url: str) -> None:
-    asker = Asker(open_stores(sqlite_url), run_id="guard_1")
-    await asker.ask(wait_seconds=250)
-    assert re.search(r"\d s ago +4 min left +files/write_file", await shell("approvals", "list"))
+    other = (await asker.ask()).approval_id
+    assert "does not claim to read only" in await shell("approvals", "allow", other, "--always", "--reads", code=1)
+    assert (await asker.controller.get(other)).request.status == "pending"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -238,6 +236,7 @@ async def test_the_log_is_verified_in_a_sentence(shell: Shell, asker: Asker, sql
     os.unlink(f"{sqlite_url.removeprefix('sqlite:///')}.head")
     assert await shell("log", "verify", code=1) == (
         "The log is not intact (8 records):\n  the head of the log is missing\n"
+        "If you know why, accept it: openai-responses-mcp log accept-loss --reason TEXT\n"
     )
 
 
@@ -251,22 +250,12 @@ async def test_old_records_move_into_a_file_that_can_be_checked(shell: Shell, as
     assert await shell(*shlex.split(pasted[1])) == "The archive is intact: 8 records.\n"
     assert await shell("log", "verify") == "The log is intact: 1 record.\n"
     assert await shell("log") == "The log has no calls yet.\n"
+    assert "No record from before 2020" in await shell("log", "archive", "--before", "2020-01-01", "a.jsonl", code=2)
+    assert "There is no file a.jsonl" in await shell("log", "verify", "a.jsonl", code=2)
     file.write_text(file.read_text().replace("c1.md", "c9.md"))
     assert await shell("log", "verify", str(file), code=1) == (
         "The archive is not intact (8 records):\n  record 1 was changed\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["archive", "--before", "2020-01-01", "a.jsonl"], "No record from before 2020"),
-        (["verify", "a.jsonl"], "There is no file a.jsonl"),
-    ],
-)
-async def test_what_cannot_be_archived_says_why(shell: Shell, asker: Asker, words: list[str], problem: str) -> None:
-    await some_calls(asker)
-    assert problem in await shell("log", *words, code=2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -290,13 +279,6 @@ async def test_status_says_what_runs_what_waits_and_who_is_there(shell: Shell, a
     assert re.search(r"At the desk:\n  page  since ", said)
 
 
-async def test_lang_chooses_japanese(shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
-    request = await asker.ask()
-    assert (await shell("approvals", "list")).startswith("1 件の呼び出しが判断を待っています。\n")
-    assert "を拒否しました。" in await shell("approvals", "deny", request.approval_id)
-
-
 async def test_errors_and_what_is_wrong_in_a_log_are_japanese_too(
     shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -306,27 +288,32 @@ async def test_errors_and_what_is_wrong_in_a_log_are_japanese_too(
     found = await shell("log", "verify", code=1)
     assert "guard_1 の呼び出し c1 (mcp files/read_file): 開始されましたが、判断の記録がありません" in found
     assert json.loads(await shell("log", "verify", "--json", code=1))["problem"].endswith("no decision was recorded")
+    reasons = (Reason("rule", "deny", {"rule": 2}),)
+    why = reason_in_record(reasons, "deny")
+    await asker.audit.record(
+        AuditEntry("guard_1", "c2", "decision", "deny", "files/x", "mcp", reason=why, reasons=reasons)
+    )
+    assert "ポリシーファイルのルール 2 が拒否しています" in await shell("log", "--records")
+    request = await asker.ask()
+    assert (await shell("approvals", "list")).startswith("1 件の呼び出しが判断を待っています。\n")
+    assert "files/write_file (a.txt) を拒否しました。" in await shell("approvals", "deny", request.approval_id)
+    rules = tmp_path / "guard.yaml"
+    rules.write_text('version: 1\nrules:\n  - tools: ["files/*"]\n    decide: allow\n')
+    assert "記録された 1 件の呼び出しのうち" in await shell("policy", "test", str(rules), code=1)
+    with pytest.raises(SystemExit, match="2"):
+        await shell("approvals", "lst")
+    with pytest.raises(SystemExit, match="2"):
+        await shell("approvals", "allow", "x", "--for", "8")
+    wrong = await shell("log", "show", "99", code=1)
+    assert "lst というコマンドはありません。list のことですか? (openai-responses-mcp approvals --help" in wrong
+    assert "'8' は 30m、8h、7d のような時間 (10 年まで) ではありません" in wrong
     for words, said, code in (
-        (["approvals", "show", "zzz"], "AGENTS-E-APPROVAL-NOT-FOUND: そのような承認依頼はありません", 1),
+        (["approvals", "show", "zzz"], 'AGENTS-E-APPROVAL-NOT-FOUND: "zzz" で始まる依頼はありません', 1),
         (["log", "verify", "no.log"], "ファイル no.log はありません", 2),
         (["log", "accept-loss", "--reason", " "], "欠損を受け入れる理由を 1 から 2000 文字で", 2),
         (["log", "--since", "now"], "--since は 2026-11-16T09:00:00+09:00 のような時刻です", 2),
     ):
         assert said in await shell(*words, code=code)
-
-
-def test_wrong_usage_is_japanese_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
-    for words, said in (
-        (
-            ["approvals", "lst"],
-            "lst というコマンドはありません。list のことですか? (openai-responses-mcp approvals --help",
-        ),
-        (["approvals", "allow", "x", "--for", "8"], "'8' は 30m、8h、7d のような時間 (10 年まで) ではありません"),
-    ):
-        with pytest.raises(SystemExit, match="2"):
-            main(words)
-        assert said in capsys.readouterr().err
 
 
 def facts(text: str) -> set[str]:
@@ -354,20 +341,6 @@ def test_every_sentence_in_the_source_is_in_the_table_and_no_other() -> None:
     assert set(IN_JAPANESE) - constants == set()
 
 
-def test_every_error_of_the_store_the_log_and_the_terminal_can_be_said_in_japanese() -> None:
-    """An error with a plain text would be English in every language."""
-    plain = []
-    for folder in ("desk/terminal", "gate/audit", "gate/sql"):
-        for file in (SOURCE / folder).glob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text())):
-                match node:
-                    case ast.Call(
-                        func=ast.Name("AgentsError" | "StoreUnavailable"), args=[*_, ast.Constant() | ast.JoinedStr()]
-                    ):
-                        plain.append(f"{file.name}:{node.lineno}")
-    assert plain == []
-
-
 @pytest.mark.parametrize(
     ("known", "last", "hashes"),
     [
@@ -390,34 +363,14 @@ def test_what_a_head_has_kept_can_be_said_in_japanese_again(
     assert kept_finding(1, "written by hand").problem == "written by hand"
 
 
-@pytest.mark.parametrize(
-    ("environ", "language"),
-    [
-        ({}, "en"),
-        ({"LANG": "ja_JP.UTF-8"}, "ja"),
-        ({"LANG": "ja", "LC_ALL": "C"}, "en"),
-        ({"LC_MESSAGES": "ja_JP"}, "ja"),
-    ],
-)
-def test_the_first_variable_that_is_set_chooses(environ: dict[str, str], language: str) -> None:
-    assert language_of(environ) == language
+def test_the_first_variable_that_is_set_chooses_the_language() -> None:
+    given: list[dict[str, str]] = [{}, {"LANG": "ja_JP.UTF-8"}, {"LANG": "ja", "LC_ALL": "C"}, {"LC_MESSAGES": "ja_JP"}]
+    assert [language_of(environ) for environ in given] == ["en", "ja", "en", "ja"]
 
 
-def test_columns_are_aligned_and_only_the_last_is_cut() -> None:
-    rows = [("日本", "x" * 50), ("a", "short")]
-    assert Paper(30).columns(rows) == [f"日本  {'x' * 23}…", "a     short"]
-    assert Paper().columns(rows) == [f"日本  {'x' * 50}", "a     short"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(-3, "0 s"), (59, "59 s"), (60, "1 min"), (7300, "2 h"), (90_000, "1 d")]
-)
-def test_a_span_has_the_largest_unit_that_says_enough(seconds: float, shown: str) -> None:
-    assert span(Words("en"), seconds) == shown
-
-
-def test_a_span_is_japanese_too() -> None:
-    assert [span(Words("ja"), seconds) for seconds in (5, 60, 7300, 90_000)] == ["5 秒", "1 分", "2 時間", "1 日"]
+def test_a_span_has_the_largest_unit_that_says_enough() -> None:
+    spans = [span(Words("en"), seconds) for seconds in (-3, 59, 60, 7300, 90_000)]
+    assert spans == ["0 s", "59 s", "1 min", "2 h", "1 d"]
 
 
 def test_a_call_in_a_sentence_quotes_what_could_be_taken_for_words_of_ours() -> None:
@@ -427,8 +380,10 @@ def test_a_call_in_a_sentence_quotes_what_could_be_taken_for_words_of_ours() -> 
     assert call_shown(words, "files/write\nfile", {}) == '"files/write\\nfile"'
 
 
-def test_a_call_in_a_japanese_sentence_has_no_english_word_between() -> None:
-    assert call_shown(Words("ja"), "files/write_file", {"path": "メモ.md"}) == "files/write_file (メモ.md)"
+def test_columns_are_aligned_and_only_the_last_is_cut() -> None:
+    rows = [("日本", "x" * 50), ("a", "short")]
+    assert Paper(30).columns(rows) == [f"日本  {'x' * 23}…", "a     short"]
+    assert Paper().columns(rows) == [f"日本  {'x' * 50}", "a     short"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -438,11 +393,12 @@ def test_a_call_in_a_japanese_sentence_has_no_english_word_between() -> None:
 class Watching:
     """`approvals watch` on a terminal of its own."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, editor: str = "sed -i s/a.txt/b.txt/") -> None:
         ours, theirs = pty.openpty()
+        self.mode_before, self.mode_after = termios.tcgetattr(ours), [0]
         words = [sys.executable, "-m", "openai_responses_mcp", "agents", "approvals", "watch"]
         words += [] if url is None else ["--store", url]
-        environ = {**os.environ, "LANG": "C.UTF-8", "EDITOR": "sed -i s/a.txt/b.txt/", "NO_COLOR": "1"}
+        environ = {**os.environ, "LANG": "C.UTF-8", "EDITOR": editor, "VISUAL": "", "NO_COLOR": "1"}
         self.process = subprocess.Popen(
             words, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, start_new_session=True
         )
@@ -465,14 +421,15 @@ class Watching:
     def close(self) -> int:
         self.process.send_signal(2)
         code = self.process.wait(30)
+        self.mode_after = termios.tcgetattr(self._descriptor)
         os.close(self._descriptor)
         return code
 
 
 @contextmanager
-def watching(url: str) -> Iterator[Watching]:
+def watching(url: str, **given: str) -> Iterator[Watching]:
     open_stores(url)
-    one = Watching(url)
+    one = Watching(url, **given)
     try:
         yield one
     finally:
@@ -498,6 +455,7 @@ async def test_requests_are_decided_with_single_keys_as_they_come(sqlite_url: st
         await asyncio.to_thread(screen.until, "Approved files/write_file to b.txt; it runs now.")
         gone = await asker.ask()
         await asyncio.to_thread(screen.until, "[a] approve")
+        screen.press("\x1b[A")  # An arrow is no decision.
         await asker.controller.submit_decision(gone.approval_id, "deny")
         await asyncio.to_thread(screen.until, "was decided elsewhere")
         await asker.ask(**READ)
@@ -508,74 +466,40 @@ async def test_requests_are_decided_with_single_keys_as_they_come(sqlite_url: st
         await asyncio.to_thread(screen.until, "[r] allow every tool of this server that claims to read only")
         screen.press("r")
         await asyncio.to_thread(screen.until, "files/read_file, files/list_directory.")
+        await killed_guard(sqlite_url)
+        await asker.ask()
+        await asyncio.to_thread(screen.until, "The guard that asked is gone. A yes counts for ten minutes")
+        await asyncio.to_thread(screen.until, "[a] approve")
+        screen.press("a")
+        await asyncio.to_thread(screen.until, "The guard that asked is gone; the yes")
         assert await asyncio.to_thread(screen.close) == 130
-    assert await stores.presence.renewed_since("") == []
+        assert screen.mode_after == screen.mode_before
+    assert await stores.presence.renewed_since("", "desk") == []
 
 
-async def test_watching_needs_a_terminal(shell: Shell, asker: Asker) -> None:
-    await asker.ask()
-    assert "needs a terminal" in await shell("approvals", "watch", code=2)
+async def test_an_editor_that_is_not_there_decides_nothing(sqlite_url: str, asker: Asker) -> None:
+    request = await asker.ask(parameters={"type": "object"})
+    with watching(sqlite_url, editor="no-such-editor") as screen:
+        await asyncio.to_thread(screen.until, "[a] approve")
+        screen.press("e")
+        await asyncio.to_thread(screen.until, "The editor cannot be used")
+        assert await asyncio.to_thread(screen.close) == 130
+    assert (await asker.controller.get(request.approval_id)).request.status == "pending"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # For programs
 
-REQUEST = [
-    "approval_id",
-    "run_id",
-    "required_action",
-    "prompt",
-    "status",
-    "tool_call_id",
-    "tool_name",
-    "tool_kind",
-    "arguments",
-    "risk_level",
-    "reason",
-    "comment",
-    "created_at",
-    "decided_at",
-    "tool_description",
-    "definition_change",
-    "tell_model",
-    "changed_arguments",
-]
-RECORD = [
-    "run_id",
-    "tool_call_id",
-    "event",
-    "decision",
-    "timestamp",
-    "tool_name",
-    "tool_kind",
-    "risk_level",
-    "reason",
-    "arguments",
-    "comment",
-    "sequence",
-    "previous_hash",
-    "hash",
-]
+REQUEST = """approval_id run_id required_action prompt status tool_call_id tool_name tool_kind arguments risk_level reason
+comment created_at decided_at tool_description definition_change tell_model changed_arguments reasons caller"""
+RECORD = """run_id tool_call_id event decision timestamp tool_name tool_kind risk_level reason arguments comment sequence
+previous_hash hash reasons who"""
 
 
-async def test_json_has_the_fields_of_earlier_versions_and_the_reasons(shell: Shell, asker: Asker) -> None:
+async def test_json_has_the_fields_of_earlier_versions(shell: Shell, asker: Asker) -> None:
     """Fields may be added; none goes away or gets another name."""
     await asker.ask()
     (request,) = json.loads(await shell("approvals", "list", "--json"))
     (record,) = json.loads(await shell("log", "--json"))
-    assert set(request) - set(REQUEST) == {"reasons", "caller"}
-    assert set(record) - set(RECORD) == {"reasons", "who"}
-    assert set(REQUEST) <= set(request)
-    assert set(RECORD) <= set(record)
-
-
-async def test_a_policy_is_tried_in_japanese_too(
-    shell: Shell, asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    await some_calls(asker)
-    rules = tmp_path / "guard.yaml"
-    rules.write_text('version: 1\nrules:\n  - tools: ["files/*"]\n    decide: deny\n')
-    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
-    said = await shell("policy", "test", str(rules), code=1)
-    assert "ポリシーファイルのルール 1 が拒否しています" in said
-    assert "記録された 3 件の呼び出しのうち" in said
+    assert set(REQUEST.split()) <= set(request)
+    assert set(RECORD.split()) <= set(record)

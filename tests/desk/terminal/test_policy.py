@@ -2,10 +2,6 @@
 
 import asyncio
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,7 @@ from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.agents.fakes import WAIT_SECONDS
+from tests.desk.terminal.pseudo_terminal import on_a_terminal
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,7 +28,7 @@ def test_the_example_is_fine(capsys: Said) -> None:
     assert capsys.readouterr().out == f"{example}: 9 rules, no problems\n"
 
 
-def test_problems_are_told_one_per_line(file: Path, capsys: Said) -> None:
+def test_problems_are_printed_one_per_line(file: Path, capsys: Said) -> None:
     file.write_text("version: 2\nrules:\n- {tools: [a/b], decide: no}\n")
     assert main(["policy", "check", str(file)]) == 1
     assert capsys.readouterr().out.splitlines() == [
@@ -41,31 +37,42 @@ def test_problems_are_told_one_per_line(file: Path, capsys: Said) -> None:
     ]
 
 
-def test_rules_that_never_apply_are_told(file: Path, capsys: Said) -> None:
-    file.write_text("version: 1\nrules:\n- {tools: ['*'], decide: ask}\n- {tools: [a/b], decide: deny}\n")
-    assert main(["policy", "check", str(file)]) == 1
-    assert capsys.readouterr().out == f"{file}:4: rule 2 can never apply: rule 1 always comes first\n"
-    assert main(["policy", "check", str(file), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {
-        "rules": 2,
-        "problems": [],
-        "never_apply": [f"{file}:4: rule 2 can never apply: rule 1 always comes first"],
-        "looser_first": [],
-        "unknown_names": [],
-    }
-
-
-def test_a_stricter_rule_that_comes_too_late_is_told(file: Path, capsys: Said) -> None:
+def test_rules_that_never_apply_or_come_too_late_are_named(file: Path, capsys: Said) -> None:
     file.write_text(
         "version: 1\nrules:\n- {tools: ['a/*'], when: {p: x}, decide: allow}\n- {tools: ['*/delete_*'], decide: deny}\n"
+        "- {tools: ['*'], decide: ask}\n- {tools: [a/b], decide: deny}\n"
     )
     assert main(["policy", "check", str(file)]) == 1
+    never = f"{file}:6: rule 4 can never apply: rule 3 always comes first"
+    late = f"{file}:4: rule 2 may come too late: rule 1 (allow) stands before it and decides some of its calls"
+    assert {never, late} <= set(capsys.readouterr().out.splitlines())
+    assert main(["policy", "check", str(file), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rules"], found["problems"], found["never_apply"]) == (4, [], [never])
+    assert late in found["looser_first"]
+
+
+def test_with_a_store_a_rule_about_claims_that_comes_too_early_is_reported(
+    file: Path, sqlite_url: str, capsys: Said
+) -> None:
+    pins = open_stores(sqlite_url).pins
+    assert pins is not None
+    asyncio.run(pins.put("files/read", pin_of({"name": "read", "annotations": {"readOnlyHint": True}})))
+    asyncio.run(pins.put("files/write", pin_of({"name": "write"})))
+    private = "when: {p: '~/private/**'}, decide: deny}"
+    file.write_text(
+        f"version: 1\nrules:\n- {{tools: ['files/*'], claims: reads, decide: allow}}\n"
+        f"- {{tools: [files/read], {private}\n- {{tools: [files/write], {private}\n"
+    )
+    assert main(["policy", "check", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["policy", "check", str(file), "--store", sqlite_url]) == 1
     assert capsys.readouterr().out == (
         f"{file}:4: rule 2 may come too late: rule 1 (allow) stands before it and decides some of its calls\n"
     )
 
 
-def test_with_a_store_names_that_it_does_not_know_are_told(file: Path, sqlite_url: str, capsys: Said) -> None:
+def test_with_a_store_names_that_it_does_not_know_are_named(file: Path, sqlite_url: str, capsys: Said) -> None:
     pins = open_stores(sqlite_url).pins
     assert pins is not None
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -82,30 +89,14 @@ def test_with_a_store_names_that_it_does_not_know_are_told(file: Path, sqlite_ur
     ]
 
 
-def test_one_rule_is_one_rule(file: Path, capsys: Said) -> None:
-    file.write_text("version: 1\nrules: [{tools: ['*'], decide: ask}]\n")
-    assert main(["policy", "check", str(file)]) == 0
-    assert capsys.readouterr().out == f"{file}: 1 rule, no problems\n"
-
-
 @pytest.fixture
 def log(sqlite_url: str) -> str:
     """Three calls that needed a human, one of them with a masked argument."""
     logs = open_stores(sqlite_url).logs
     why = "risk 3 needs a human under the profile balanced"
     for number, args in enumerate(({"path": "/tmp/a"}, {"path": "/etc/a"}, {"path": "***"})):
-        record = ExecutionLog(
-            "run-1",
-            f"c-{number}",
-            "decision",
-            "needs_human",
-            "2026-11-16T09:00:00.5",
-            "files/write",
-            "mcp",
-            3,
-            why,
-            args,
-        )
+        moment, tool = "2026-11-16T09:00:00.5", ("files/write", "mcp", 3)
+        record = ExecutionLog("run-1", f"c-{number}", "decision", "needs_human", moment, *tool, why, args)
         asyncio.run(logs.append(record))
     return sqlite_url
 
@@ -113,7 +104,7 @@ def log(sqlite_url: str) -> str:
 POLICY = "version: 1\nrules: [{tools: ['files/*'], when: {path: /etc/**}, decide: deny}]\n"
 
 
-def test_calls_that_would_be_decided_otherwise_are_told(
+def test_calls_that_would_be_decided_otherwise_are_listed(
     file: Path, log: str, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_text(POLICY)
@@ -144,37 +135,21 @@ def test_calls_that_would_be_decided_otherwise_are_told(
     }
 
 
-def test_a_policy_that_changes_nothing_is_exit_zero(file: Path, log: str, capsys: Said) -> None:
-    file.write_text("version: 1\n")
-    assert main(["policy", "test", str(file), "--store", log, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"calls": 3, "found": []}
-
-
-def on_a_terminal(arguments: list[str]) -> list[str]:
-    ours, theirs = pty.openpty()
-    code = f"from openai_responses_mcp.desk.terminal.command_line import main; raise SystemExit(main({arguments!r}))"
-    environ = {**os.environ, "COLUMNS": "200"}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stdin=theirs, env=environ) as process:
-        os.close(theirs)
-        process.wait(WAIT_SECONDS * 6)
-        shown = os.read(ours, 100_000).decode()
-    os.close(ours)
-    return shown.splitlines()
-
-
 def test_people_get_a_table(file: Path, log: str, capsys: Said) -> None:
     file.write_text(POLICY)
     assert main(["policy", "test", str(file), "--store", log]) == 1
     piped = capsys.readouterr().out.splitlines()
-    lines = on_a_terminal(["policy", "test", str(file), "--store", log])
+    lines = on_a_terminal(["policy", "test", str(file), "--store", log]).splitlines()
     assert lines == piped
     assert lines[0].split() == ["NO", "TIME", "TOOL", "WAS", "WITH", "THE", "FILE", "WHY"]
     assert lines[1].split()[3:6] == ["files/write", "asked", "deny"]
     assert lines[3] == "1 of 3 recorded calls would be decided otherwise; for 1 the log does not show enough"
+    narrow = on_a_terminal(["policy", "test", str(file), "--store", log], 60).splitlines()
+    assert narrow[3:4] == ["    the policy file refuses it (policy rule 1)"]
+    assert max(map(len, narrow[:-1])) <= 60
     file.write_text("version: 1\n")
-    assert on_a_terminal(["policy", "test", str(file), "--store", log]) == [
-        "0 of 3 recorded calls would be decided otherwise"
-    ]
+    assert main(["policy", "test", str(file), "--store", log]) == 0
+    assert capsys.readouterr().out == "0 of 3 recorded calls would be decided otherwise\n"
 
 
 def test_a_file_is_suggested_and_never_written_over_another(file: Path, log: str, capsys: Said) -> None:
@@ -212,10 +187,3 @@ def test_what_cannot_be_used_is_exit_two(file: Path, capsys: Said, monkeypatch: 
     assert "AGENTS_STORE" in capsys.readouterr().err
     assert main(["policy", "test", str(file), "--store", "mysql://x"]) == 2
     assert "AGENTS-E-RUNNER-CONFIG" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [["policy"], ["policy", "check"], ["policy", "mend", "x"]])
-def test_missing_words_are_exit_two(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2

@@ -2,10 +2,6 @@
 
 import asyncio
 import json
-import os
-import pty
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -14,9 +10,10 @@ from agents import FunctionTool
 from openai_responses_mcp.agents import Agent, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.desk.terminal.command_line import main
-from openai_responses_mcp.desk.terminal.output import json_of, writable
+from openai_responses_mcp.desk.terminal.console import json_of, writable
 from openai_responses_mcp.gate.calls import GateDecision
 from tests.agents.fakes import FakeJudge
+from tests.desk.terminal.pseudo_terminal import on_a_terminal
 
 TRICKS = {
     "command": "ls\x1b[2K\r\x1b[1A",
@@ -41,27 +38,6 @@ def asked(url: str, arguments: Any, reason: str = "look at it") -> Any:
     return paused.interruptions[0]
 
 
-def on_a_terminal(arguments: list[str], columns: int) -> str:
-    ours, theirs = pty.openpty()
-    code = f"from openai_responses_mcp.desk.terminal.command_line import main; raise SystemExit(main({arguments!r}))"
-    environ = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
-    shown = b""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stdin=theirs, env=environ) as process:
-        os.close(theirs)
-        while chunk := _read(ours):
-            shown += chunk
-        process.wait(30)
-    os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 100_000)
-    except OSError:  # the other side has closed its end
-        return b""
-
-
 def wide(text: str) -> int:
     return sum(2 if letter in "東京" else 1 for letter in text)
 
@@ -75,6 +51,7 @@ def test_a_request_is_shown_whole_at_80_columns(sqlite_url: str) -> None:
     # Every text that is not ours stands behind a bar or behind words of ours.
     ours = (
         "│ ",
+        "  ",
         "What will run: shell",
         "Why you are asked: ",
         "What the tool says",
@@ -82,7 +59,7 @@ def test_a_request_is_shown_whole_at_80_columns(sqlite_url: str) -> None:
         "Run ",
         "To decide:",
     )
-    assert [line for line in lines if line and not line.startswith((*ours, "  "))] == []
+    assert [line for line in lines if line and not line.startswith(ours)] == []
     assert "│ Run a command.\n│ With care." in shown
     whole = "".join(line.removeprefix("│ ").removeprefix("│ ") for line in lines)
     assert f"{'x' * 10_000} END-OF-IT" in whole
@@ -104,21 +81,9 @@ def test_a_request_as_json_is_valid_and_hides_nothing(sqlite_url: str, capsys: p
 
     facts = json.loads(written, parse_constant=refuse)
     assert facts["arguments"] == TRICKS
-    assert (facts["reason"], facts["tool_description"]) == (
-        "look at it; risk 3 needs a human under the profile balanced",
-        "Run a command.\nWith care.",
-    )
+    assert facts["tool_description"] == "Run a command.\nWith care."
     assert written.replace("\n", "").isprintable()
     assert "東京" in written
-
-
-@pytest.mark.parametrize(("arguments", "shown"), [("[1]", [1]), ('{"command": ', '{"command": ')])
-def test_arguments_that_are_no_object_are_shown_as_they_stand(
-    arguments: str, shown: object, sqlite_url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    request = asked(sqlite_url, arguments)
-    assert main(["approvals", "show", request.approval_id, "--store", sqlite_url, "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["arguments"].values()) == [shown]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Approvals on their own: asking, deciding once, tokens."""
 
 import asyncio
+import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,18 +10,26 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from openai_responses_mcp.gate.approvals.controller import ApprovalController
+from openai_responses_mcp.gate.approvals.controller import ApprovalController, OnRequested
 from openai_responses_mcp.gate.approvals.decisions import Pause
-from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest, Undecided
+from openai_responses_mcp.gate.approvals.models import (
+    ApprovalChoice,
+    DecisionBook,
+    HumanApprovalRequest,
+    HumanDecision,
+    Undecided,
+)
 from openai_responses_mcp.gate.audit.log import AuditLog
+from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription
-from openai_responses_mcp.gate.clock import timestamp
+from openai_responses_mcp.gate.clock import LEASE_SECONDS, Presence, timestamp
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
+from openai_responses_mcp.gate.sql.sql_stores import SqlPresenceStore
 from tests.agents.fakes import ASK, FakeClock, code_of
 
 SCHEMA = {"properties": {"amount": {"type": "integer"}, "api_key": {"type": "string"}}}
@@ -35,14 +44,24 @@ class Desk:
         self.database = SqlDatabase(url)
         self.store = SqlApprovalStore(self.database)
         self.logs = SqlExecutionLogStore(self.database)
+        self.presence = SqlPresenceStore(self.database)
         self.clock = clock
-        self.told: list[HumanApprovalRequest] = []
+        self.noticed: list[HumanApprovalRequest] = []
         self.controller = self.another()
 
-    def another(self) -> ApprovalController:
-        masking, decisions = Masking({}), SqlDecisionBook(self.database, self.logs)
+    def another(self, *on_requested: OnRequested | None, book: DecisionBook | None = None) -> ApprovalController:
+        masking, decisions = Masking({}), book or SqlDecisionBook(self.database, self.logs)
         audit = AuditLog(self.logs, self.clock, masking)
-        return ApprovalController(self.store, decisions, audit, self.clock, masking, 900, self.told.append)
+        return ApprovalController(
+            self.store,
+            decisions,
+            audit,
+            self.clock,
+            masking,
+            900,
+            on_requested[0] if on_requested else self.noticed.append,
+            presence=self.presence,
+        )
 
     async def ask(self, *call_ids: str) -> list[HumanApprovalRequest]:
         pause = Pause(state_hash="s1")
@@ -50,6 +69,16 @@ class Desk:
             call = replace(CALL, call_id=call_id)
             await self.controller.create_approval_request("r1", ASK, call=call, pause=pause)
         return await self.controller.open_pause(pause)
+
+    async def decided(self, decision: HumanDecision = "approve") -> tuple[HumanApprovalRequest, str]:
+        """A request, and the token of its decision."""
+        (request,) = await self.ask()
+        return request, (await self.controller.submit_decision(request.approval_id, decision)).token
+
+    async def token_refusal(self, token: str, run_id: str = "r1") -> dict[str, object]:
+        with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
+            await self.controller.check_token(token, run_id)
+        return dict(caught.value.details)
 
 
 @pytest.fixture
@@ -72,18 +101,13 @@ async def test_a_request_says_what_is_asked_without_secrets(desk: Desk) -> None:
     assert await desk.controller.pending("r2") == []
 
 
-async def test_a_long_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
-    decision = GateDecision("needs_human", 3, "x" * 3000)
-    request = await desk.controller.create_approval_request("r1", decision, call=CALL)
+async def test_a_reason_is_cut_to_what_a_prompt_may_hold(desk: Desk) -> None:
     begin = "May function pay run? "
-    assert request.prompt == f"{begin}{'x' * (1999 - len(begin))}…"
-    assert request.reason == decision.reason
-
-
-async def test_a_reason_that_just_fits_is_not_cut(desk: Desk) -> None:
-    reason = "x" * (2000 - len("May function pay run? "))
-    request = await desk.controller.create_approval_request("r1", GateDecision("needs_human", 3, reason), call=CALL)
-    assert request.prompt == f"May function pay run? {reason}"
+    fits = "x" * (2000 - len(begin))
+    for number, (reason, prompt) in enumerate([(fits, begin + fits), (f"{fits}x", f"{begin}{fits[:-1]}…")]):
+        call = replace(CALL, call_id=str(number))
+        request = await desk.controller.create_approval_request("r1", GateDecision("needs_human", 3, reason), call=call)
+        assert (request.prompt, request.reason) == (prompt, reason)
 
 
 @pytest.mark.parametrize(("run_id", "prompt"), [("r", "?"), ("r" * 128, "x" * 2000)])
@@ -102,14 +126,28 @@ async def test_a_request_keeps_the_schema_that_changed_arguments_have_to_fit(
     assert (await desk.controller.get(request.approval_id)).parameters == kept
 
 
-async def test_whoever_has_to_decide_is_told_of_each_request_once(desk: Desk, clock: FakeClock) -> None:
+async def test_each_request_is_announced_once(desk: Desk, clock: FakeClock) -> None:
     first, second = await desk.ask("c1", "c2")
-    assert desk.told == [first, second]
+    assert desk.noticed == [first, second]
     await desk.controller.submit_decision(first.approval_id, "approve")
     clock.move(900)
-    assert desk.told == [first, second]
+    assert desk.noticed == [first, second]
     pending = await desk.controller.pending()
-    assert desk.told == [first, second, *(request for request in pending if request.tool_call_id == "c1")]
+    assert desk.noticed == [first, second, *(request for request in pending if request.tool_call_id == "c1")]
+
+
+async def test_an_announcement_is_awaited_and_may_fail(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    async def note_and_fail(request: HumanApprovalRequest) -> None:
+        desk.noticed.append(request)
+        raise RuntimeError("no mail today")
+
+    desk.controller = desk.another(note_and_fail)
+    (request,) = await desk.ask()
+    assert desk.noticed == [request]
+    said = f"on_approval_requested failed with RuntimeError for {request.approval_id}"
+    assert ("openai_responses_mcp.agents", logging.WARNING, said) in caplog.record_tuples
+    desk.controller = desk.another(None)
+    await desk.ask("c2")
 
 
 @pytest.mark.parametrize(
@@ -125,13 +163,6 @@ async def test_whoever_has_to_decide_is_told_of_each_request_once(desk: Desk, cl
 async def test_a_request_out_of_range_is_refused(desk: Desk, run_id: str, decision: GateDecision, prompt: str) -> None:
     work = desk.controller.create_approval_request(run_id, decision, prompt, call=CALL)
     assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
-
-
-async def test_the_debug_log_says_what_is_waited_for(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("DEBUG", "openai_responses_mcp"):
-        (request,) = await desk.ask()
-    said = ("openai_responses_mcp.agents", 10, f"approval {request.approval_id} is waited for, run r1")
-    assert said in caplog.record_tuples
 
 
 async def test_one_call_can_be_asked_about_in_ones_own_words(desk: Desk) -> None:
@@ -162,21 +193,14 @@ async def test_a_decision_gives_a_token_that_is_not_stored(clock: FakeClock, sql
     assert (token.run_id, token.status) == ("r1", "active")
     assert token.expires_at == "2026-11-16T09:15:00.000000+00:00"
     assert len(token.token) == 43
+    assert token.token not in repr(token)
     assert token.token.encode() not in (tmp_path / "agents.db").read_bytes()
     record = await desk.controller.get(request.approval_id)
     assert (record.request.status, record.request.comment) == ("approved", "fine, ‹sk-…, 13 characters›")
 
 
-async def test_two_tokens_are_never_the_same(desk: Desk) -> None:
-    first, second = await desk.ask("c1", "c2")
-    one = await desk.controller.submit_decision(first.approval_id, "approve")
-    two = await desk.controller.submit_decision(second.approval_id, "approve")
-    assert one.token != two.token
-
-
 async def test_a_second_decision_is_refused(desk: Desk) -> None:
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "deny")
+    request, _ = await desk.decided("deny")
     assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
     assert (await desk.controller.get(request.approval_id)).request.status == "denied"
 
@@ -206,7 +230,9 @@ async def test_a_decision_is_approve_or_deny_with_a_short_comment(desk: Desk) ->
         ("deny", {"arguments": {"amount": 4}}),
     ],
 )
-async def test_only_a_denial_is_told_and_only_an_approval_changes(desk: Desk, decision: Any, said: Any) -> None:
+async def test_only_a_denial_is_for_the_model_and_only_an_approval_changes(
+    desk: Desk, decision: Any, said: Any
+) -> None:
     (request,) = await desk.ask()
     work = desk.controller.submit_decision(request.approval_id, decision, **said)
     assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
@@ -217,7 +243,7 @@ async def test_a_decision_is_recorded_with_what_was_said(desk: Desk) -> None:
     first, second = await desk.ask("c1", "c2")
     await desk.controller.submit_decision(first.approval_id, "approve", "checked")
     await desk.controller.submit_decision(second.approval_id, "deny", tell_model=True)
-    logs = [(log.tool_call_id, log.event, log.decision, log.comment) for log in await desk.logs.query()]
+    logs = [(log.tool_call_id, log.event, log.decision, log.comment + log.who) for log in await desk.logs.query()]
     assert logs == [
         ("c1", "approval_requested", "pending", ""),
         ("c2", "approval_requested", "pending", ""),
@@ -233,27 +259,25 @@ async def test_a_decision_is_recorded_with_what_was_said(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("status", ["expired", "withdrawn"])
-async def test_a_request_that_nobody_has_to_decide_any_more_stays_visible(desk: Desk, status: Undecided) -> None:
+async def test_a_request_that_needs_no_decision_any_more_stays_visible(desk: Desk, status: Undecided) -> None:
     (request,) = await desk.ask()
     assert await desk.controller.close_undecided(request.approval_id, status, "gone with sk-0123456789")
     closed = (await desk.controller.get(request.approval_id)).request
     assert (closed.status, closed.comment) == (status, "gone with ‹sk-…, 13 characters›")
     assert await desk.controller.pending() == []
     log = (await desk.logs.query())[-1]
-    assert (log.event, log.decision, log.comment) == ("approval", status, closed.comment)
+    assert (log.event, log.decision, log.comment, log.who) == ("approval", status, closed.comment, "")
     assert await code_of(desk.controller.submit_decision(request.approval_id, "approve")) == "AGENTS-E-APPROVAL-INVALID"
 
 
 async def test_what_somebody_has_decided_is_not_closed(desk: Desk) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    request, token = await desk.decided()
     assert not await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
     assert (await desk.controller.check_token(token)).request.status == "approved"
 
 
 async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    _, token = await desk.decided()
     record = await desk.controller.check_token(token)
     await desk.controller.consume(token, record)
     clock.move(900)
@@ -263,24 +287,22 @@ async def test_what_was_used_in_time_is_not_asked_about_again(desk: Desk, clock:
 
 
 async def test_a_good_token_is_used_once(desk: Desk) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    _, token = await desk.decided()
     record = await desk.controller.check_token(token, "r1")
     await desk.controller.consume(token, record)
+    assert (await desk.token_refusal(token))["reason"] == "used"
     with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
-        await desk.controller.check_token(token, "r1")
-    assert caught.value.details["reason"] == "used"
-    assert await code_of(desk.controller.consume(token, record)) == "AGENTS-E-RESUME-TOKEN"
+        await desk.controller.consume(token, record)
+    assert caught.value.details == {"reason": "used"}
 
 
 @pytest.mark.parametrize(("token", "run_id"), [("wrong", "r1"), ("", "r1"), (None, "r1"), (5, "r1")])
 async def test_a_wrong_token_is_refused(desk: Desk, token: str, run_id: str) -> None:
-    assert await code_of(desk.controller.check_token(token, run_id)) == "AGENTS-E-RESUME-TOKEN"
+    assert await desk.token_refusal(token, run_id) == {"reason": "unknown"}
 
 
 async def test_a_token_of_another_run_is_refused(desk: Desk) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    _, token = await desk.decided()
     assert await code_of(desk.controller.check_token(token, "r2")) == "AGENTS-E-RESUME-TOKEN"
     assert (await desk.controller.check_token(token)).request.run_id == "r1"
 
@@ -297,20 +319,17 @@ async def test_nothing_is_resumed_before_all_of_a_turn_are_decided(desk: Desk) -
 
 @pytest.mark.parametrize(("seconds", "is_valid"), [(899, True), (900, False), (901, False)])
 async def test_a_token_lives_as_long_as_its_time(desk: Desk, clock: FakeClock, seconds: float, is_valid: bool) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    _, token = await desk.decided()
     clock.move(seconds)
     assert (await code_of(desk.controller.check_token(token, "r1")) == "") is is_valid
 
 
 async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+    request, token = await desk.decided()
     clock.move(900)
-    with pytest.raises(AgentsError) as caught:
-        await desk.controller.check_token(token, "r1")
+    refusal = await desk.token_refusal(token)
     (renewed,) = await desk.controller.pending("r1")
-    assert caught.value.details == {"reason": "expired", "approval_id": renewed.approval_id}
+    assert refusal == {"reason": "expired", "approval_id": renewed.approval_id}
     assert renewed.approval_id != request.approval_id
     assert (renewed.tool_call_id, renewed.arguments) == (request.tool_call_id, request.arguments)
     fresh = (await desk.controller.submit_decision(renewed.approval_id, "approve")).token
@@ -321,14 +340,11 @@ async def test_an_expired_token_opens_a_new_request_for_the_same_call(desk: Desk
     assert events == ["approval_requested", "approval", "approval_requested:2", "approval:2"]
     again = (await desk.logs.query())[2]
     assert (again.decision, again.comment) == ("pending", "the token expired")
-    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as told_again:
-        await desk.controller.check_token(token, "r1")
-    assert told_again.value.details == caught.value.details
+    assert await desk.token_refusal(token) == refusal
 
 
-async def test_an_approval_that_nobody_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "approve")
+async def test_an_approval_that_was_not_used_in_time_is_pending_again(desk: Desk, clock: FakeClock) -> None:
+    await desk.decided()
     assert await desk.controller.pending() == []
     clock.move(900)
     (renewed,) = await desk.controller.pending()
@@ -342,21 +358,34 @@ async def test_every_request_is_in_the_debug_log_also_a_renewed_one(
     desk: Desk, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "openai_responses_mcp.agents")
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "approve")
+    request, _ = await desk.decided()
     clock.move(900)
     (renewed,) = await desk.controller.pending()
     said = [f"approval {one.approval_id} is waited for, run r1" for one in (request, renewed)]
     assert [line for line in caplog.messages if "is waited for" in line] == said
 
 
+async def test_what_a_killed_guard_leaves_behind_is_neither_asked_again_nor_waits_without_end(
+    desk: Desk, clock: FakeClock
+) -> None:
+    requests = [
+        await desk.controller.create_approval_request("r1", ASK, call=replace(CALL, call_id=one), wait_seconds=300)
+        for one in ("c1", "c2")
+    ]
+    await desk.controller.submit_decision(requests[0].approval_id, "approve")
+    clock.move(299)
+    assert [one.approval_id for one in await desk.controller.pending()] == [requests[1].approval_id]
+    clock.move(901)
+    assert await desk.controller.pending() == []
+    statuses = [(await desk.controller.get(one.approval_id)).request.status for one in requests]
+    assert statuses == ["approved", "expired"]
+
+
 async def test_an_expired_denial_is_not_asked_about_again(desk: Desk, clock: FakeClock) -> None:
     first, second = await desk.ask("c1", "c2")
     token = (await desk.controller.submit_decision(first.approval_id, "deny")).token
     clock.move(900)
-    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
-        await desk.controller.check_token(token, "r1")
-    assert caught.value.details == {"reason": "expired", "approval_id": None}
+    assert await desk.token_refusal(token) == {"reason": "expired", "approval_id": None}
     assert await desk.controller.pending("r1") == [second]
     fresh = (await desk.controller.submit_decision(second.approval_id, "approve")).token
     await desk.controller.consume(fresh, await desk.controller.check_token(fresh, "r1"))
@@ -379,8 +408,7 @@ async def test_a_decision_can_be_used_without_its_token_once(desk: Desk) -> None
 
 
 async def test_an_expired_decision_is_asked_about_again_without_its_token_too(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "approve")
+    await desk.decided()
     clock.move(900)
     with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
         await desk.controller.check_decisions("r1")
@@ -389,8 +417,7 @@ async def test_an_expired_decision_is_asked_about_again_without_its_token_too(de
 
 
 async def test_a_denial_is_used_without_its_token_however_old_it_is(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "deny")
+    await desk.decided("deny")
     clock.move(9000)
     record = await desk.controller.check_decisions("r1")
     assert record.request.status == "denied"
@@ -402,39 +429,13 @@ async def test_a_run_that_never_waited_has_no_decision(desk: Desk, run_id: str) 
     assert await code_of(desk.controller.check_decisions(run_id)) == "AGENTS-E-APPROVAL-NOT-FOUND"
 
 
-@pytest.mark.parametrize("is_other_process", [False, True])
-async def test_what_expired_stays_expired_when_the_clock_is_set_back(
-    desk: Desk, clock: FakeClock, is_other_process: bool
-) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
-    clock.move(900)
-    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
-    clock.move(-900)
-    controller = desk.another() if is_other_process else desk.controller
-    assert await code_of(controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
-    assert len(await desk.controller.pending("r1")) == 1
-
-
-async def test_a_clock_set_back_does_not_make_a_token_live_longer(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
-    clock.move(1000)
-    await desk.controller.pending_of_pause("another pause")
-    await desk.ask("c9")
-    clock.move(-1000)
-    assert await code_of(desk.controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
-
-
-async def test_a_clock_set_back_in_a_second_process_does_not_make_a_token_live_longer(
-    desk: Desk, clock: FakeClock
-) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "approve")).token
+async def test_what_expired_anywhere_stays_expired_when_the_clock_is_set_back(desk: Desk, clock: FakeClock) -> None:
+    _, token = await desk.decided()
     clock.move(1000)
     await desk.controller.pending_of_pause("another pause")
     clock.move(-1000)
-    assert await code_of(desk.another().check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
+    for controller in (desk.another(), desk.controller):
+        assert await code_of(controller.check_token(token, "r1")) == "AGENTS-E-RESUME-TOKEN"
     assert await code_of(desk.another().check_decisions("r1")) == "AGENTS-E-APPROVAL-INVALID"
 
 
@@ -450,8 +451,7 @@ async def test_an_expired_sibling_is_asked_about_again(desk: Desk, clock: FakeCl
 
 
 async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: FakeClock) -> None:
-    (request,) = await desk.ask()
-    await desk.controller.submit_decision(request.approval_id, "approve")
+    request, _ = await desk.decided()
     record = await desk.controller.get(request.approval_id)
     clock.move(900)
     now = timestamp(clock.now())
@@ -472,12 +472,9 @@ async def test_two_who_find_a_token_expired_open_one_request(desk: Desk, clock: 
     ],
 )
 async def test_a_change_in_the_store_after_the_decision_breaks_the_seal(desk: Desk, change: str) -> None:
-    (request,) = await desk.ask()
-    token = (await desk.controller.submit_decision(request.approval_id, "deny")).token
+    _, token = await desk.decided("deny")
     desk.database.work_now(lambda connection: connection.execute(text(f"UPDATE agents_approvals SET {change}")))
-    with pytest.raises(AgentsError, match="AGENTS-E-RESUME-TOKEN") as caught:
-        await desk.controller.check_token(token, "r1")
-    assert caught.value.details["reason"] == "changed"
+    assert (await desk.token_refusal(token))["reason"] == "changed"
 
 
 async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
@@ -486,10 +483,100 @@ async def test_what_a_human_said_is_kept_without_secrets(desk: Desk) -> None:
     assert (await desk.controller.get(request.approval_id)).human_response == "use ‹sk-…, 13 characters›"
 
 
-async def test_a_yes_that_is_kept_is_taken_by_one_of_many(desk: Desk) -> None:
+async def kept_request(desk: Desk) -> HumanApprovalRequest:
     request = await desk.controller.create_approval_request("guard_1", ASK, call=CALL)
     await desk.controller.close_undecided(request.approval_id, "withdrawn", "")
+    return request
+
+
+async def test_a_yes_to_a_call_that_was_given_up_is_kept_for_ten_minutes(desk: Desk) -> None:
+    request = await kept_request(desk)
+    changed = desk.controller.submit_decision(request.approval_id, "approve", arguments={"amount": 4})
+    assert await code_of(changed) == "AGENTS-E-APPROVAL-INVALID"
+    token = await desk.controller.submit_decision(request.approval_id, "approve", who="sato")
+    assert (token.run_id, token.expires_at) == ("guard_1", "2026-11-16T09:10:00.000000+00:00")
+    assert (await desk.controller.get(request.approval_id)).binding == ""
+    log = (await desk.logs.query())[-1]
+    assert (log.event, log.decision, log.comment, log.who) == ("approval_kept", "kept", "", "sato")
+    again = desk.controller.submit_decision(request.approval_id, "approve")
+    assert await code_of(again) == "AGENTS-E-APPROVAL-INVALID"
+
+
+async def test_a_yes_that_is_kept_is_taken_by_one_of_many(desk: Desk) -> None:
+    request = await kept_request(desk)
     await desk.controller.submit_decision(request.approval_id, "approve")
     calls = [replace(CALL, call_id=f"c{number}") for number in range(2, 8)]
     taken = await asyncio.gather(*(desk.controller.take_kept("guard_1", ASK, call) for call in calls))
-    assert len([one for one in taken if one is not None]) == 1
+    assert [one.request.approval_id for one in taken if one is not None] == [request.approval_id]
+    log = (await desk.logs.query())[-1]
+    assert (log.event, log.decision) == ("approval", "approved")
+    assert log.comment == f"approved before, after the caller had given up ({request.approval_id})"
+
+
+async def asked_by_guards(desk: Desk) -> list[HumanApprovalRequest]:
+    """By two guards of one name, of which the first was killed, and by an older one, whose run has no lease."""
+    asked = [
+        await desk.controller.create_approval_request(run_id, ASK, call=CALL, wait_seconds=300)
+        for run_id in ("guard_killed", "guard_running", "guard_old")
+    ]
+    for run_id, seconds in (("guard_killed", LEASE_SECONDS + 1), ("guard_running", 0)):
+        moment = timestamp(desk.clock.now())
+        await desk.presence.renew(Presence(run_id, "guard", "files", moment, moment))
+        desk.clock.move(seconds)
+    return asked
+
+
+async def test_a_yes_is_kept_when_the_guard_that_asked_is_gone(desk: Desk) -> None:
+    asked = await asked_by_guards(desk)
+    assert [await desk.controller.is_guard_gone(one) for one in asked] == [True, False, False]
+    for one in asked:
+        await desk.controller.submit_decision(one.approval_id, "approve", "go on", who="sato")
+    records = [await desk.controller.get(one.approval_id) for one in asked]
+    assert [one.request.status for one in records] == ["kept", "approved", "approved"]
+    assert records[0].expires_at == "2026-11-16T09:10:31.000000+00:00"
+    logs = [(log.event, log.decision, log.comment, log.who) for log in await desk.logs.query("guard_killed")]
+    assert logs[1:] == [("approval", "approved", "go on", "sato"), ("approval_kept", "kept", "go on", "sato")]
+    taken = await desk.controller.take_kept("guard_new", ASK, replace(CALL, call_id="c9"))
+    assert taken is not None
+    assert taken.request.approval_id == asked[0].approval_id
+
+
+async def test_a_run_of_an_agent_is_of_no_guard(desk: Desk) -> None:
+    killed = (await asked_by_guards(desk))[0].approval_id
+    await desk.presence.renew(Presence("r1", "guard", "files", "2026-11-16", "2026-11-16"))
+    (request,) = await desk.ask()
+    assert await desk.controller.is_guard_gone(request) is False
+    for approval_id, status in ((request.approval_id, "approved"), (killed, "kept")):
+        await desk.controller.submit_decision(approval_id, "approve")
+        decided = (await desk.controller.get(approval_id)).request
+        assert (decided.status, decided.comment) == (status, "")
+
+
+async def test_only_a_yes_to_the_same_arguments_is_kept(desk: Desk) -> None:
+    killed = (await asked_by_guards(desk))[0].approval_id
+    with pytest.raises(AgentsError, match="The guard that asked is gone, so the arguments"):
+        await desk.controller.submit_decision(killed, "approve", arguments={"amount": 4})
+    await desk.controller.submit_decision(killed, "deny")
+    assert (await desk.controller.get(killed)).request.status == "denied"
+
+
+async def test_a_guard_that_comes_back_may_use_the_yes_first(desk: Desk) -> None:
+    killed = (await asked_by_guards(desk))[0].approval_id
+
+    class Back(SqlDecisionBook):
+        async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
+            is_decided = await super().decide(choice, record)
+            if choice.status == "approved":
+                await desk.controller.consume(None, await desk.controller.get(choice.approval_id))
+            return is_decided
+
+    controller = desk.another(book=Back(desk.database, desk.logs))
+    await controller.submit_decision(killed, "approve")
+    record = await desk.controller.get(killed)
+    assert (record.request.status, record.used_at is None) == ("approved", False)
+
+
+async def test_a_request_keeps_the_tools_that_claim_to_read(desk: Desk) -> None:
+    reading = {"files/read": "d1"}
+    request = await desk.controller.create_approval_request("r1", ASK, call=CALL, reading=reading)
+    assert (await desk.controller.get(request.approval_id)).reading == reading

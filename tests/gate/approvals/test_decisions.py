@@ -1,7 +1,7 @@
 """What a decision is made of: changed arguments, tokens, seals, pauses."""
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -10,13 +10,12 @@ from openai_responses_mcp.gate.approvals.controller import ApprovalController, R
 from openai_responses_mcp.gate.approvals.decisions import (
     LONGEST_LIFETIME_SECONDS,
     Pause,
-    bad_token,
     checked_changes,
     lifetime_seconds,
     seal,
     token_hash,
 )
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, StandingApproval
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import sealed
@@ -46,14 +45,8 @@ async def test_changes_are_kept_as_json() -> None:
     given = {**SHOWN, "n": 2, "list": ("x", f"with {KEY}", {"名": None})}
     changed = await checked_changes(a_record(), given, MASKING, SCHEMAS)
     assert changed == {**SHOWN, "n": 2, "list": ["x", f"with {KEY}", {"名": None}]}
-
-
-async def test_the_same_is_no_change() -> None:
-    assert await checked_changes(a_record(), dict(reversed(SHOWN.items())), MASKING, SCHEMAS) is None
-
-
-async def test_less_is_a_change() -> None:
     assert await checked_changes(a_record(), {}, MASKING, SCHEMAS) == {}
+    assert await checked_changes(a_record(), dict(reversed(SHOWN.items())), MASKING, SCHEMAS) is None
 
 
 @pytest.mark.parametrize(
@@ -64,11 +57,8 @@ async def test_less_is_a_change() -> None:
         {**SHOWN, "list": [f"with {KEY}"]},
         {**SHOWN, KEY: 1},
         {**SHOWN, "path": "hunter2hunter2"},
-        {**SHOWN, "hunter2hunter2": 1},
         {"n": "two"},
         {"n": float("inf")},
-        {"n": {1, 2}},
-        {"path": "x" * 1_000_001},
         "n",
         None,
     ],
@@ -78,12 +68,12 @@ async def test_what_cannot_be_kept_or_does_not_fit_is_refused(given: Any) -> Non
 
 
 async def test_what_json_has_no_word_for_is_refused_wherever_it_stands() -> None:
-    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID: arguments holds something that JSON has no word"):
+    with pytest.raises(AgentsError, match="AGENTS-E-APPROVAL-INVALID: arguments contains a value that JSON cannot"):
         await checked_changes(a_record(), {"list": [float("nan")]}, MASKING, SCHEMAS)
 
 
 async def test_the_mark_of_a_secret_in_another_place_is_named_by_its_place() -> None:
-    with pytest.raises(AgentsError, match=r"AGENTS-E-APPROVAL-INVALID: list\[1\]\.a holds the mark of a secret"):
+    with pytest.raises(AgentsError, match=r"AGENTS-E-APPROVAL-INVALID: list\[1\]\.a contains the label of a secret"):
         await checked_changes(a_record(), {"list": ["x", {"a": KEY}]}, MASKING, SCHEMAS)
 
 
@@ -94,7 +84,7 @@ async def test_arguments_are_measured_in_characters_as_json() -> None:
     assert await code_of(checked_changes(a_record(), {"path": "x" * (longest + 1)}, MASKING, SCHEMAS)) == INVALID
 
 
-async def test_a_pattern_that_nobody_can_read_keeps_no_argument_from_being_changed() -> None:
+async def test_a_pattern_that_is_invalid_keeps_no_argument_from_being_changed() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}, "path": {"pattern": "("}}}
     assert await checked_changes(a_record(schema), {"n": 2}, MASKING, SCHEMAS) == {"n": 2}
 
@@ -110,9 +100,11 @@ async def test_without_a_schema_nothing_is_changed(schema: Any) -> None:
 
 class Room:
     def __init__(self) -> None:
-        self.store, logs, clock = FakeApprovalStore(), FakeExecutionLogStore(), FakeClock()
-        audit = AuditLog(logs, clock, MASKING)
-        self.controller = ApprovalController(self.store, RecordedFirst(self.store, logs), audit, clock, MASKING, 900)
+        self.store, self.logs, clock = FakeApprovalStore(), FakeExecutionLogStore(), FakeClock()
+        audit = AuditLog(self.logs, clock, MASKING)
+        self.controller = ApprovalController(
+            self.store, RecordedFirst(self.store, self.logs), audit, clock, MASKING, 900
+        )
 
     async def put(self, **facts: Any) -> None:
         """Somebody writes to the store by hand."""
@@ -132,13 +124,22 @@ class Room:
         ("deny", {"tell_model": True}, {"tell_model": False}),
     ],
 )
-async def test_who_changes_what_was_decided_cannot_seal_it(decision: Any, said: Any, written: Any) -> None:
+async def test_a_decision_that_was_changed_in_the_store_breaks_its_seal(decision: Any, said: Any, written: Any) -> None:
     room = Room()
     await room.store.create([a_record()])
     token = await room.controller.submit_decision("a1", decision, **said)
     assert (await room.controller.check_token(token.token)).request.approval_id == "a1"
     await room.put(**written)
     assert await code_of(room.controller.check_token(token.token)) == "AGENTS-E-RESUME-TOKEN"
+
+
+async def test_changed_arguments_are_recorded_with_the_difference() -> None:
+    room = Room()
+    await room.store.create([replace(a_record(), request=replace(a_record().request, reason="ask somebody"))])
+    await room.controller.submit_decision("a1", "approve", arguments={"path": "b.txt"})
+    (log,) = await room.logs.query()
+    assert log.reason.startswith("a human changed the arguments:\n")
+    assert (log.arguments, "b.txt" in log.reason) == ({"path": "b.txt"}, True)
 
 
 async def test_what_expired_is_asked_again_as_the_model_made_it() -> None:
@@ -190,18 +191,8 @@ def test_a_plain_decision_is_sealed_as_it_always_was() -> None:
     assert seal("token", RECORD, "approved", "later") == sealed("token", *parts)
 
 
-def test_what_is_stored_of_a_token_does_not_show_it() -> None:
-    assert token_hash("token") == token_hash("token") != token_hash("another")
-    assert "token" not in token_hash("token")
-
-
 def test_what_is_stored_of_a_token_is_the_same_in_every_version() -> None:
     assert token_hash("token") == "0e2b6bb96a6bdf68c0b45ee10ecebbb7394cb485b7834994e58c3dbfcb0082d7"
-
-
-def test_a_token_that_cannot_be_used_says_why() -> None:
-    error = bad_token("used", "used", approval_id="apr_1")
-    assert (error.code, error.details) == ("AGENTS-E-RESUME-TOKEN", {"reason": "used", "approval_id": "apr_1"})
 
 
 VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
@@ -215,7 +206,7 @@ VARIABLE = "AGENTS_RESUME_TOKEN_TTL_SEC"
         (None, {VARIABLE: "000000000060"}, 60),
         (5, {VARIABLE: "60"}, 5),
         (1, {}, 1),
-        (LONGEST_LIFETIME_SECONDS, {}, LONGEST_LIFETIME_SECONDS),
+        (315_360_000, {}, LONGEST_LIFETIME_SECONDS),
     ],
 )
 def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ: dict[str, str], seconds: int) -> None:
@@ -226,17 +217,13 @@ def test_the_lifetime_is_given_or_in_the_environment(given: int | None, environ:
     ("given", "environ"),
     [
         (0, {}),
-        (-1, {}),
         (1.5, {}),
         (True, {}),
         (LONGEST_LIFETIME_SECONDS + 1, {}),
-        (10**100, {}),
         (None, {VARIABLE: "0000000000060"}),
-        (None, {VARIABLE: ""}),
         (None, {VARIABLE: "soon"}),
         (None, {VARIABLE: "-5"}),
         (None, {VARIABLE: "９００"}),
-        (None, {VARIABLE: "9" * 13}),
         (None, {VARIABLE: "9" * 5000}),
     ],
 )
@@ -248,8 +235,13 @@ def test_a_lifetime_that_makes_no_sense_is_refused(given: int | None, environ: d
     )
 
 
-def test_the_longest_lifetime_is_ten_years() -> None:
-    assert LONGEST_LIFETIME_SECONDS == 315_360_000
+def test_a_request_says_nothing_that_was_not_said() -> None:
+    facts = asdict(HumanApprovalRequest("a1", "r1", "Approve", "May it?", "pending"))
+    said = {name: value for name, value in facts.items() if value}
+    asked = {"approval_id": "a1", "run_id": "r1", "required_action": "Approve", "prompt": "May it?"}
+    assert said == {**asked, "status": "pending", "tool_kind": "function", "risk_level": 1}
+    standing = asdict(StandingApproval("s1", "mcp", "t", "d", "2026", "a1", "r1"))
+    assert len([value for value in standing.values() if value]) == 7
 
 
 def test_each_pause_has_an_id_of_its_own_and_begins_empty() -> None:

@@ -1,4 +1,4 @@
-"""Standing approvals: what they allow, for how long, and what the log tells of them."""
+"""Standing approvals: what they allow, for how long, and what the log says about them."""
 
 import re
 from dataclasses import replace
@@ -8,15 +8,15 @@ import pytest
 
 from openai_responses_mcp.gate.approvals.controller import ApprovalController, RecordedFirst
 from openai_responses_mcp.gate.approvals.decisions import LONGEST_LIFETIME_SECONDS
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest, StandingApproval
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, StandingTerms, approve_from_now_on
-from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
+from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, arguments_hash
+from openai_responses_mcp.gate.clock import Presence
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
-from openai_responses_mcp.gate.reasons import Reason
+from openai_responses_mcp.gate.reasons import Reason, reason_in_record
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sentences import holds, reason_in_record
-from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore, FakeStandingStore
+from tests.agents.fake_stores import FakeApprovalStore, FakeExecutionLogStore, FakePresenceStore, FakeStandingStore
 from tests.agents.fakes import BreakableLogStore, FakeClock, code_of
 
 MASKING = Masking({"MY_API_KEY": "hunter2hunter2"})
@@ -45,9 +45,12 @@ class Room:
         self.approvals = FakeApprovalStore()
         self.standing = StandingApprovals(self.store, self.approvals, self.audit, self.clock, MASKING)
         book = RecordedFirst(self.approvals, self.log)
-        self.controller = ApprovalController(self.approvals, book, self.audit, self.clock, MASKING, 900)
+        self.presence = FakePresenceStore()
+        self.controller = ApprovalController(
+            self.approvals, book, self.audit, self.clock, MASKING, 900, presence=self.presence
+        )
 
-    async def told(self, run_id: str | None = None) -> list[tuple[str, str, str]]:
+    async def events(self, run_id: str | None = None) -> list[tuple[str, str, str]]:
         logs = await self.audit.query(run_id)
         return [(log.event, log.tool_call_id, log.decision) for log in logs]
 
@@ -59,12 +62,6 @@ def room() -> Room:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What it allows
-
-
-async def test_nothing_is_allowed_that_nobody_allowed(room: Room) -> None:
-    assert await room.standing.find(CALL, "r1") is None
-    assert await room.standing.list() == []
-    assert await room.told() == []
 
 
 async def test_what_is_allowed_always_is_allowed_in_every_session_with_any_arguments(room: Room) -> None:
@@ -100,14 +97,9 @@ async def test_its_reason_says_how_long_it_holds_and_for_what(room: Room) -> Non
     assert reason_in_record([made.reason], "allow") == (
         f"a standing approval allows it until 2026-11-16T10:00:00Z, with the same arguments ({made.standing_id})"
     )
-
-
-@pytest.mark.parametrize(
-    ("facts", "words"),
-    [({}, "always"), ({"session_id": "s"}, "for its session"), ({"expires_at": "2026-11-17T00:00:00.5"}, "until 2026")],
-)
-def test_it_says_for_how_long_it_holds(facts: dict[str, Any], words: str) -> None:
-    assert words in holds(StandingApproval("s1", "mcp", "t", "d", "", "a", "r", **facts).reason)
+    here = await room.standing.allow(a_record(), session_id="r1")
+    said = reason_in_record([here.reason], "allow")
+    assert said == f"a standing approval allows it for its session, with any arguments ({here.standing_id})"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -115,28 +107,19 @@ def test_it_says_for_how_long_it_holds(facts: dict[str, Any], words: str) -> Non
 
 
 async def test_time_ends_it_and_a_clock_that_is_set_back_does_not_revive_it(room: Room) -> None:
+    assert await room.standing.find(CALL, "r0") is None
     made = await room.standing.allow(a_record(), for_seconds=60)
     room.clock.move(59)
     assert await room.standing.find(CALL, "r1") == made
     room.clock.move(1)
+    assert await room.standing.list() == []
     assert await room.standing.find(CALL, "r2") is None
     room.clock.move(-30)
     assert await room.standing.find(CALL, "r3") is None
     assert await room.standing.list() == []
-    assert await room.told("r1") == [
+    assert await room.events("r1") == [
         ("standing_made", made.standing_id, "allow"),
         ("standing_used", "c9", "allow"),
-        ("standing_ended", made.standing_id, "expired"),
-    ]
-
-
-async def test_what_has_expired_is_not_listed_and_that_is_recorded_once(room: Room) -> None:
-    made = await room.standing.allow(a_record(), for_seconds=60)
-    room.clock.move(60)
-    assert await room.standing.list() == []
-    assert await room.standing.list() == []
-    assert await room.told() == [
-        ("standing_made", made.standing_id, "allow"),
         ("standing_ended", made.standing_id, "expired"),
     ]
 
@@ -147,7 +130,7 @@ async def test_a_changed_definition_ends_it_for_good(room: Room) -> None:
     assert await room.standing.find(changed, "r2") is None
     assert await room.standing.find(CALL, "r1") is None
     assert await room.standing.list() == []
-    assert (await room.told())[-1] == ("standing_ended", made.standing_id, "definition changed")
+    assert (await room.events())[-1] == ("standing_ended", made.standing_id, "definition changed")
 
 
 async def test_only_what_was_allowed_for_another_definition_ends_with_a_change(room: Room) -> None:
@@ -178,7 +161,7 @@ async def test_it_is_revoked_once(room: Room) -> None:
     assert await room.standing.find(CALL, "r1") is None
     assert await code_of(room.standing.revoke(made.standing_id)) == INVALID
     log = (await room.audit.query())[-1]
-    assert (log.event, log.decision, log.comment) == ("standing_ended", "revoked", "もう要らない")
+    assert (log.event, log.decision, log.comment, log.who) == ("standing_ended", "revoked", "もう要らない", "")
     known = await room.store.get(made.standing_id)
     assert known is not None
     assert known.ended_because == "revoked"
@@ -203,7 +186,7 @@ async def test_the_end_of_a_session_ends_what_was_allowed_for_it(room: Room) -> 
     ]
     await room.standing.end_session("r1")
     assert await room.standing.list() == others
-    assert (await room.told())[-1] == ("standing_ended", made.standing_id, "session over")
+    assert (await room.events())[-1] == ("standing_ended", made.standing_id, "session over")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -233,7 +216,7 @@ async def test_terms_that_make_no_sense_are_refused_before_anything_is_decided(r
     assert await code_of(decide()) == INVALID
     session = terms.pop("for_session", None) and "r1"
     assert await code_of(room.standing.allow(a_record(), session_id=session, **terms)) == INVALID
-    assert await room.told() == []
+    assert await room.events() == []
     assert len(await room.controller.pending()) == 1
 
 
@@ -243,11 +226,13 @@ def test_a_time_is_from_a_second_to_ten_years() -> None:
         assert (terms.for_seconds, terms.same_arguments) == (seconds, False)
     with pytest.raises(AgentsError, match=INVALID):
         StandingTerms(for_seconds=LONGEST_LIFETIME_SECONDS + 1)
+    with pytest.raises(AgentsError, match="Say one: the same arguments, or every tool that reads"):
+        StandingTerms(always=True, reads=True, same_arguments=True)
 
 
 async def test_one_without_a_comment_has_none_and_is_named_as_the_log_expects(room: Room) -> None:
     made = await room.standing.allow(a_record(), always=True)
-    assert made.comment == ""
+    assert (made.comment, made.ended_because) == ("", "")
     assert re.fullmatch("sta_[0-9a-f]{32}", made.standing_id)
     await room.standing.revoke(made.standing_id)
     assert [log.comment for log in await room.audit.query() if log.event == "standing_ended"] == [""]
@@ -266,7 +251,7 @@ async def test_a_secret_in_a_comment_is_not_kept(room: Room) -> None:
     assert "hunter2" not in str((made.comment, await room.audit.query()))
 
 
-async def test_the_log_tells_which_approval_it_comes_from_and_what_used_it(room: Room) -> None:
+async def test_the_log_says_which_approval_it_comes_from_and_what_used_it(room: Room) -> None:
     made = await room.standing.allow(a_record(), session_id="r1", comment="go on")
     await room.standing.find(CALL, "r1")
     await room.standing.find(CALL, "r1", attempt=2)
@@ -277,14 +262,6 @@ async def test_the_log_tells_which_approval_it_comes_from_and_what_used_it(room:
         ("mcp", "files/write", reason_in_record([made.reason], "allow"), "go on")
     ] * 3
     assert (logs[1].tool_call_id, logs[1].arguments) == ("c9", ARGS)
-
-
-async def test_a_use_is_written_with_the_next_record_of_its_run(room: Room) -> None:
-    await room.standing.allow(a_record(), always=True)
-    await room.standing.find(CALL, "r5")
-    assert await room.log.query("r5") == []
-    await room.audit.record(AuditEntry("r5", "c9", "started", "started"))
-    assert [log.event for log in await room.log.query("r5")] == ["standing_used", "started"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -299,7 +276,7 @@ async def test_approving_from_now_on_decides_the_request_too(room: Room) -> None
     assert [(one.session_id, one.arguments_hash, one.comment) for one in made] == [("r1", arguments_hash(ARGS), "fine")]
     decided = await room.controller.get("a1")
     assert (decided.request.status, decided.request.comment) == ("approved", "fine")
-    assert [event for event, _, _ in await room.told()] == ["approval", "standing_made"]
+    assert [(log.event, log.who) for log in await room.audit.query()] == [("approval", ""), ("standing_made", "")]
 
 
 async def test_a_store_that_fails_afterwards_releases_nothing_and_the_decision_stands(room: Room) -> None:
@@ -363,15 +340,27 @@ async def test_what_is_allowed_at_the_desk_holds_for_everybody(room: Room) -> No
     assert await of_caller(room, "bob").find(CALL, "r1") == made
 
 
-async def test_calls_of_another_person_are_not_released_with_it(room: Room) -> None:
-    asks = (Reason("profile", "needs_human", {}),)
-    for number, caller in ((1, "alice"), (2, "alice"), (3, "bob")):
-        record = a_record(f"a{number}", f"guard_{number}")
-        request = replace(record.request, caller=caller, reasons=asks)
+async def test_it_releases_what_waits_for_the_same_person_at_a_guard_and_is_answered_by_it(room: Room) -> None:
+    waiting = {
+        "a1": ("guard_1", "alice", "rule"),
+        "a2": ("guard_2", "alice", "profile"),
+        "a3": ("guard_2", "alice", "rule"),
+        "a4": ("guard_2", "alice", "tool"),
+        "of one that is gone": ("guard_gone", "alice", "rule"),
+        "of bob": ("guard_3", "bob", "profile"),
+        "over budget": ("guard_2", "alice", "budget"),
+        "of a run": ("run_1", "alice", "profile"),
+    }
+    for approval_id, (run_id, caller, voice) in waiting.items():
+        record, asks = a_record(approval_id, run_id), (Reason(voice, "needs_human", {}),)  # type: ignore[arg-type]
+        request = replace(record.request, tool_call_id=approval_id, caller=caller, reasons=asks)
         await room.approvals.create([replace(record, request=request)])
+    await room.presence.renew(Presence("guard_gone", "guard", "files", "2026-11-15", "2026-11-15"))
     terms = StandingTerms(always=True)
     *_, released = await approve_from_now_on(room.controller, of_caller(room, "alice"), "a1", terms=terms, who="alice")
-    assert released == 1
-    assert [request.approval_id for request in await room.controller.pending()] == ["a3"]
-    decided = [(log.run_id, log.who) for log in await room.audit.query() if log.event == "approval"]
-    assert decided == [("guard_1", "alice"), ("guard_2", "")]
+    assert released == 3
+    assert (await room.controller.get("of one that is gone")).request.status == "kept"
+    left = [request.approval_id for request in await room.controller.pending()]
+    assert left == ["of bob", "over budget", "of a run"]
+    decided = [(log.tool_call_id, log.who) for log in await room.audit.query() if log.event == "approval"]
+    assert decided == [("a1", "alice"), ("a2", ""), ("a3", ""), ("a4", ""), ("of one that is gone", "")]

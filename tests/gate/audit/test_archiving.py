@@ -1,6 +1,7 @@
-"""Moving old records out of the log: both parts stay whole, a crash in between costs nothing, and nobody can fake it."""
+"""Moving old records out of the log: both parts stay whole, a crash in between costs nothing, and it cannot be faked."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,17 @@ async def test_both_parts_stay_whole_and_the_chain_goes_on(room: Room) -> None:
     found = await room.audit().verify()
     assert (found.is_intact, found.records, found.uncovered) == (True, 4, "")
     archive = await room.audit().verify_archive(room.file().read() or [])
-    assert (archive.is_intact, archive.records, archive.uncovered) == (True, 6, "")
+    assert (archive.is_intact, archive.records, archive.uncovered, archive.problem) == (True, 6, "", "")
     assert (room.folder / "old.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+async def test_the_record_of_an_archive_says_what_was_moved_where(room: Room) -> None:
+    await room.done("c1")
+    record = await room.audit().archive(ALL, room.file())
+    assert [record] == await room.audit().query()
+    assert (record.run_id, record.arguments["by"]) == ("log", "")
+    assert re.fullmatch("archive_[0-9a-f]{32}", record.tool_call_id)
+    assert record.reason == "the records 1 to 3 were moved to old.jsonl"
 
 
 async def test_archives_follow_each_other_and_each_can_be_checked(room: Room) -> None:
@@ -136,16 +146,24 @@ async def test_nothing_that_old_is_an_error_and_writes_no_file(room: Room) -> No
 
 
 async def test_a_call_that_goes_on_later_is_no_contradiction(room: Room) -> None:
-    await room.call("waits", "decision=needs_human", "approval_requested=pending")
+    await room.call("waits", "decision=needs_human", "approval_requested=pending", "approval_requested:2=pending")
+    await room.call("approved", "decision=needs_human", "approval=approved")
+    await room.done("done")
     await room.call("runs", "decision=allow", "started")
     await room.call("denied", "decision=needs_human", "approval=denied")
     await room.call("expired", "decision=needs_human", "approval=expired")
     await room.call("refused", "decision=deny")
+    await room.call("again", "decision=needs_human", "approval_requested=pending", "approval_requested:2=pending")
+    for call, end in (("withdrawn", "withdrawn"), ("unasked", "unasked"), ("again", "denied")):
+        await room.call(call, "decision:2=needs_human", f"approval:2={end}")
     await moved(room, "1.jsonl")
     (record,) = await room.audit().query()
     kept: Any = record.arguments["open"]
-    assert {row[1] for row in kept} == {"waits", "runs"}
-    await room.call("waits", "approval=approved", "started")
+    assert {row[1] for row in kept} == {"waits", "approved", "runs"}
+    assert (record.event, record.decision) == ("log_archived", "archived")
+    assert ["guard_1", "waits", "approval_requested:2", "pending"] in kept
+    await room.call("approved", "started")
+    await room.call("waits", "approval:2=approved", "started")
     await moved(room, "2.jsonl")
     await room.call("waits", "outcome=done")
     await room.call("runs", "outcome=done")
@@ -208,8 +226,11 @@ async def test_after_a_crash_between_file_and_log_the_same_command_goes_on(room:
     assert await moved(room) == [1, 2, 3]
     assert await room.sequences() == [4, 5, 6, 7]
     assert await room.problem() == ""
-    with pytest.raises(AgentsError, match=r"old\.jsonl is there already"):
+    with pytest.raises(AgentsError, match=r"old\.jsonl is complete: its records have been moved out"):
         await moved(room)
+    room.file("other.jsonl").write([ExecutionLog("r", "c", "started", "started", "2026", sequence=1)])
+    with pytest.raises(AgentsError, match=r"other\.jsonl is there already"):
+        await moved(room, name="other.jsonl")
 
 
 async def test_a_crash_before_the_commit_changes_nothing(room: Room) -> None:
@@ -349,12 +370,21 @@ def test_every_text_comes_back_from_the_file(tmp_path: Path) -> None:
     logs: list[ExecutionLog] = []
     for number, text in enumerate(ODD_TEXTS):
         log = ExecutionLog(
-            "r", str(number), "decision", "allow", "2026", comment=text, arguments={"a": [text, 1.5, None]}
+            "r",
+            str(number),
+            "decision",
+            "allow",
+            "2026",
+            comment=text,
+            arguments={"a": [text, 1.5, None]},
+            reasons=(Reason("rule", "allow", {"rule": number}),) if number % 2 else (),
         )
         logs.append(linked(log, logs[-1] if logs else None))
     file = ArchiveOnDisk(tmp_path / "a.jsonl")
     file.write(logs)
     assert file.read() == logs
+    head = {"archive": "openai-responses-mcp log", "version": 1, "records": len(logs)}
+    assert json.loads((tmp_path / "a.jsonl").read_bytes().split(b"\n")[0]) == head
     with pytest.raises(AgentsError, match="cannot be written: File exists"):
         file.write(logs)
     assert [one.name for one in tmp_path.iterdir()] == ["a.jsonl"]
@@ -362,10 +392,18 @@ def test_every_text_comes_back_from_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "[1]\n", text_of([]), '{"archive": 1}\n{"arguments": {}}\n', text_of([ExecutionLog(*"abcde")]) + "{}\n"],
+    [
+        "",
+        "x",
+        "[1]\n",
+        text_of([]),
+        '{"archive": 1}\n{"arguments": {}}\n',
+        text_of([ExecutionLog(*"abcde")]) + "{}\n",
+        "{}\n[1]\n",
+    ],
 )
 def test_what_is_no_archive_is_said_so(text: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - its text is for nobody
+    with pytest.raises(ValueError):  # noqa: PT011 - its text is not shown
         records_in(text)
     (tmp_path / "a").write_text(text)
     with pytest.raises(AgentsError, match="is not an archive of a log, or is cut off"):

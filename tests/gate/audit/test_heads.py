@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import (
     BEGINNING,
     UNREADABLE,
@@ -15,6 +16,7 @@ from openai_responses_mcp.gate.audit.records import (
     announced,
     confirmed,
     first_break,
+    kept_finding,
     linked,
     misfit_of_log,
 )
@@ -38,14 +40,30 @@ def found(head: Head | None, logs: Sequence[ExecutionLog], *, is_sole_writer: bo
     return misfit_of_log(head, logs, is_sole_writer=is_sole_writer)
 
 
-def test_a_log_that_does_not_fit_its_head_is_told_in_words() -> None:
+def test_a_log_that_does_not_fit_its_head_is_said_in_words() -> None:
     assert found(None, LOGS) == LogFinding(1, "the head of the log is missing")
     assert found(HEAD, LOGS[:1]) == LogFinding(2, "the tail from record 2 was cut, or an old copy was put back")
-    anew = LogFinding(2, "record 2 is not the one that was written: the chain was rebuilt")
-    assert found(HEAD, chain(2, "r2")) == anew
-    assert found(HEAD, chain(4, "r2"), is_sole_writer=False) == anew
+    rebuilt = LogFinding(2, "record 2 is not the one that was written: the chain was rebuilt")
+    assert found(HEAD, chain(2, "r2")) == rebuilt
+    assert found(HEAD, chain(4, "r2"), is_sole_writer=False) == rebuilt
     assert found(HEAD, LOGS) == LogFinding(3, "record 3 was inserted after the end of the log")
     assert found(UNREADABLE, []) == LogFinding(1, "the head of the log cannot be read")
+
+
+def test_a_finding_that_a_head_has_kept_can_be_said_in_other_languages() -> None:
+    gone = "record 2 is not in the log any more: removed, or archived with another head"
+    for number, problem in [
+        *(
+            found(head, logs) or FOUND
+            for head, logs in ((None, LOGS), (HEAD, LOGS[:1]), (HEAD, chain(2, "r2")), (HEAD, LOGS))
+        ),
+        UNREADABLE.finding or FOUND,
+        (2, gone),
+    ]:
+        kept = kept_finding(number, str(problem))
+        assert kept == (number, problem)
+        assert isinstance(kept.problem, Sentence)
+    assert kept_finding(*FOUND) == FOUND
 
 
 def test_where_others_write_too_a_log_may_have_grown_past_its_head() -> None:
@@ -91,7 +109,7 @@ def test_a_head_keeps_its_finding_until_it_is_accepted() -> None:
     assert confirmed(bad, LOGS[1], is_accepting=True) == Head(third, END, accepted=LogPlace.of(LOGS[1]))
 
 
-def test_a_break_of_the_chain_is_told_in_words() -> None:
+def test_a_break_of_the_chain_is_said_in_words() -> None:
     forged = linked(ExecutionLog("r1", "forged", "decision", "allow", "2026"), LOGS[1])
     follows = "does not follow the one before it: reordered, replaced or inserted"
     assert first_break([LOGS[0], LOGS[2]]) == LogFinding(2, "record 2 was removed")

@@ -1,4 +1,4 @@
-"""What the records tell, and when that cannot be true."""
+"""What the records say, and when that cannot be true."""
 
 import pytest
 
@@ -16,8 +16,8 @@ from openai_responses_mcp.gate.audit.verifying import contradictions, facts_to_a
 def story(*events: str, call: str = "c1") -> list[ExecutionLog]:
     """Events of one call, each as `event decision`."""
     logs: list[ExecutionLog] = []
-    for told in events:
-        event, _, decision = told.partition(" ")
+    for one in events:
+        event, _, decision = one.partition(" ")
         log = ExecutionLog("r1", call, event, decision, "2026", tool_name="pay", tool_kind="function")
         logs.append(linked(log, logs[-1] if logs else None))
     return logs
@@ -73,7 +73,7 @@ def test_a_story_that_cannot_be_true_is_named(events: tuple[str, ...], number: i
     assert finding == LogFinding(number, f"call c1 of r1 (function pay) {words}")
 
 
-def test_calls_are_told_apart_by_run_and_id() -> None:
+def test_calls_are_known_by_run_and_id() -> None:
     logs = [
         ExecutionLog("r1", "c1", "decision", "allow", "2026", sequence=1),
         ExecutionLog("r2", "c1", "started", "started", "2026", sequence=2),
@@ -90,7 +90,7 @@ def test_calls_without_an_outcome_are_named() -> None:
     assert unfinished(logs) == [logs[0]]
 
 
-def test_all_findings_are_told_and_the_first_is_the_problem() -> None:
+def test_all_findings_are_listed_and_the_first_is_the_problem() -> None:
     found = verification(story("started", "outcome completed", "decision deny"), None, "not covered")
     assert (found.is_intact, found.first_bad, found.uncovered) == (False, 1, "not covered")
     assert found.findings == (found.problem,)
@@ -140,22 +140,22 @@ def test_records_that_were_changed_after_they_were_accepted_are_found() -> None:
     assert verification(logs, None, "").first_bad == 1
     gone = accepted(story("decision allow", "outcome completed"))
     assert verification([gone[0], gone[2]], None, "").first_bad == 2
-    anew = story("decision allow", "approval_requested pending")
+    rewritten = story("decision allow", "approval_requested pending")
     assert (
-        verification([*anew, gone[2]], None, "").findings[0]
+        verification([*rewritten, gone[2]], None, "").findings[0]
         == "records were changed after record 3 accepted them as they were"
     )
 
 
-def test_what_a_check_tells_of_an_accepted_loss() -> None:
+def test_what_a_check_says_about_an_accepted_loss() -> None:
     logs = story("started")
     found = verification(logs, None, "")
     facts = facts_to_accept(logs, found)
     assert facts == {"records": 1, "fingerprint": fingerprint(logs), "findings": list(found.findings)}
-    told = ExecutionLog(
+    record = ExecutionLog(
         "log", "loss_1", LOSS_ACCEPTED, "accepted", "2026", reason="an old copy", comment="mari", arguments=facts
     )
-    after = verification([*logs, linked(told, logs[-1])], None, "not covered")
+    after = verification([*logs, linked(record, logs[-1])], None, "not covered")
     assert after == LogVerification(
         is_intact=True,
         records=2,
@@ -181,7 +181,7 @@ def about_standing(event: str, call: str, reason: str = STANDING) -> ExecutionLo
     return ExecutionLog("r1", call, event, "allow", "2026", tool_name="pay", tool_kind="function", reason=reason)
 
 
-def test_a_standing_approval_that_somebody_made_may_be_used() -> None:
+def test_a_standing_approval_that_was_made_may_be_used() -> None:
     logs = [about_standing("standing_made", "sta_1"), about_standing("standing_used", "c1")]
     assert list(contradictions([*logs, about_standing("standing_used:2", "c1")])) == []
 
@@ -195,6 +195,6 @@ def test_a_standing_approval_that_somebody_made_may_be_used() -> None:
         [about_standing("standing_used", "c1"), about_standing("standing_made", "sta_1")],
     ],
 )
-def test_a_standing_approval_that_nobody_made_is_named(logs: list[ExecutionLog]) -> None:
+def test_a_standing_approval_that_was_never_made_is_named(logs: list[ExecutionLog]) -> None:
     (finding,) = contradictions(logs)
     assert "call c1 of r1 (function pay) used a standing approval that is not in the log" in finding

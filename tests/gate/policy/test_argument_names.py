@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses_mcp.gate.policy.argument_names import unclear_name
+from openai_responses_mcp.gate.policy.argument_names import names_at, unclear_name
 
 PRICE = {"properties": {"price": {"type": "number"}}}
 WAYS: dict[str, dict[str, Any]] = {
@@ -16,12 +16,14 @@ WAYS: dict[str, dict[str, Any]] = {
     "oneOf": {"oneOf": [{"properties": {"item": {"oneOf": [PRICE]}}}]},
     "$ref": {"$ref": "#/$defs/all", "$defs": {"all": {"properties": {"item": {"$ref": "#/$defs/p"}}}, "p": PRICE}},
     "then": {"if": {}, "then": {"properties": {"item": {"dependentSchemas": {"x": PRICE}}}}},
+    "if": {"if": {"properties": {"item": {"else": PRICE}}}},
+    "not": {"not": {"properties": {"item": {"dependencies": {"x": PRICE}}}}},
 }
 
 
 @pytest.mark.parametrize("schema", WAYS.values(), ids=WAYS)
 def test_a_name_in_another_case_is_found_however_the_schema_says_it(schema: dict[str, Any]) -> None:
-    assert unclear_name({"item": {"price": 5}}, schema) is None
+    assert unclear_name({"item": {"price": 5, "note": "x"}}, schema) is None
     assert unclear_name({"item": {"price": 5, "Price": 5000}}, schema) == '"Price" could be taken for "price"'
     assert unclear_name({"item": {"PRICE": 5000}}, schema) is not None
     assert unclear_name({"Item": {"price": 5}}, schema) is not None
@@ -29,18 +31,18 @@ def test_a_name_in_another_case_is_found_however_the_schema_says_it(schema: dict
 
 
 def test_names_inside_lists_and_maps_are_found() -> None:
-    schema = {
-        "properties": {
-            "list": {"items": PRICE},
-            "tuple": {"prefixItems": [{}, PRICE]},
-            "map": {"additionalProperties": PRICE},
-            "pattern": {"patternProperties": {"^x": PRICE}},
-        }
-    }
-    for args in ({"list": [{"price": 1}, {"Price": 1}]}, {"tuple": [1, {"Price": 1}]}, {"map": {"A": {"Price": 1}}}):
-        assert unclear_name(args, schema) is not None
-    assert unclear_name({"pattern": {"xy": {"Price": 1}}}, schema) is not None
-    assert unclear_name({"map": {"A": {"price": 1}, "a": {"price": 2}}}, schema) is None
+    lists: list[dict[str, Any]] = [{"prefixItems": [{}, PRICE]}]
+    lists += [{word: PRICE} for word in ("items", "additionalItems", "unevaluatedItems", "contains")]
+    for part in lists:
+        schema = {"properties": {"list": part}}
+        assert unclear_name({"list": [{"price": 1}, {"Price": 1}]}, schema) is not None
+        assert (names_at(("list", "1"), schema), names_at(("list", "x"), schema)) == ({"price"}, set())
+    maps: list[dict[str, Any]] = [{"patternProperties": {"^A": PRICE}}]
+    maps += [{word: PRICE} for word in ("additionalProperties", "unevaluatedProperties")]
+    for part in maps:
+        schema = {"properties": {"map": part}}
+        assert unclear_name({"map": {"A": {"Price": 1}}}, schema) is not None
+        assert unclear_name({"map": {"A": {"price": 1}, "a": {"price": 2}}}, schema) is None
 
 
 def test_names_that_rules_look_at_are_known() -> None:

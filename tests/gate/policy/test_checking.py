@@ -5,11 +5,12 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openai_responses_mcp.gate.policy.checking import (
     KnownTools,
+    PolicyFindings,
     glob_covers,
     globs_overlap,
     looser_rules_first,
@@ -29,65 +30,57 @@ ALL = {"tools": ["*"]}
 READ = {"tools": ["files/read_*"]}
 
 
+def conditional(**when: Any) -> dict[str, Any]:
+    return {**ALL, "when": when}
+
+
+READS = {**READ, "claims": "reads"}
+FIRST = "rule 1 always comes first"
+
+
 @pytest.mark.parametrize(
-    ("rules", "found"),
+    ("rule", "covered", "others"),
     [
-        ([READ, ALL], {}),
-        ([ALL, READ], {2: "rule 1 always comes first"}),
-        ([READ, {"tools": ["files/*"]}], {}),
-        ([READ, {"tools": ["files/read_a", "files/write"]}], {}),
-        ([READ, {"tools": ["files/read_a", "files/read_b"], "risk": 3}], {2: "rule 1 always comes first"}),
-        ([{"tools": ["files/[a-m]*"]}, {"tools": ["files/[a-m]*"]}], {2: "rule 1 always comes first"}),
-        # with claims
-        ([{**READ, "claims": "reads"}, READ], {}),
-        ([READ, {**READ, "claims": "reads"}], {2: "rule 1 always comes first"}),
-        ([{**READ, "claims": "reads"}, {**READ, "claims": "reads"}], {2: "rule 1 always comes first"}),
-        ([{**READ, "claims": "reads"}, {**READ, "claims": "writes"}], {}),
-        # with a when
-        ([{**ALL, "when": {"a": "x"}}, READ], {}),
-        ([READ, {**READ, "when": {"a": "x"}}], {2: "rule 1 always comes first"}),
-        ([{**ALL, "when": {"a": "x"}}, {**READ, "when": {"a": "x", "b": "y"}}], {2: "rule 1 always comes first"}),
-        ([{**ALL, "when": {"a": "x", "b": "y"}}, {**READ, "when": {"a": "x"}}], {}),
-        ([{**ALL, "when": {"a": {"equals": 1}}}, {**ALL, "when": {"a": {"equals": True}}}], {}),
+        (ALL, [READ], []),
+        (READ, [{"tools": ["files/read_a", "files/read_b"], "risk": 3}, READS, {**READ, "when": {"a": "x"}}], []),
+        (READ, [], [ALL, {"tools": ["files/*"]}, {"tools": ["files/read_a", "files/write"]}]),
+        ({"tools": ["files/[a-m]*"]}, [{"tools": ["files/[a-m]*"]}], []),
+        (READS, [READS], [READ, {**READ, "claims": "writes"}]),
+        (conditional(a="x"), [conditional(a="x", b="y"), {**conditional(a="x"), "decide": "deny"}], [READ]),
+        (conditional(a="x", b="y"), [], [conditional(a="x")]),
+        (conditional(a={"matches": "x"}), [conditional(a={"matches": "x"})], [conditional(a={"matches": "y"})]),
+        (conditional(a={"equals": 1}), [], [conditional(a={"equals": True})]),
         # a doubtful path fits rules that ask or deny, and none that allow
-        ([{**ALL, "when": {"a": "/x/*"}}, {**ALL, "when": {"a": "/x/*"}, "decide": "deny"}], {}),
-        (
-            [{**ALL, "when": {"a": "x"}}, {**ALL, "when": {"a": "x"}, "decide": "deny"}],
-            {2: "rule 1 always comes first"},
-        ),
-        (
-            [{**ALL, "when": {"a": "/x/*"}, "decide": "deny"}, {**ALL, "when": {"a": "/x/*"}}],
-            {2: "rule 1 always comes first"},
-        ),
-        # what no argument can be
-        (
-            [{**ALL, "when": {"a": {"equals": 5, "at_most": 3}}}],
-            {1: "no value of /a can fit all that its when asks for"},
-        ),
-        ([{**ALL, "when": {"/a/b": {"in": [5, "x"], "at_most": 5}}}], {}),
-        (
-            [{**ALL, "when": {"/a/b": {"in": [7, "x"], "at_most": 5}}}],
-            {1: "no value of /a/b can fit all that its when asks for"},
-        ),
-        (
-            [{**ALL, "when": {"a": {"matches": "5", "at_most": 5}}}],
-            {1: "no value of /a can fit all that its when asks for"},
-        ),
-        ([{**ALL, "when": {"a": {"at_most": 5}}}, {**ALL, "when": {"a": {"matches": "5"}}}], {}),
-        (
-            [{**ALL, "when": {"a": {"missing": True, "at_most": 5}}}],
-            {1: "no value of /a can fit all that its when asks for"},
-        ),
-        ([{**ALL, "when": {"a": {"in": [5, 6], "not": {"equals": 5}}}}], {}),
-        (
-            [{**ALL, "when": {"a": {"in": [5], "not": {"equals": 5}}}}],
-            {1: "no value of /a can fit all that its when asks for"},
-        ),
-        ([{**ALL, "when": {"a": {"equals": float("nan")}}}], {1: "no value of /a can fit all that its when asks for"}),
+        (conditional(a="/x/*"), [conditional(a="/x/*")], [{**conditional(a="/x/*"), "decide": "deny"}]),
+        ({**conditional(a="/x/*"), "decide": "deny"}, [conditional(a="/x/*")], []),
     ],
 )
-def test_rules_that_never_apply_are_named_with_the_reason(rules: list[Any], found: dict[int, str]) -> None:
-    assert never(*rules) == found
+def test_a_rule_never_applies_after_one_that_covers_it(rule: Any, covered: list[Any], others: list[Any]) -> None:
+    assert [never(rule, later) for later in covered] == [{2: FIRST}] * len(covered)
+    assert [never(rule, later) for later in others] == [{}] * len(others)
+
+
+def test_a_rule_never_applies_if_no_argument_can_fit_it() -> None:
+    impossible = [
+        {"equals": 5, "at_most": 3},
+        {"in": [7, "x"], "at_most": 5},
+        {"matches": "5", "at_most": 5},
+        {"missing": True, "at_most": 5},
+        {"in": [5], "not": {"equals": 5}},
+        {"equals": float("nan")},
+    ]
+    for wanted in impossible:
+        message = "no value of /a/b can fit all that its when asks for"
+        assert never(conditional(**{"/a/b": wanted})) == {1: message}
+    possible = [
+        {"in": [5, "x"], "at_most": 5},
+        {"in": [5, 6], "not": {"equals": 5}},
+        {"in": ["in/doubt"], "not": "/x/**"},
+        {"missing": True},
+        {"at_most": 5, "not": {"equals": 3}},
+    ]
+    for wanted in possible:
+        assert never(conditional(a=wanted)) == {}
 
 
 GLOBS = st.text(alphabet="ab*?[]!-", max_size=5)
@@ -95,6 +88,8 @@ TEXTS = ["".join(letters) for length in range(5) for letters in product("abc!-[]
 
 
 @given(GLOBS, GLOBS)
+@example("[*]", "*")
+@example("?", "*")
 def test_a_wider_glob_leaves_no_name_out(wide: str, glob: str) -> None:
     if glob_covers(wide, glob):
         assert [text for text in TEXTS if fnmatchcase(text, glob) and not fnmatchcase(text, wide)] == []
@@ -119,12 +114,30 @@ ALLOW_NOTES = {"tools": ["files/*"], "when": {"path": "~/notes/**"}, "decide": "
         ([ALLOW_NOTES, {"tools": ["*/delete_*"], "decide": "deny"}], [(2, 1)]),
         ([{**ALLOW_NOTES, "decide": "ask"}, {"tools": ["*/delete_*"], "decide": "deny"}], [(2, 1)]),
         ([{"tools": ["files/read_*"], "decide": "allow"}, {"tools": ["*/*_secret"], "decide": "deny"}], [(2, 1)]),
+        ([ALLOW_NOTES, {"tools": ["*/delete_*"], "decide": "ask"}], [(2, 1)]),
+        (
+            [
+                {**ALLOW_NOTES, "when": {"path": "in/**"}},
+                {**ALLOW_NOTES, "when": {"path": "/srv/in/a"}, "decide": "deny"},
+            ],
+            [(2, 1)],
+        ),
+        (
+            [
+                {"tools": ["a/b"], "when": {"mode": {"in": ["r"]}}, "decide": "allow"},
+                {"tools": ["a/b"], "when": {"mode": "w*"}, "decide": "deny"},
+            ],
+            [(2, 1)],
+        ),
+        # as strict
+        ([ALLOW_NOTES, {"tools": ["*/delete_*"], "decide": "allow"}], []),
         # the other way round it is right
         ([{"tools": ["*/delete_*"], "decide": "deny"}, ALLOW_NOTES], []),
         # no call in common
         ([ALLOW_NOTES, {"tools": ["files/*"], "when": {"path": "~/other/**"}, "decide": "deny"}], []),
         ([ALLOW_NOTES, {"tools": ["files/*"], "when": {"path": {"not": "~/notes/**"}}, "decide": "deny"}], []),
         ([ALLOW_NOTES, {"tools": ["files/*"], "when": {"path": {"missing": True}}, "decide": "deny"}], []),
+        ([ALLOW_NOTES, {"tools": ["files/*"], "when": {"path": ["~/other/**", "x"]}, "decide": "deny"}], [(2, 1)]),
         ([ALLOW_NOTES, {"tools": ["mail/*"], "when": {"to": "a*"}, "decide": "deny"}], []),
         (
             [
@@ -144,9 +157,26 @@ ALLOW_NOTES = {"tools": ["files/*"], "when": {"path": "~/notes/**"}, "decide": "
     ],
 )
 def test_a_looser_rule_before_a_stricter_one_is_found(rules: list[Any], found: list[tuple[int, int]]) -> None:
-    told = [(rule.number, reason) for rule, reason in looser_rules_first(a_policy(rules=rules), FakePaths())]
-    assert [number for number, _ in told] == [number for number, _ in found]
-    assert all(reason.startswith(f"rule {first} (") for (_, reason), (_, first) in zip(told, found, strict=True))
+    warnings = looser_rules_first(a_policy(rules=rules), FakePaths())
+    assert [(rule.number, reason) for rule, reason in warnings] == [
+        (number, f"rule {first} ({rules[first - 1]['decide']}) stands before it and decides some of its calls")
+        for number, first in found
+    ]
+
+
+def test_which_tools_a_claim_takes_away_is_known_from_their_definitions() -> None:
+    first = {"tools": ["files/*"], "claims": "reads", "decide": "allow"}
+    later = {"tools": ["files/read"], "when": {"path": "~/private/**"}, "decide": "deny"}
+    cases: list[tuple[Any, Any, bool]] = [
+        (later, {"files/read": frozenset({"reads"})}, True),
+        (later, {"files/read": frozenset({"writes"}), "files/list": frozenset({"reads"})}, False),
+        ({**later, "claims": "writes"}, {"files/read": frozenset({"reads"})}, False),
+        ({"tools": ["files/*"], "decide": "deny"}, {"files/read": frozenset({"reads"})}, False),
+    ]
+    for rule, claims, is_found in cases:
+        known = KnownTools(frozenset(claims), {}, claims)
+        assert bool(list(looser_rules_first(a_policy(rules=[first, rule]), FakePaths(), known))) is is_found
+        assert list(looser_rules_first(a_policy(rules=[first, rule]), FakePaths())) == []
 
 
 STARRED = st.text(alphabet="ab*?[]", max_size=4)
@@ -154,6 +184,8 @@ NAMES = ["".join(letters) for length in range(9) for letters in product("ab", re
 
 
 @given(STARRED, STARRED)
+@example("ab", "[a]b")
+@example("[a]b", "ab")
 def test_globs_overlap_if_a_name_fits_both(one: str, other: str) -> None:
     has_common = any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in NAMES)
     assert globs_overlap(one, other) or not has_common
@@ -194,8 +226,28 @@ KNOWN = KnownTools(
             ["no argument is called /options/dept (did you mean depth?)"],
         ),
         ({"tools": ["server-git/*"], "when": {"pth": "x"}}, []),
+        ({"tools": ["mcp/anything"]}, []),
+        ({"tools": ["FILESX/*"]}, ["no server is known as FILESX (did you mean files?)"]),
+        (
+            {"tools": ["files/*"], "when": {"/optins/depth": "x"}},
+            ["no argument is called /optins (did you mean options?)"],
+        ),
     ],
 )
 def test_names_that_nothing_has_are_found(rule: dict[str, Any], found: list[str]) -> None:
     policy = a_policy(rules=[{"decide": "ask", **rule}])
     assert [reason for _, reason in unknown_names(policy, KNOWN)] == found
+
+
+def test_the_ways_to_start_a_server_are_no_names_of_servers() -> None:
+    launchers = ["npx", "uvx", "uv", "bunx", "pnpm", "node", "python", "python3", "docker", "deno"]
+    policy = a_policy(rules=[{"tools": [f"{name}/*"], "decide": "ask"} for name in launchers])
+    found = [reason for _, reason in unknown_names(policy, KnownTools(frozenset(), {}))]
+    assert found == [
+        f"{name} is how a server is started; guards now take the name of the server itself (none is known yet)"
+        for name in launchers
+    ]
+
+
+def test_findings_are_listed_from_the_worst_on() -> None:
+    assert PolicyFindings(1, ("a",), ("b",), ("c",), ("d",)).lines == ("a", "b", "c", "d")

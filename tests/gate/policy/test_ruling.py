@@ -16,7 +16,8 @@ WRITE = ToolDescription("files/write", "mcp", directory="/opt")
 def rules_of(*rules: object, paths: FakePaths | None = None, **said: Any) -> PolicyRules:
     source = FakePolicySource()
     source.policy = a_policy(rules=list(rules), **said)
-    return PolicyRules(source, paths or FakePaths(), own_files=["~/policy.yaml", "/var/guard.db"], own_folder="/state")
+    own_files = ["~/policy.yaml", "/var/guard.db", "notes.db"]
+    return PolicyRules(source, paths or FakePaths(), own_files=own_files, own_folder="state")
 
 
 def decided(rules: PolicyRules, **args: Any) -> str | None:
@@ -30,22 +31,14 @@ def test_the_first_rule_that_fits_decides() -> None:
         {"tools": ["files/*"], "when": {"path": "./*"}, "decide": "ask"},
         {"tools": ["files/*"], "decide": "allow"},
     )
-    asked = rules.ruling(WRITE, {"path": "/opt/a"})
-    allowed = rules.ruling(WRITE, {"path": "/etc/a"})
-    assert asked is not None
-    assert allowed is not None
-    assert (asked.decide, allowed.decide) == ("ask", "allow")
-
-
-def test_without_a_rule_that_fits_there_is_no_ruling() -> None:
+    assert (decided(rules, path="/opt/a"), decided(rules, path="/etc/a")) == ("ask", "allow")
     assert rules_of({"tools": ["other/*"], "decide": "deny"}).ruling(WRITE, {}) is None
-    assert rules_of().ruling(WRITE, {}) is None
 
 
 @pytest.mark.parametrize(
     ("rule", "ruling"),
     [
-        ({"decide": "allow"}, Ruling("allow", None, 1)),
+        ({"decide": "allow"}, Ruling("allow", None, 1, "", in_doubt=False)),
         ({"decide": "ask"}, Ruling("ask", None, 1)),
         ({"decide": "deny"}, Ruling("deny", None, 1)),
         ({"risk": 4}, Ruling(None, 4, 1)),
@@ -57,11 +50,13 @@ def test_a_ruling_says_which_rule_it_comes_from(rule: dict[str, object], ruling:
 
 
 def test_a_link_that_is_put_where_a_glob_begins_changes_nothing() -> None:
-    paths = FakePaths()
-    rules = rules_of({"tools": ["*"], "when": {"path": "~/notes/**"}, "decide": "allow"}, paths=paths)
+    paths, source = FakePaths(), FakePolicySource()
+    rules = PolicyRules(source, paths)
+    source.policy = a_policy(rules=[{"tools": ["*"], "when": {"path": ["~/notes/**", "in/**"]}, "decide": "allow"}])
     assert rules.policy.rules
-    paths.links["/path/to/notes"] = "/etc"
+    paths.links |= {"/path/to/notes": "/etc", "/srv/in": "/etc"}
     assert rules.ruling(WRITE, {"path": "~/notes/passwd"}) is None
+    assert rules.ruling(ToolDescription("files/write", "mcp"), {"path": "/srv/in/passwd"}) is None
 
 
 def test_a_new_policy_is_in_force_with_the_next_call() -> None:
@@ -69,21 +64,18 @@ def test_a_new_policy_is_in_force_with_the_next_call() -> None:
     rules = PolicyRules(source, FakePaths())
     assert rules.ruling(WRITE, {}) is None
     source.policy = a_policy(rules=[{"tools": ["*"], "decide": "deny"}])
-    ruling = rules.ruling(WRITE, {})
-    assert ruling is not None
-    assert ruling.decide == "deny"
+    assert decided(rules) == "deny"
 
 
 def test_doubt_never_lets_a_call_through() -> None:
     for said, found in (
         ({"decide": "allow"}, None),
-        ({"decide": "ask"}, "ask"),
-        ({"decide": "deny"}, "deny"),
-        ({"risk": 1}, "ask"),
-        ({"risk": 5}, "ask"),
+        ({"decide": "ask"}, Ruling("ask", None, 1, in_doubt=True)),
+        ({"decide": "deny"}, Ruling("deny", None, 1, in_doubt=True)),
+        ({"risk": 1}, Ruling("ask", None, 1, in_doubt=True)),
     ):
         rules = rules_of({"tools": ["files/*"], "when": {"path": "/opt/**"}, **said})
-        assert decided(rules, path="secret/x.txt") == found
+        assert rules.ruling(WRITE, {"path": "secret/x.txt"}) == found
     assert decided(rules, path="/etc/a") is None
 
 
@@ -107,6 +99,18 @@ def test_relative_paths_are_in_doubt_again_once_the_client_has_sent_roots() -> N
     assert decided(rules, path="~/notes/a.md") == "allow"
 
 
+def test_relative_paths_stay_in_doubt_where_the_folder_cannot_be_found() -> None:
+    allow = {"tools": ["*"], "when": {"path": "./**"}, "decide": "allow"}
+    paths = FakePaths({"/path/to/ring": "/path/to/ring"})
+    assert decided(rules_of(allow, paths=paths, relative_to={"files": "~/ring"}), path="a.md") is None
+
+
+def test_a_name_that_differs_from_one_in_a_rule_only_in_case_is_unclear() -> None:
+    rules = rules_of({"tools": ["files/*"], "when": {"path": "x"}, "decide": "deny"})
+    assert rules.unclear_name(WRITE, {"Path": "x"}) == '"Path" could be taken for "path"'
+    assert rules.unclear_name(ToolDescription("other/write", "mcp"), {"Path": "x"}) is None
+
+
 def test_a_link_that_is_put_where_relative_paths_begin_changes_nothing() -> None:
     paths = FakePaths()
     rules = rules_of(
@@ -124,12 +128,15 @@ def test_claims_are_those_of_the_definition() -> None:
 
 
 def test_rules_may_use_the_name_that_a_server_had_before(caplog: pytest.LogCaptureFixture) -> None:
-    source = FakePolicySource(*a_policy(rules=[{"tools": ["npx/*"], "decide": "deny"}]).rules)
-    rules = PolicyRules(source, FakePaths(), former_names={"server-filesystem": "npx"})
+    rule = {"tools": ["npx/read"], "when": {"path": "/x/**"}, "decide": "deny"}
+    rules = PolicyRules(
+        FakePolicySource(*a_policy(rules=[rule]).rules), FakePaths(), former_names={"server-filesystem": "npx"}
+    )
     for _ in range(2):
-        assert rules.ruling(ToolDescription("server-filesystem/read", "mcp"), {}) is not None
-    assert rules.ruling(ToolDescription("other/read", "mcp"), {}) is None
-    (warning,) = caplog.messages
+        assert rules.ruling(ToolDescription("server-filesystem/read", "mcp"), {"path": "in/doubt"}) is not None
+    assert rules.ruling(ToolDescription("other/read", "mcp"), {"path": "/x/a"}) is None
+    ((logger, _, warning),) = caplog.record_tuples
+    assert logger == "openai_responses_mcp.agents"
     assert "rule 1 fits server-filesystem/read by the name that its server had before" in warning
 
 
@@ -152,50 +159,49 @@ def test_a_tool_may_be_denied_whatever_its_arguments(rules: list[Any], is_denied
     assert rules_of(*rules).denies_always(WRITE) is is_denied
 
 
-@pytest.mark.parametrize(
-    ("args", "is_own"),
-    [
-        ({"path": "~/policy.yaml"}, True),
-        ({"path": "/path/to/policy.yaml"}, True),
-        ({"path": "/path/to/link"}, True),
-        ({"path": "/path/to/POLICY.YAML"}, True),
-        ({"path": "policy.yaml"}, True),
-        ({"path": "../x/policy.yaml"}, True),
-        ({"path": "file:///path/to/policy.yaml"}, True),
-        ({"path": "/elsewhere/policy.yaml"}, False),
-        ({"path": "/var/guard.db"}, True),
-        ({"path": "/var/guard.db-wal"}, True),
-        ({"path": "/var/guard.db.txt"}, False),
-        # As servers read them that trim, decode, normalise or stop at a NUL.
-        ({"path": "./guard.db "}, True),
-        ({"path": "'/var/guard.db'\n"}, True),
-        ({"path": "/var/x\n/../guard.db"}, True),
-        ({"path": "x\n/../guard.db"}, True),
-        ({"path": "/var/" + "./" * 3000 + "guard.db"}, True),
-        ({"path": "/var/guard.db\0.txt"}, True),
-        ({"path": "file:///var/guard.db?x#y"}, True),
-        ({"path": "file:///var/guard%2Edb"}, True),
-        ({"path": "./guard.db::$DATA"}, True),
-        ({"path": "./guard.db."}, True),
-        ({"path": "/state/backup/x.json"}, True),
-        ({"path": "/state"}, True),
-        ({"path": "/stateless"}, False),
-        ({"content": "first\nthe file is /var/guard.db\n"}, False),
-        ({"content": "word " * 2000 + "/var/guard.db"}, False),
-        ({"paths": ["/a", "/var/../var/guard.db"]}, True),
-        ({"edit": {"/var/guard.db": 1}}, True),
-        ({"path": "/work/project/.mcp.json"}, True),
-        ({"path": ".mcp.json"}, True),
-        ({"path": "~/.claude.json"}, True),
-        ({"path": "~/.cursor/mcp.json"}, True),
-        ({"path": "~/.codex/config.toml"}, True),
-        ({"path": "~/Library/Application Support/Claude/claude_desktop_config.json"}, True),
-        ({"path": "~/other/config.toml"}, False),
-        ({"path": "mcp.json"}, False),
-        ({"content": "see ~/policy.yaml\n"}, False),
-        ({"path": "~/notes/a.md", "n": 5}, False),
-    ],
-)
-def test_paths_to_the_guards_own_files_are_found(args: Any, is_own: bool) -> None:
+OWN = [
+    *(
+        "~/policy.yaml",
+        "/path/to/policy.yaml",
+        "/path/to/link",
+        "/path/to/POLICY.YAML",
+        "policy.yaml",
+        "../x/policy.yaml",
+    ),
+    *("file:///path/to/policy.yaml", "/var/guard.db", "/srv/notes.db", "/srv/state/a/b.json", "/srv/state"),
+    *(f"/var/guard.db{ending}" for ending in ("-wal", "-shm", "-journal", ".head")),
+    # As servers read them that trim, decode, normalise or stop at a NUL.
+    *(
+        "./guard.db ",
+        "'/var/guard.db'\n",
+        "/var/x\n/../guard.db",
+        "x\n/../guard.db",
+        "/var/" + "./" * 3000 + "guard.db",
+    ),
+    *("/var/guard.db\0.txt", "file:///var/guard.db?x#y", "file:///var/guard%2Edb", "./guard.db::$DATA", "./guard.db."),
+    *("file:///var/a b\n/guard.db", "C:\\me\\.cursor\\mcp.json", ".cursor/.//mcp.json"),
+    # What clients are configured with.
+    *("/work/project/.mcp.json", ".mcp.json", "~/.claude.json", "~/.cursor/mcp.json", "~/.codex/config.toml"),
+    *("a/.claude/settings.json", "a/.claude/settings.local.json", "a/.vscode/mcp.json", "~/.gemini/settings.json"),
+    *("~/.config/Code/User/mcp.json", "~/.config/Code/User/settings.json"),
+    "~/Library/Application Support/Claude/claude_desktop_config.json",
+]
+OTHERS = [
+    *(
+        "./guard.dbX",
+        "/elsewhere/policy.yaml",
+        "/var/guard.db.txt",
+        "/srv/stateless",
+        "~/other/config.toml",
+        "mcp.json",
+        "~/notes/a.md",
+    ),
+    *("first\nthe file is /var/guard.db\n", "word " * 2000 + "/var/guard.db", "see ~/policy.yaml\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "is_own"), [*((path, True) for path in OWN), *((path, False) for path in OTHERS)])
+def test_paths_to_the_guards_own_files_are_found(path: str, is_own: bool) -> None:
     rules = rules_of(paths=FakePaths({"/path/to/link": "policy.yaml"}))
-    assert (rules.with_doubts(WRITE, args).doubts == (OWN_FILE,)) is is_own
+    for args in ({"path": path}, {"n": 5, "paths": ["/a", path]}, {"edit": {path: 1}}):
+        assert (rules.with_doubts(WRITE, args).doubts == (OWN_FILE,)) is is_own

@@ -21,7 +21,7 @@ def schema(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def test_who_decides_sees_each_secret_as_what_it_is() -> None:
+def test_the_approver_sees_a_label_for_each_secret() -> None:
     known = schema(password={"type": "string"}, headers=schema(Authorization={"type": "string"}))
     args = {
         "command": f"curl -d very-private-value {GOOGLE} postgresql://me:hunter2-in-the-db@db.example/x",
@@ -48,19 +48,14 @@ def test_who_decides_sees_each_secret_as_what_it_is() -> None:
         {"text": "‹OPENAI_API_KEY› ⟦withheld:env:OPENAI_API_KEY⟧"},
     ],
 )
-def test_who_decides_sees_everything_that_the_model_chose(args: dict[str, Any]) -> None:
+def test_the_approver_sees_everything_that_the_model_chose(args: dict[str, Any]) -> None:
     assert Masking(ENVIRON).shown(args, schema(command={"type": "string"})) == args
 
 
 def test_what_is_shown_can_be_shown_again() -> None:
     known = schema(password={"type": "string"})
     once = Masking(ENVIRON).shown({"password": "hunter2", "key": "very-private-value"}, known)
-    assert Masking(ENVIRON).shown(once, known) == once
-    assert Masking(ENVIRON).value(once) == once
-
-
-def test_a_field_that_only_begins_like_a_label_is_hidden() -> None:
-    known = schema(password={"type": "string"})
+    assert Masking(ENVIRON).shown(once, known) == once == Masking(ENVIRON).value(once)
     for text in ("‹x› hunter2", "‹hunter2", "hunter2›", "‹a›‹b›"):
         assert str(Masking({}).shown({"password": text}, known)["password"]).startswith("‹password, ")
 
@@ -78,6 +73,26 @@ def test_keys_that_are_shown_alike_are_all_shown() -> None:
     keys = [f"sk-0123456789abcdef{letter}" for letter in "abc"]
     shown = Masking({}).shown(dict.fromkeys(keys, 1), {})
     assert list(shown) == [f"‹sk-…, 20 characters›{number}" for number in ("", " (2)", " (3)")]
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("say ‹OPENAI_API_KEY›", "‹OPENAI_API_KEY›"),
+        ("‹a\nb, 17 characters›", "‹a\nb, 17 characters›"),
+        ("‹x, 1 character›", "‹x, 1 character›"),
+        ("‹password in DATABASE_URL›", "‹password in DATABASE_URL›"),
+        ("‹quoted› and ‹mine›", "‹mine›"),
+        (f"‹{'A' * 300}›", f"‹{'A' * 300}›"),
+        (f"‹{'A' * 301}›", None),
+        ("‹quoted› ‹open OPENAI_API_KEY›", None),
+        ("OPENAI_API_KEY", None),
+    ],
+)
+def test_a_label_that_may_stand_for_a_secret_is_found(text: str, label: str | None) -> None:
+    masking = Masking({"mine": "another-private-value"}, also="mine")
+    assert masking.shown_text("use another-private-value") == "use ‹mine›"
+    assert masking.label_in({"a": [{"b": text}]}) == label
 
 
 def test_the_log_also_hides_what_looks_like_a_secret() -> None:
@@ -110,7 +125,7 @@ def test_the_log_shows_what_would_run() -> None:
     assert Masking({}).value(args) == args
 
 
-def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_where_they_can_be_told_apart() -> None:
+def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_from_eight_characters_on() -> None:
     masking = Masking({})
     assert masking.text("login with hunter2-and-more failed", ["hunter2-and-more"]) == (
         "login with ‹secret, 16 characters› failed"
@@ -118,12 +133,6 @@ def test_texts_of_secret_fields_are_hidden_elsewhere_in_the_log_where_they_can_b
     assert masking.text("a failed", ["a"]) == "a failed"
     assert masking.text("12345678 1234567", ["12345678", "1234567"]) == "‹secret, 8 characters› 1234567"
     assert masking.value({"x": ["hunter2-and-more"]}, ["hunter2-and-more"]) == {"x": ["‹secret, 16 characters›"]}
-
-
-def test_the_texts_of_secret_fields() -> None:
-    known = schema(login=schema(password={"type": "string"}), list={"items": schema(token={"type": "string"})})
-    args = {"login": {"password": "a"}, "list": [{"token": "b"}], "token": "c"}
-    assert secret_texts(known, args) == ["a", "b"]
 
 
 def test_a_secret_that_is_a_key_is_masked() -> None:
@@ -135,8 +144,8 @@ def test_an_error_is_shown_without_secrets_and_without_a_cause_that_has_one() ->
     failure = AgentsError("AGENTS-E-RUNNER", "no very-private-value", details={"at": "very-private-value"})
     failure.__cause__ = ValueError("plain")
     shown = masking.error(failure, run_id="r")
-    told = masking.error(AgentsError("AGENTS-E-RUNNER", "could not use hunter2-and-more"), ["hunter2-and-more"])
-    assert told.message == "could not use ‹secret, 16 characters›"
+    other = masking.error(AgentsError("AGENTS-E-RUNNER", "could not use hunter2-and-more"), ["hunter2-and-more"])
+    assert other.message == "could not use ‹secret, 16 characters›"
     assert (shown.message, shown.details) == ("no ‹OPENAI_API_KEY›", {"run_id": "r", "at": "‹OPENAI_API_KEY›"})
     assert shown.__cause__ is failure.__cause__
     failure.__cause__.__context__ = KeyError("very-private-value")
@@ -196,8 +205,13 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
             free={"additionalProperties": headers},
             either={"if": schema(secret=TEXT), "then": headers, "else": {"oneOf": [schema(token=TEXT)]}},
             odd={"$ref": "#/$defs/a~1b~0c"},
+            anchored={"$ref": "#here"},
         ),
-        "$defs": {"Login": schema(password=TEXT), "a/b~c": schema(secret=TEXT)},
+        "$defs": {
+            "Login": schema(password=TEXT),
+            "a/b~c": schema(secret=TEXT),
+            "x": {"$anchor": "here", **schema(token=TEXT)},
+        },
     }
     args = {
         "login": {"password": "1"},
@@ -206,6 +220,7 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
         "free": {"anything": {"Authorization": "4"}},
         "either": {"Authorization": "5", "token": "6", "secret": "only asked about"},
         "odd": {"secret": "7"},
+        "anchored": {"token": "8"},
     }
     assert secret_fields(known, args) == {
         ("login", "password"): "password",
@@ -215,20 +230,15 @@ def test_fields_are_found_wherever_the_schema_has_them() -> None:
         ("either", "Authorization"): "Authorization",
         ("either", "token"): "token",
         ("odd", "secret"): "secret",
+        ("anchored", "token"): "token",
     }
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        {"$ref": "#"},
-        {"$ref": "#/properties/a"},
-        {"$ref": "#/nowhere/at/all"},
-        {"$ref": "https://example.com/schema.json"},
-        {"$ref": 5},
-        {"anyOf": 5, "properties": [], "prefixItems": {}, "items": True},
-        True,
-        None,
+        *({"$ref": to} for to in ("#", "#/properties/a", "#/nowhere/at/all", "https://example.com/schema.json", 5)),
+        *({"anyOf": 5, "properties": [], "prefixItems": {}, "items": True}, True, None),
     ],
 )
 def test_a_schema_that_goes_in_circles_or_makes_no_sense_names_what_it_names(part: Any) -> None:
@@ -254,8 +264,12 @@ def test_a_schema_made_to_take_forever_is_refused() -> None:
     big = {"anyOf": [schema() for _ in range(2_000)]}
     known = {**schema(**{f"p{number}": {"$ref": "#/$defs/big"} for number in range(2_000)}), "$defs": {"big": big}}
     args: dict[str, Any] = {f"p{number}": {} for number in range(2_000)} | {"token": "hunter2-and-more"}
-    with pytest.raises(AgentsError, match="AGENTS-E-AGENT-CAPABILITY-RESOLVE"):
+    too_complex = "^AGENTS-E-AGENT-CAPABILITY-RESOLVE: .* too complex to find which of its fields hold secrets$"
+    with pytest.raises(AgentsError, match=too_complex):
         secret_fields(known, args)
+    many = {f"p{number}": TEXT for number in range(2_000)}
+    with pytest.raises(AgentsError, match=too_complex):
+        secret_fields({"anyOf": [schema(**many) for _ in range(60)]}, {"token": "x"})
 
 
 @pytest.mark.parametrize("args", [{"text": "hi"}, {"list": [1, {"text": "hi"}]}, {7: "hi"}])
@@ -266,7 +280,10 @@ def test_a_schema_is_not_read_for_arguments_without_such_a_name(args: Any) -> No
 
 def test_a_name_is_found_however_deep_it_stands() -> None:
     inner = schema(password={"type": "string"})
-    known = schema(list={"type": "array", "items": schema(deeper=inner)})
-    args = {"list": [{"deeper": {"password": "hunter2"}}]}
-    assert secret_fields(known, args) == {("list", 0, "deeper", "password"): "password"}
-    assert secret_texts(known, args) == ["hunter2"]
+    known = schema(list={"type": "array", "items": schema(deeper=inner)}, login=inner)
+    args = {"login": {"password": "a"}, "list": [{"deeper": {"password": "hunter2"}}], "token": "c"}
+    assert secret_fields(known, args) == {
+        ("login", "password"): "password",
+        ("list", 0, "deeper", "password"): "password",
+    }
+    assert secret_texts(known, args) == ["a", "hunter2"]

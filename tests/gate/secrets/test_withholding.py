@@ -47,7 +47,7 @@ def test_other_secrets_come_back_in_the_process_that_took_them_out() -> None:
     taken = stored(first.take_out(state))
     assert TOKEN not in json.dumps(taken)
     assert first.put_back(taken) == state
-    with pytest.raises(AgentsError, match="only the process that paused the run") as caught:
+    with pytest.raises(AgentsError, match="only the process that paused the run can") as caught:
         a_process().put_back(taken)
     assert (caught.value.code, caught.value.details) == ("AGENTS-E-RUNNER", {"reason": "secret_withheld"})
 
@@ -81,15 +81,15 @@ def test_texts_of_secret_fields_are_taken_out_however_json_writes_them() -> None
     state = {
         "arguments": r'{"password": "\u0068unter2", "user": "hunter20", "x": ["hunter2"]}',
         "whole": "hunter2",
-        "told": "the password hunter2 is short, correct horse battery is not",
+        "said": "the password hunter2 is short, correct horse battery is not",
         "odd": r'"\x" "\ud83d"',
     }
     taken = stored(process.take_out(state, ["hunter2", "correct horse battery"]))
     kept = taken["kept"]
     assert kept["arguments"] == '{"password": "", "user": "hunter20", "x": [""]}'
     assert kept["whole"] == ""
-    # A short text can only be told apart where it stands alone.
-    assert kept["told"] == "the password hunter2 is short,  is not"
+    # A short text is only recognised where it stands alone.
+    assert kept["said"] == "the password hunter2 is short,  is not"
     assert process.put_back(taken) == state
 
 
@@ -108,16 +108,7 @@ def test_a_secret_behind_escapes_is_taken_out() -> None:
     assert process.put_back(taken) == state
 
 
-@pytest.mark.parametrize(
-    "inside",
-    [
-        rf"{KEY}\n",
-        rf"\n{KEY}",
-        rf"a\n{KEY} and {KEY}\tb",
-        rf"first line\n{KEY}",
-        r"no secret, only\nlines",
-    ],
-)
+@pytest.mark.parametrize("inside", [rf"{KEY}\n", rf"\n{KEY}", rf"a\n{KEY} and {KEY}\tb", r"no secret, only\nlines"])
 def test_a_variable_between_escapes_comes_back_anywhere(inside: str) -> None:
     state = {"a": f'{{"x": "before", "y": "{inside}", "z": "{KEY}"}}'}
     taken = stored(a_process().take_out(state))
@@ -125,7 +116,7 @@ def test_a_variable_between_escapes_comes_back_anywhere(inside: str) -> None:
     assert a_process().put_back(taken) == state
 
 
-def test_a_field_is_told_apart_from_eight_characters_on() -> None:
+def test_a_field_is_recognised_from_eight_characters_on() -> None:
     kept = a_process().take_out({"a": "say 12345678, 1234567"}, ["12345678", "1234567"])["kept"]
     assert kept == {"a": "say , 1234567"}
 
@@ -155,15 +146,7 @@ def test_a_secret_behind_escapes_is_found_in_a_text_that_was_cut_off() -> None:
     assert process.put_back(taken) == state
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '"' + chr(92),
-        '"',
-        f'"{TOKEN}{chr(92)}n" ',
-        f'{TOKEN} "{chr(92)}n" ',
-    ],
-)
+@pytest.mark.parametrize("text", ['"' + chr(92), '"', f'"{TOKEN}{chr(92)}n" ', f'{TOKEN} "{chr(92)}n" '])
 def test_a_long_text_is_searched_in_linear_time(text: str) -> None:
     started = time.thread_time()
     a_process().take_out({"a": text * (120_000 // len(text))}, ["hunter2-hunter2", "ab"])
@@ -192,23 +175,8 @@ def test_what_was_taken_out_long_ago_is_forgotten() -> None:
 
 
 PIECES = st.sampled_from(
-    [
-        KEY,
-        TOKEN,
-        BROKEN,
-        json.dumps(BROKEN),
-        "hunter2",
-        '"',
-        "\\",
-        '"hunter2"',
-        "‹",
-        "⟦withheld:env:A⟧",
-        " ",
-        "x",
-        "sk-",
-        "日本",
-    ]
-)
+    [KEY, TOKEN, BROKEN, json.dumps(BROKEN), "hunter2", '"', "\\", '"hunter2"', "‹", "⟦withheld:env:A⟧", " ", "x", "sk-", "日本"]
+)  # fmt: skip
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 VALUES = st.recursive(
     st.one_of(TEXTS, st.integers(), st.none(), st.booleans()),
@@ -237,11 +205,8 @@ LABEL = "‹OPENAI_API_KEY›"
         ({"a": [LABEL]}, {"a": [LABEL, "x"]}, {"a": ["sk-1", "x"]}, {"a": ["sk-1"]}),
         ({"a": ["x", LABEL]}, {"a": [LABEL]}, {"a": ["sk-1"]}, {"a": ["x", LABEL]}),
         ({"b": LABEL}, {"a": LABEL}, {"a": "sk-1"}, {"b": LABEL}),
-        ({"a": "same"}, {"a": "same"}, {"a": "same"}, {"a": "same"}),
         ({"a": LABEL}, {"a": LABEL}, {"a": 5}, {"a": LABEL}),
-        ({"a": {"x": 1}}, {"a": "text"}, {"a": "text"}, {"a": {"x": 1}}),
         ({"a": [1]}, {"a": {"x": 1}}, {"a": {"x": 1}}, {"a": [1]}),
-        ({"a": ["x"]}, {"a": "xyz"}, {"a": "abc"}, {"a": ["x"]}),
         ({"a": ["x"]}, {"a": ["x"]}, {"a": "abc"}, {"a": ["x"]}),
         ({}, {"a": LABEL}, {"a": "sk-1"}, {}),
     ],

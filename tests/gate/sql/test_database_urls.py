@@ -27,10 +27,12 @@ from tests.agents.fakes import FakeJudge
         ("sqlite:///agents.db?mode=ro", "uri=true"),
         ("sqlite:///agents.db?mode=ro&uri=false", "uri=true"),
         ("postgresql://host:port/db", "not a database URL"),
+        ("sqlite:///agents.db?timeout=soon", "number of seconds"),
+        ("sqlite:///agents.db?timeout=nan", "number of seconds"),
         (5, "not a database URL"),
     ],
 )
-def test_a_url_that_cannot_be_used_is_told_in_plain_words(url: str, words: str) -> None:
+def test_a_url_that_cannot_be_used_is_explained(url: str, words: str) -> None:
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
         create_runner(safety_agent=FakeJudge(), store=url)
     assert words in caught.value.message

@@ -1,6 +1,5 @@
 """One database behind all stores: what waits, what must be there, and what its errors become."""
 
-import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +18,6 @@ from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import _FIELDS, SqlExecutionLogStore, _values
 from openai_responses_mcp.gate.sql.sql_stores import SqlRunStateStore
 from openai_responses_mcp.gate.stores import RunRecord
-from tests.agents.fakes import within
 from tests.contracts.guarded.test_approval_store import a_choice, a_record
 
 RUN = RunRecord("run_1", "running", "Agent", "2026-11-16T09:00:00", "2026-11-16T09:00:00")
@@ -63,20 +61,6 @@ async def test_a_beginning_that_is_overtaken_changes_nothing(shared_url: str) ->
     second.close()
 
 
-async def test_many_runs_begin_at_once_and_none_is_lost(shared_url: str) -> None:
-    database = SqlDatabase(shared_url)
-    store = SqlRunStateStore(database)
-
-    async def one(number: int) -> None:
-        record = RunRecord(f"run_{number}", "running", "Agent", "2026", "2026")
-        await store.begin(record)
-        await database.work(lambda connection: None)
-
-    await within(asyncio.gather(*(one(number) for number in range(30))))
-    assert count_of(shared_url) == 30
-    database.close()
-
-
 @pytest.mark.parametrize("is_file", [True, False])
 def test_a_store_that_must_be_there_and_is_not_is_named_and_not_made(tmp_path: Path, is_file: bool) -> None:
     url = f"sqlite:///{tmp_path}/typo.db" if is_file else "sqlite://"
@@ -91,36 +75,27 @@ def test_a_database_without_a_store_in_it_is_named(shared_url: str, tmp_path: Pa
         SqlDatabase(shared_url, must_exist=True).work_now(lambda connection: None)
 
 
+NEWER_COLUMNS = ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller", "reading")
+
+
 def as_an_earlier_version_left_it(url: str, *tables: str) -> None:
     SqlDatabase(url).work_now(lambda connection: None)
-    statements = [
-        f"DROP TABLE {name}"
-        for name in (
-            "agents_presence",
-            "agents_caller_calls",
-            "agents_servers",
-            "agents_definitions",
-            "agents_budgets",
-            "agents_standing",
-            *tables,
-        )
-    ]
-    columns = ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller", "reading")
-    statements += [f"ALTER TABLE agents_approvals DROP COLUMN {name}" for name in columns]
+    newer = ("presence", "caller_calls", "servers", "definitions", "budgets", "standing", *tables)
+    statements = [f"DROP TABLE agents_{name}" for name in newer]
+    statements += [f"ALTER TABLE agents_approvals DROP COLUMN {name}" for name in NEWER_COLUMNS]
     SqlDatabase(url).work_now(lambda connection: [connection.execute(text(one)) for one in statements])
 
 
 def test_tables_that_an_earlier_version_did_not_have_are_added(shared_url: str) -> None:
-    as_an_earlier_version_left_it(shared_url, "agents_pins", "agents_clock")
+    as_an_earlier_version_left_it(shared_url, "pins", "clock")
     newer = SqlDatabase(shared_url, must_exist=True)
     assert newer.work_now(lambda c: c.execute(text("SELECT count(*) FROM agents_clock")).scalar_one()) == 1
 
 
 async def test_requests_that_an_earlier_version_stored_can_be_decided(shared_url: str) -> None:
     as_an_earlier_version_left_it(shared_url)
-    old_row = {**_approval_values(a_record()), "number": 1}
-    for name in ("parameters", "tell_model", "changed_arguments", "waits_until", "origin", "caller", "reading"):
-        del old_row[name]
+    row = {**_approval_values(a_record()), "number": 1}
+    old_row = {name: value for name, value in row.items() if name not in NEWER_COLUMNS}
     names = ", ".join(old_row)
     marks = ", ".join(f":{name}" for name in old_row)
     insert = text(f"INSERT INTO agents_approvals ({names}) VALUES ({marks})")

@@ -20,7 +20,7 @@ def a_log(call: str) -> ExecutionLog:
     return ExecutionLog("r1", call, "decision", "allow", "2026")
 
 
-async def test_a_record_is_there_though_its_head_cannot_be_told_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_record_is_kept_though_its_head_cannot_be_confirmed(caplog: pytest.LogCaptureFixture) -> None:
     head = FakeHead()
     store = SqlExecutionLogStore(SqlDatabase(), head)
     head.breaks_at_confirming = True

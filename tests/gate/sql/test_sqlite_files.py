@@ -12,7 +12,7 @@ from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.database_urls import create_private, make_private
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from tests.agents.fakes import FakeJudge, code_of, within
+from tests.agents.fakes import FakeJudge, code_of
 
 
 def use(url: str) -> None:
@@ -29,9 +29,7 @@ FORMS = [
     "sqlite:///{path}",
     "sqlite+pysqlite:///{path}",
     "sqlite:///{path}?timeout=3",
-    "sqlite:///{path}?uri=true",
     "sqlite:///file:{path}?uri=true",
-    "sqlite:///file:{path}?mode=rwc&uri=true",
     "sqlite:///file://{path}?mode=rwc&cache=private&uri=true",
     "sqlite:///file://localhost{path}?uri=true",
 ]
@@ -125,19 +123,37 @@ def test_a_file_that_may_not_be_created_is_not(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_locked_database_is_not_taken_for_something_else(tmp_path: Path) -> None:
+def test_a_locked_database_says_so_after_one_wait(tmp_path: Path) -> None:
     file = tmp_path / "agents.db"
     use(f"sqlite:///{file}")
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(AgentsError, match="AGENTS-E-LOG-STORE"):
+    with pytest.raises(AgentsError, match=r"AGENTS-E-LOG-STORE: .* is locked by another process"):
         use(f"sqlite:///{file}?timeout=0")
     holder.close()
+    # Settings are made with less patience than work.
+    database = SqlDatabase(f"sqlite:///{file}?timeout=3")
+    assert database.work_now(lambda c: c.exec_driver_sql("PRAGMA busy_timeout").scalar_one()) == 3000
 
 
-def test_a_new_file_is_the_owners_alone(tmp_path: Path) -> None:
-    assert create_private(tmp_path / "new") is True
-    assert mode_of(tmp_path / "new") == 0o600
+def test_a_damaged_file_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "agents.db"
+    use(f"sqlite:///{file}")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:4096] + b"x" * (len(whole) - 4096))
+    with pytest.raises(AgentsError, match="the file is damaged; put back a copy"):
+        use(f"sqlite:///{file}")
+
+
+def test_a_file_that_is_replaced_under_a_running_program_takes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "agents.db"
+    database = SqlDatabase(f"sqlite:///{file}")
+    write = "INSERT INTO agents_budgets VALUES ('', 0, 0)"
+    database.work_now(lambda connection: connection.exec_driver_sql(write))
+    file.unlink()
+    with pytest.raises(AgentsError, match="was moved or replaced while it was in use; restart"):
+        database.work_now(lambda connection: connection.exec_driver_sql(write))
+    database.close()
 
 
 def test_a_file_that_is_there_already_is_not_created_again(tmp_path: Path) -> None:
@@ -145,13 +161,6 @@ def test_a_file_that_is_there_already_is_not_created_again(tmp_path: Path) -> No
     (tmp_path / "there").chmod(0o644)
     assert create_private(tmp_path / "there") is False
     assert (mode_of(tmp_path / "there"), (tmp_path / "there").read_text()) == (0o644, "kept")
-
-
-def test_a_file_that_others_could_read_becomes_the_owners_alone(tmp_path: Path) -> None:
-    (tmp_path / "open").write_text("kept")
-    (tmp_path / "open").chmod(0o644)
-    make_private(tmp_path / "open")
-    assert (mode_of(tmp_path / "open"), (tmp_path / "open").read_text()) == (0o600, "kept")
 
 
 def test_a_file_of_somebody_else_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +171,3 @@ def test_a_file_of_somebody_else_is_used_as_it_is(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "chmod", refuse)
     make_private(tmp_path / "theirs")
     assert mode_of(tmp_path / "theirs") == 0o644
-
-
-async def test_a_runner_keeps_its_store_in_a_private_file(tmp_path: Path, sqlite_url: str) -> None:
-    runner = create_runner(safety_agent=FakeJudge(), store=sqlite_url)
-    await within(runner.run(Agent(name="A", model=ScriptedModel("done")), "go"))
-    assert mode_of(tmp_path / "agents.db") == 0o600

@@ -8,14 +8,15 @@ revision 2026-07-28, which needs no session, and by the same client.
 """
 
 import asyncio
+import json
 import os
 import random
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -60,14 +61,14 @@ def _over_stdio(environ: dict[str, str]) -> Samples:
 async def _over_http(command: list[str], environ: dict[str, str], port: int) -> Samples:
     url = f"http://127.0.0.1:{port}/mcp"
     with _running(command, environ) as pid:
-        async with _client() as http:
+        async with httpx2.AsyncClient(timeout=_WAIT_SECONDS, trust_env=False) as http:
             await _until_it_serves(http, url)
             for _ in range(5):
                 await _call_ms(http, url)
             samples = {"warm": percentile([await _call_ms(http, url) for _ in range(WARM_CALLS)], 0.5)}
             for count in BURSTS:
                 began = time.perf_counter()
-                await asyncio.gather(*(_call_ms(http, url, BURST_DELAY_SECONDS) for _ in range(count)))
+                await asyncio.gather(*(_call_alone(port) for _ in range(count)))
                 samples[f"burst_{count}"] = (time.perf_counter() - began) * 1000
         return {**samples, "memory": resident_mib(pid)}
 
@@ -82,13 +83,6 @@ def _running(command: list[str], environ: dict[str, str]) -> Iterator[int]:
         process.wait(_WAIT_SECONDS)
 
 
-@asynccontextmanager
-async def _client() -> AsyncIterator[httpx2.AsyncClient]:
-    limits = httpx2.Limits(max_connections=max(BURSTS), max_keepalive_connections=max(BURSTS))
-    async with httpx2.AsyncClient(timeout=_WAIT_SECONDS, limits=limits, trust_env=False) as http:
-        yield http
-
-
 async def _until_it_serves(http: httpx2.AsyncClient, url: str) -> None:
     async with asyncio.timeout(_WAIT_SECONDS):
         while True:
@@ -100,14 +94,29 @@ async def _until_it_serves(http: httpx2.AsyncClient, url: str) -> None:
                 return
 
 
-async def _call_ms(http: httpx2.AsyncClient, url: str, delay_seconds: float = 0.0) -> float:
-    message = call(1, question(delay_seconds=delay_seconds))
+async def _call_ms(http: httpx2.AsyncClient, url: str) -> float:
+    message = call(1, question(delay_seconds=0.0))
     began = time.perf_counter()
     reply = await http.post(url, json=message, headers=routed(message))
     took = (time.perf_counter() - began) * 1000
     if SIGN not in reply.content:
         raise SystemExit(f"a call failed: {reply.status_code} {reply.text[:300]}")
     return took
+
+
+async def _call_alone(port: int) -> None:
+    """On a connection of its own, without a library: a thousand at once would measure the client."""
+    message = call(1, question(delay_seconds=BURST_DELAY_SECONDS))
+    body = json.dumps(message).encode()
+    headers = {**routed(message), "host": f"127.0.0.1:{port}", "content-length": str(len(body)), "connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    async with asyncio.timeout(_WAIT_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+        reply = await reader.read()
+        writer.close()
+    if SIGN not in reply:
+        raise SystemExit(f"a call failed: {reply[:300].decode(errors='replace')}")
 
 
 def _free_port() -> int:

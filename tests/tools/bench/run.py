@@ -178,7 +178,7 @@ def our_python() -> Path:
 def measure_framer(progress: Progress) -> Any:
     progress.stage = "framer"
     progress.say("bodies and messages")
-    script = ROOT / "tests" / "bench" / "framer.py"
+    script = Path(__file__).parent / "framer.py"
     done = subprocess.run([our_python(), script], capture_output=True, text=True, timeout=120, check=True)
     return json.loads(done.stdout)
 

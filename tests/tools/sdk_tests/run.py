@@ -2,7 +2,7 @@
 
     python -m tests.tools.sdk_tests.run <folder with the SDK's sdist> [words]
 
-The tests named in `names.txt` are run twice: as they are, and with their imports swapped and a runner that allows
+The tests named in `names.txt` are run twice: unchanged, and with their imports swapped and a runner that allows
 everything. Without the swap all of them have to pass. With it, those that fail have to be the ones in
 `differences.toml`, each with the reason and the row of `docs/agents.md` that says so.
 

@@ -1,7 +1,7 @@
-"""The import swap, done to the SDK's tests as a user does it to code of their own.
+"""The import swap, done to the SDK's tests as a user does it to their code.
 
 Every name that the top of the SDK exports comes from `openai_responses_mcp.agents` afterwards, from whichever module of
-the SDK it was imported; everything else stays as it is. Lines keep their numbers.
+the SDK it was imported; everything else stays. Lines keep their numbers.
 """
 
 import ast

@@ -6,7 +6,6 @@ made to point here, so both are checked before anything else. Tokens are compare
 
 import asyncio
 import hmac
-import ipaddress
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 import jwt
+
+from openai_responses_mcp.adapters.remote.wire import is_loopback
 
 MCP_PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -27,10 +28,11 @@ _ISSUER_SECONDS = 10.0
 _MOST_BYTES = 1024 * 1024
 _LEEWAY_SECONDS = 5
 _LONGEST_TOKEN = 16 * 1024
+_LONGEST_SUBJECT = 255
 
 
 class Unauthorized(Exception):
-    """There is no token that counts. `was_given`: there was one."""
+    """There is no valid token. `was_given`: there was one."""
 
     def __init__(self, *, was_given: bool) -> None:
         super().__init__("a token is needed" if not was_given else "the token is not valid")
@@ -38,19 +40,10 @@ class Unauthorized(Exception):
 
 
 class Issuer(NamedTuple):
-    """Who issues access tokens, and for which audience they have to be."""
+    """`audience`: the one that its access tokens must name."""
 
     url: str
     audience: str
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class AllowedHosts:
@@ -80,7 +73,7 @@ class AllowedHosts:
 
 
 class Callers:
-    """Says who asks. Without tokens and without an issuer everybody is anonymous."""
+    """Names the caller of a request. Without tokens and without an issuer, all callers are anonymous."""
 
     def __init__(self, tokens: Mapping[str, str], keys: "IssuerKeys | None") -> None:
         self._tokens = {token.encode(): name for name, token in tokens.items()}
@@ -118,13 +111,15 @@ class IssuerKeys:
 
     def __init__(self, issuer: Issuer, http: httpx2.AsyncClient | None = None) -> None:
         self._issuer = issuer
-        self._http = http or httpx2.AsyncClient(follow_redirects=False, timeout=_ISSUER_SECONDS)
+        # No proxy stands between this machine and itself.
+        is_remote = not is_loopback(urlsplit(issuer.url).hostname or "")
+        self._http = http or httpx2.AsyncClient(follow_redirects=False, timeout=_ISSUER_SECONDS, trust_env=is_remote)
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._read_at: float | None = None
         self._reading = asyncio.Lock()
 
     async def subject_of(self, token: str) -> str | None:
-        """Who the token was issued to; None for a token that does not count."""
+        """The subject of the token; None if the token is not valid."""
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
             key = await self._key(key_id)
@@ -142,7 +137,9 @@ class IssuerKeys:
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
         subject = claims.get("sub")
-        return subject if isinstance(subject, str) and subject.strip() else None
+        if not isinstance(subject, str) or not subject.strip() or not subject.isprintable():
+            return None
+        return subject if len(subject) <= _LONGEST_SUBJECT else None
 
     async def _key(self, key_id: object) -> jwt.PyJWK | None:
         name = key_id if isinstance(key_id, str) else None
@@ -166,7 +163,7 @@ class IssuerKeys:
         self._keys = {key.key_id: key for key in read.keys}
 
     async def _keys_url(self) -> str:
-        """As the issuer's own metadata names it, in either of the two places where it may be."""
+        """From the issuer's metadata, which is in one of two places."""
         parts = urlsplit(self._issuer.url)
         path = parts.path.rstrip("/")
         root = f"{parts.scheme}://{parts.netloc}"

@@ -66,7 +66,8 @@ class JoinedExchanges(Transport):
             await exchange.receive()
         except TransportClosed:
             if number in self._open:
-                self._put({"method": "notifications/cancelled", "params": {"requestId": number}}, exchange)
+                cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+                self._incoming.put_nowait(Received(_ENCODER.encode(cancelled).encode(), _Nowhere()))
 
     def _take(self, exchange: HttpExchange, received: Received) -> int:
         message = read(received.body) if isinstance(received.body, bytes) else None
@@ -84,10 +85,6 @@ class JoinedExchanges(Transport):
         body = _ENCODER.encode({**message.content, "id": number, **with_params}).encode()
         self._incoming.put_nowait(Received(body, channel, received.caller))
         return number
-
-    def _put(self, content: JsonObject, exchange: HttpExchange) -> None:
-        channel = _JoinedChannel(self._open, 0, exchange, _Nowhere(), 0, None)
-        self._incoming.put_nowait(Received(_ENCODER.encode({"jsonrpc": "2.0", **content}).encode(), channel))
 
     async def receive(self) -> Received | None:
         if self._is_closed:
@@ -159,7 +156,7 @@ class _JoinedChannel(Channel):
 
 
 class _Nowhere(Channel):
-    """For messages of our own: replies are dropped."""
+    """For the cancellations that are made here: replies to them are dropped."""
 
     def send(self, body: bytes) -> None: ...
 

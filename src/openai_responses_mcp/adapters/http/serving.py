@@ -1,21 +1,22 @@
 """The HTTP server around an application: uvicorn, with bounds on heads and connections, and without its own signals.
 
-uvicorn waits for the head of a request for as long as it takes. Here a connection that does not say what it wants in
-time is closed, so that silent ones cannot keep everybody else out.
+uvicorn waits without a limit for the head of a request. Here a connection that does not send one in time is closed, so that
+silent connections cannot use up all descriptors.
 """
 
 import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LARGEST_HEAD = 16 * 1024
-HEAD_SECONDS = 10.0
+# A client on a busy machine may take long to send what it connected for.
+HEAD_SECONDS = 60.0
 _LEAVING_SECONDS = 2
 
 
@@ -48,6 +49,24 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
+def bounded(app: ASGIApp, head_seconds: float, **more: Any) -> Config:
+    return Config(
+        app,
+        # uvicorn makes the protocol by itself, and gives it nothing of ours.
+        http=type("Prompt", (PromptProtocol,), {"head_seconds": head_seconds}),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        # The application logs.
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_graceful_shutdown=_LEAVING_SECONDS,
+        **more,
+    )
+
+
 class HttpServer(Server):
     """`serve` goes on until `should_exit`. Raises OSError and `ssl.SSLError` at once for a certificate that is unfit."""
 
@@ -59,22 +78,12 @@ class HttpServer(Server):
         trusted_proxies: Sequence[str] = (),
         head_seconds: float = HEAD_SECONDS,
     ) -> None:
-        config = Config(
+        config = bounded(
             app,
-            # uvicorn makes the protocol by itself, and gives it nothing of ours.
-            http=type("Prompt", (PromptProtocol,), {"head_seconds": head_seconds}),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            # What is worth telling, the application tells.
-            log_level="critical",
-            access_log=False,
-            server_header=False,
+            head_seconds,
             proxy_headers=bool(trusted_proxies),
             forwarded_allow_ips=list(trusted_proxies),
-            h11_max_incomplete_event_size=LARGEST_HEAD,
             timeout_keep_alive=60,
-            timeout_graceful_shutdown=_LEAVING_SECONDS,
             backlog=1024,
             ssl_certfile=tls.certificate if tls else None,
             ssl_keyfile=tls.key if tls else None,

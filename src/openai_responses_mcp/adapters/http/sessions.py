@@ -1,6 +1,6 @@
-"""What a server is connected to over HTTP: a session of the older eras, or a single exchange of the newer one.
+"""A client over HTTP, as the server sees it: a session of the older eras, or a single exchange of the newer one.
 
-Both are a `Transport`. A session takes many messages, each with a channel of its own, and has a stream for what belongs to
+Both are a `Transport`. A session takes many messages, each with its own channel, and has a stream for messages that belong to
 no request. An exchange takes one message, and is closed when its client closes the response.
 """
 
@@ -53,9 +53,13 @@ class HttpExchange(Transport):
         self._require_open()
 
     def close(self) -> None:
-        """The client has gone, or the server is ending. What is in flight is dropped."""
+        """The client has gone, or the server is ending. Calls in flight are dropped."""
         self._is_closed = True
         self.outbox.wake()
+
+    def end_outboxes(self) -> None:
+        """The server has returned, so no more replies follow."""
+        self.outbox.end()
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -88,7 +92,7 @@ class HttpSession(Transport):
             self._outboxes[outbox.name] = outbox
         self._incoming.put_nowait(Received(body, HttpChannel(outbox, request_id), caller))
         self.used_at = time.monotonic()
-        self._note_change()
+        self.note_change()
         return outbox
 
     def forget(self, outbox: Outbox) -> None:
@@ -101,7 +105,7 @@ class HttpSession(Transport):
         for name, one in list(self._outboxes.items()):
             if over <= 0:
                 break
-            if one.has_ended and not one.is_read:
+            if one.has_ended and not one.reader:
                 over -= one.kept_bytes
                 del self._outboxes[name]
 
@@ -114,26 +118,27 @@ class HttpSession(Transport):
     @property
     def is_idle(self) -> bool:
         boxes = self._outboxes.values()
-        return not any(one.is_read or (one is not self.server_stream and not one.has_ended) for one in boxes)
+        return not any(one.reader or (one is not self.server_stream and not one.has_ended) for one in boxes)
 
     def close(self) -> None:
-        """The session is over. What is in flight is dropped."""
+        """The session is over. Calls in flight are dropped."""
         self._is_closed = True
         self.server_stream.end()
         while not self._incoming.empty():
             received = self._incoming.get_nowait()
             if received is not None:
                 received.channel.withdraw()
-        self._note_change()
+        self.note_change()
 
     def end(self) -> None:
-        """Nothing more comes from the client; what is in flight is finished."""
+        """The client sends nothing more; calls in flight are finished."""
         self._incoming.put_nowait(None)
-        self._note_change()
+        self.note_change()
 
-    def note_read(self) -> None:
-        """A response has taken a message, or has gone."""
-        self._note_change()
+    def end_outboxes(self) -> None:
+        """As for an exchange."""
+        for outbox in self._outboxes.values():
+            outbox.end()
 
     async def receive(self) -> Received | None:
         while True:
@@ -160,7 +165,8 @@ class HttpSession(Transport):
         if self._is_closed:
             raise TransportClosed(_CLOSED)
 
-    def _note_change(self) -> None:
+    def note_change(self) -> None:
+        """Something arrived, or a response has taken a message or gone."""
         self._something_changed.set()
 
     async def _change(self) -> None:
@@ -198,13 +204,6 @@ class Sessions:
     def drop(self, session: HttpSession) -> None:
         self._open.pop(session.id, None)
         session.close()
-
-    def close_all(self) -> None:
-        for session in list(self._open.values()):
-            self.drop(session)
-
-    def __len__(self) -> int:
-        return len(self._open)
 
     def _make_room(self) -> None:
         oldest = min((one for one in self._open.values() if one.is_idle), key=lambda one: one.used_at, default=None)

@@ -1,22 +1,29 @@
-"""What goes out over HTTP: the messages of one response, kept until they are sent and, where that is wanted, beyond.
+"""The messages of one response, and how they are sent as events.
 
-An `Outbox` is written by a channel and read by the response. In the older eras a reader that lost its connection comes
+An `Outbox` is written by a channel and read by the response. In the older eras a client that lost its connection comes
 back with the id of the last event that it saw; so sent messages are kept for a while, within bounds.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
+
+from starlette.types import Message, Receive, Send
 
 from openai_responses_mcp.adapters.http.posts import REQUEST_CANCELLED, error_body
 from openai_responses_mcp.domain.jsonrpc import RequestId
 from openai_responses_mcp.domain.ports import Channel
 
-# Of what a reader that has gone may come back for, for each response.
+# Kept for each response, for a client that comes back.
 MOST_KEPT_MESSAGES = 256
 MOST_KEPT_BYTES = 1024 * 1024
-PING = b": ping\n\n"
+EVENTS = "text/event-stream"
+END_OF_STREAM: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+
+_PING = b": ping\n\n"
+_STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 
 
 class OutMessage(NamedTuple):
@@ -32,26 +39,23 @@ class Waited(Enum):
 
 
 class Outbox:
-    """Numbered messages, the last of which may be a reply. `name` is what event ids begin with."""
+    """Numbered messages, the last of which may be a reply. Event ids begin with `name`."""
 
     def __init__(self, name: str = "", *, keeps_sent: bool = False) -> None:
         self.name = name
         self.error_code: int | None = None
         self.has_reply = False
+        self.has_ended = False
+        self.last_sent = 0
         self.reader: object | None = None
         self._keeps_sent = keeps_sent
         self._messages: deque[OutMessage] = deque()
         self._last_number = 0
-        self._sent = 0
-        self._has_ended = False
+        self._on_end: Callable[[], object] = lambda: None
         self._waiting: set[asyncio.Future[None]] = set()
 
-    @property
-    def is_read(self) -> bool:
-        return self.reader is not None
-
     def put(self, body: bytes) -> None:
-        if self._has_ended:
+        if self.has_ended:
             return
         self._last_number += 1
         self._messages.append(OutMessage(self._last_number, body))
@@ -59,23 +63,24 @@ class Outbox:
         self.wake()
 
     def put_reply(self, body: bytes, error_code: int | None = None) -> None:
-        if self._has_ended:
+        if self.has_ended:
             return
         self.error_code, self.has_reply = error_code, True
         self.put(body)
         self.end()
 
     def end(self) -> None:
-        self._has_ended = True
-        self.wake()
+        if not self.has_ended:
+            self.has_ended = True
+            self.wake()
+            self._on_end()
 
-    @property
-    def has_ended(self) -> bool:
-        return self._has_ended
-
-    @property
-    def last_sent(self) -> int:
-        return self._sent
+    def when_ended(self, call: Callable[[], object]) -> None:
+        """Call this once, at once if it has ended already."""
+        if self.has_ended:
+            call()
+        else:
+            self._on_end = call
 
     @property
     def kept_bytes(self) -> int:
@@ -83,8 +88,8 @@ class Outbox:
 
     @property
     def unread_bytes(self) -> int:
-        """Of what a reader that is there has still to take."""
-        return sum(len(one.body) for one in self._messages if one.number > self._sent) if self.is_read else 0
+        """Bytes that a connected reader has not taken yet."""
+        return sum(len(one.body) for one in self._messages if one.number > self.last_sent) if self.reader else 0
 
     @property
     def is_single_reply(self) -> bool:
@@ -93,7 +98,7 @@ class Outbox:
 
     def sent(self, number: int) -> None:
         """A reader has passed this message on."""
-        self._sent = max(self._sent, number)
+        self.last_sent = max(self.last_sent, number)
         self._trim()
         self.wake()
 
@@ -101,38 +106,34 @@ class Outbox:
         found = next((message for message in self._messages if message.number > number), None)
         if found is not None:
             return found
-        return Waited.THE_END if self._has_ended else Waited.NOTHING_YET
+        return Waited.THE_END if self.has_ended else Waited.NOTHING_YET
 
-    async def change(self) -> None:
-        """Until something is put, sent or ended."""
-        await self.next_change()
-
-    def next_change(self) -> "asyncio.Future[None]":
-        """Done with the next change. Cancel it when it is no longer awaited."""
+    def change(self) -> "asyncio.Future[None]":
+        """Done when something is put, sent or ended. Cancel it when it is no longer awaited."""
         changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(changed)
         changed.add_done_callback(self._waiting.discard)
         return changed
-
-    def _trim(self) -> None:
-        while self._messages and self._is_over_bounds() and self._may_drop(self._messages[0]):
-            self._messages.popleft()
-
-    def _is_over_bounds(self) -> bool:
-        if not self._keeps_sent and self._messages[0].number <= self._sent:
-            return True
-        return len(self._messages) > MOST_KEPT_MESSAGES or self.kept_bytes > MOST_KEPT_BYTES
-
-    def _may_drop(self, message: OutMessage) -> bool:
-        # The reply is kept: a client that comes back is waiting for it.
-        is_reply = self.has_reply and message.number == self._last_number
-        return message.number <= self._sent or not (self.is_read or is_reply)
 
     def wake(self) -> None:
         """Let those who wait for a change look again."""
         for waiting in list(self._waiting):
             if not waiting.done():
                 waiting.set_result(None)
+
+    def _trim(self) -> None:
+        while self._messages and self._is_over_bounds() and self._may_drop(self._messages[0]):
+            self._messages.popleft()
+
+    def _is_over_bounds(self) -> bool:
+        if not self._keeps_sent and self._messages[0].number <= self.last_sent:
+            return True
+        return len(self._messages) > MOST_KEPT_MESSAGES or self.kept_bytes > MOST_KEPT_BYTES
+
+    def _may_drop(self, message: OutMessage) -> bool:
+        # The reply is kept: a client that comes back is waiting for it.
+        is_reply = self.has_reply and message.number == self._last_number
+        return message.number <= self.last_sent or not (self.reader or is_reply)
 
 
 class HttpChannel(Channel):
@@ -151,6 +152,96 @@ class HttpChannel(Channel):
     def withdraw(self) -> None:
         # A POST has to be answered. Where the client itself closed it, this is not read.
         self.reply(error_body(self._request_id, REQUEST_CANCELLED, "Request cancelled"), REQUEST_CANCELLED)
+
+
+async def _always() -> bool:
+    return True
+
+
+class OutboxReader:
+    """A response that reads an outbox, for as long as its client is there. `on_read`: it has taken a message, or has gone."""
+
+    def __init__(self, receive: Receive, outbox: Outbox, on_read: Callable[[], object]) -> None:
+        self.outbox = outbox
+        self._receive = receive
+        self._on_read = on_read
+
+    async def __aenter__(self) -> "OutboxReader":
+        self.outbox.reader = self
+        self.outbox.wake()
+        self._gone = asyncio.ensure_future(_disconnected(self._receive))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.outbox.reader is self:
+            self.outbox.reader = None
+        self._gone.cancel()
+        self._on_read()
+
+    @property
+    def is_gone(self) -> bool:
+        """The client has gone, or has come back on another connection."""
+        return self._gone.done() or self.outbox.reader is not self
+
+    async def wait(self, after: int, seconds: float | None) -> bool:
+        """Whether there is a message or the end; False when the time is over or the client has gone."""
+        while self.outbox.next_after(after) is Waited.NOTHING_YET:
+            changed = self.outbox.change()
+            ends: set[asyncio.Future[None]] = {changed, self._gone}
+            done, _ = await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if changed not in done or self.is_gone:
+                return False
+        return True
+
+    async def stream(
+        self,
+        send: Send,
+        headers: Mapping[str, str],
+        ping_seconds: float,
+        after: int = 0,
+        *,
+        is_primed: bool = False,
+        is_still_let_in: Callable[[], Awaitable[bool]] = _always,
+    ) -> bool:
+        """Send events until the end. False if the client has gone, or is no longer let in."""
+        outbox, now = self.outbox, asyncio.get_running_loop().time
+        next_check = now() + ping_seconds
+        named = {"content-type": EVENTS, **_STREAM_HEADERS, **headers}
+        raw = [(name.encode(), value.encode()) for name, value in named.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": raw})
+        if is_primed:
+            await send(_piece(priming_event(f"{outbox.name}-{after}")))
+        while True:
+            if now() >= next_check:
+                if not await is_still_let_in():
+                    return False
+                next_check = now() + ping_seconds
+            found = outbox.next_after(after)
+            if isinstance(found, OutMessage):
+                event_id = f"{outbox.name}-{found.number}" if outbox.name else None
+                await send(_piece(event(found.body, event_id)))
+                if self.is_gone:
+                    return False
+                after = found.number
+                outbox.sent(after)
+                self._on_read()
+            elif found is Waited.THE_END:
+                await send(END_OF_STREAM)
+                return True
+            elif not await self.wait(after, ping_seconds):
+                if self.is_gone:
+                    return False
+                await send(_piece(_PING))
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _piece(data: bytes) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": True}
 
 
 def event(body: bytes, event_id: str | None = None) -> bytes:

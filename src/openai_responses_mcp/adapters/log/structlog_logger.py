@@ -1,7 +1,7 @@
 """The log on stderr, and the same lines in the debug file: time, level, event, then the facts as `name=value`.
 
-One event is one line, whatever is in it, and no secret leaves in it. Lines are made here and handed to a `LineSink`
-each for stderr and the file; whatever happens there, the caller goes on.
+Each event is one line, whatever it contains, and its secrets are masked. Finished lines go to two `LineSink`s, one for
+stderr and one for the file. A failure there never reaches the caller.
 """
 
 import re
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 SDK_LOGGERS = ("openai", "httpx2", "httpcore2")
 
-# The texts of an error are quoted even when they are a single word, as users of the log know them.
+# Quoted even if it is a single word: users of the log expect the texts of errors that way.
 _ALWAYS_QUOTED = {"msg", "body"}
 
-# Patterns as text, which `re` compiles and keeps with the first line: most runs never write one.
+# Patterns stay texts until the first line, when `re` compiles and caches them: most runs never write a line.
 _NEEDS_QUOTES = r"[\s\x00-\x1f\x7f\"'\\]|^$"
-# What ends a line or moves the cursor in some reader, steers the direction of text, or has no UTF-8.
+# Characters that may end a line, move the cursor or change the direction of text, or that UTF-8 cannot encode.
 _UNFIT_FOR_A_LINE = r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-# What an import may raise once descriptors, memory or files are missing, whole or halfway.
+# What a late import may raise when descriptors or memory run out, or when the installed files are gone or incomplete.
 _LATE_IMPORT_FAILURES = (ImportError, OSError, MemoryError, AttributeError, KeyError)
 
 
 @contextmanager
 def _kept_out(package: str) -> Iterator[None]:
-    """As if the package were not installed, unless it is loaded already."""
+    """Make imports of the package fail, unless it is already loaded."""
     if package in sys.modules:
         yield
         return
-    sys.modules[package] = None  # type: ignore[assignment]  # How to make an import fail.
+    sys.modules[package] = None  # type: ignore[assignment]  # None makes imports fail.
     try:
         yield
     finally:
@@ -72,7 +72,7 @@ class StructlogLogger(Logger):
                 describe_lost=self._lost_line,
                 on_first_failure=lambda exc: self.warning("cannot write debug file", path=debug_file, msg=exc.strerror),
             )
-            # First in the list: closing it may still bring a warning for stderr.
+            # First in the list: closing it may still cause a warning on stderr.
             self._sinks.insert(0, file_sink)
 
     @property
@@ -90,13 +90,13 @@ class StructlogLogger(Logger):
         self._write("error", event, facts)
 
     def prepare(self) -> None:
-        """Import now what a first line would import."""
+        """Import everything that the first line would import."""
         self._render(None, "debug", self._add_time(None, "debug", {"event": "", "level": "debug", "facts": {}}))
-        with _kept_out("rich"):  # Wherever it is installed, structlog loads it for tracebacks in colour.
+        with _kept_out("rich"):  # If it is installed, structlog loads it for coloured tracebacks.
             _ = self._structlog
 
     def close(self, timeout_seconds: float = 0.5) -> None:
-        """Write what is waiting, but take no longer than that. Later lines are dropped."""
+        """Write waiting lines for at most `timeout_seconds`. Later lines are dropped."""
         deadline = time.monotonic() + timeout_seconds
         for sink in self._sinks:
             sink.close(max(0.0, deadline - time.monotonic()))
@@ -105,14 +105,14 @@ class StructlogLogger(Logger):
         try:
             getattr(self._structlog, level)(event, facts=facts)
         except _LATE_IMPORT_FAILURES as exc:
-            # The facts are left out: what would mask them may be what is missing.
+            # The facts are left out: the import that failed may be one that masks them.
             line = f"{_plain_time()} {level} {event} (no details: {type(exc).__name__} in the log itself)"
             _Tee(self._sinks).error(line)
 
     @cached_property
     def _structlog(self) -> "FilteringBoundLogger":
-        # Imported with the first line: it takes longer than everything else before the first reply, and a server that
-        # has nothing to complain about writes none.
+        # Imported with the first line: the import takes longer than everything else before the first reply, and a
+        # server without warnings never needs it.
         import structlog
 
         logger: FilteringBoundLogger = structlog.wrap_logger(
@@ -152,7 +152,7 @@ class StructlogLogger(Logger):
         return self._quoted(text) if re.search(_NEEDS_QUOTES, text) else text
 
     def _quoted(self, text: str) -> str:
-        # Masked here too: a secret with a backslash in it is no longer itself once the backslashes are doubled.
+        # Masked here too: once backslashes are doubled, a secret that contains one is no longer recognised.
         return '"' + self._mask(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
     def _lost_line(self, count: int) -> bytes:
@@ -161,7 +161,7 @@ class StructlogLogger(Logger):
 
 
 class _Tee:
-    """What structlog calls with the finished line."""
+    """The logger that structlog calls with each finished line."""
 
     def __init__(self, sinks: list[LineSink]) -> None:
         self._sinks = sinks
@@ -175,10 +175,10 @@ class _Tee:
 
 
 def capture_sdk_logging(logger: Logger) -> None:
-    """Take over what the SDK writes with the standard `logging`, whether it has set that up for itself or not yet.
+    """Forward what is written with the standard `logging`, whether or not the SDK has set that up for itself.
 
-    Its lines (`OPENAI_LOG`) become debug lines. What reaches the root logger keeps its level: asyncio's complaints, above
-    all, would otherwise be written to stderr unmasked and while the event loop waits.
+    The SDK's lines (`OPENAI_LOG`) become debug lines. All others keep their level. Otherwise they, and above all the
+    warnings of asyncio, would be written to stderr unmasked, and the event loop would wait for that.
     """
     import logging
 
@@ -208,7 +208,7 @@ def capture_sdk_logging(logger: Logger) -> None:
 def _message_of(record: "logging.LogRecord") -> str:
     try:
         return record.getMessage()
-    except (TypeError, ValueError, KeyError):  # The text and its arguments do not fit together.
+    except (TypeError, ValueError, KeyError):  # The text and its arguments do not match.
         return str(record.msg)
 
 
@@ -221,7 +221,7 @@ def _traceback_of(record: "logging.LogRecord") -> str | None:
 
 
 def _plain_time() -> str:
-    """The time in Asia/Tokyo, without anything that has to be imported."""
+    """The time in Asia/Tokyo, made without any import."""
     return time.strftime("%Y-%m-%dT%H:%M:%S+09:00", time.gmtime(time.time() + 9 * 3600))
 
 

@@ -21,6 +21,7 @@ from openai_responses_mcp.adapters.openai.errors import vendor_errors_translated
 from openai_responses_mcp.adapters.openai.replies import ReplyStream, StreamEnded, stream_cut
 from openai_responses_mcp.adapters.openai.wire import JsonObject
 from openai_responses_mcp.domain.errors import GatewayError, GatewayRefused, ResponseLost
+from openai_responses_mcp.domain.texts import Sentence
 
 _NOT_FOUND = 404
 _NOTHING_TO_CANCEL = 400
@@ -103,20 +104,11 @@ class ResponsesApi:
         return self._make_client()
 
     async def _post(self, path: str, body: JsonObject | None = None) -> httpx2.Response:
-        address = self._address_of(path)
-        return await self._client.post(address, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
+        return await self._client.post(path, cast_to=httpx2.Response, body=body, stream=True, options=LEAN)
 
     async def _get(self, path: str, query: dict[str, object] | None = None) -> httpx2.Response:
         options: RequestOptions = {**LEAN, "params": query or {}}
-        return await self._client.get(self._address_of(path), cast_to=httpx2.Response, stream=True, options=options)
-
-    def _address_of(self, path: str) -> str:
-        """The full URL: letting the SDK join it with the base is slow."""
-        return f"{self._base_url}{path}"
-
-    @cached_property
-    def _base_url(self) -> str:
-        return str(self._client.base_url).removesuffix("/")
+        return await self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
 
     def _translated(self) -> contextlib.AbstractContextManager[None]:
         return vendor_errors_translated(self._now, self._mask)
@@ -146,15 +138,19 @@ def is_response_id(value: object) -> bool:
 
 def _path_of(response_id: str) -> str:
     if not is_response_id(response_id):
-        raise ResponseLost("That is not the id of a response, which looks like resp_68f1c2. Check it.")
+        raise ResponseLost(Sentence("That is not the id of a response, which looks like resp_68f1c2. Check it."))
     return f"/responses/{response_id}"
 
 
 def _lost(response_id: str, refusal: GatewayError) -> ResponseLost:
     is_expired = "expire" in str(refusal).lower()
-    reason = "has expired" if is_expired else "is unknown there, belongs to another project, or has expired"
+    reason = Sentence("has expired" if is_expired else "is unknown there, belongs to another project, or has expired")
     return ResponseLost(
-        f"The API does not have the response {response_id}: it {reason} (responses are kept for 30 days). Ask again.",
+        Sentence(
+            "The API does not have the response {response_id}: it {reason} (responses are kept for 30 days). Ask again.",
+            response_id=response_id,
+            reason=reason,
+        ),
         status=refusal.status,
         kind=refusal.kind,
         code=refusal.code,

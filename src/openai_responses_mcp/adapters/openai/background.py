@@ -27,6 +27,7 @@ from openai_responses_mcp.domain.errors import (
 )
 from openai_responses_mcp.domain.models import Progress, ProgressListener, StartListener
 from openai_responses_mcp.domain.ports import Logger, WallClock
+from openai_responses_mcp.domain.texts import Sentence
 
 # Between two looks at a response that cannot be streamed.
 POLL_SECONDS = 2.0
@@ -158,9 +159,11 @@ class BackgroundRun:
         if trouble.demands_long_wait:
             raise trouble
         reason = trouble.status or (
-            "no connection" if isinstance(trouble, GatewayUnreachable) else "the connection broke"
+            Sentence("no connection") if isinstance(trouble, GatewayUnreachable) else Sentence("the connection broke")
         )
-        self._tell(Progress(f"waiting {seconds:.1f} s to go on ({reason})"))
+        self._tell(
+            Progress(Sentence("waiting {seconds} s to go on ({reason})", seconds=f"{seconds:.1f}", reason=reason))
+        )
         await self._clock.sleep(seconds)
 
     def _log(self, message: str, trouble: GatewayError | None = None) -> None:
@@ -177,7 +180,9 @@ class BackgroundRun:
             return
         has_ended = isinstance(trouble, StreamEnded)
         if not self.is_known.is_set() and (has_ended or isinstance(trouble, GatewayBroken)):
-            raise _lost_before_its_id("the stream ended" if has_ended else "the connection was lost") from trouble
+            raise _lost_before_its_id(
+                Sentence("the stream ended") if has_ended else Sentence("the connection was lost")
+            ) from trouble
         raise stream_cut() if has_ended else trouble
 
     def _may_be_looked_at(self, trouble: GatewayError) -> bool:
@@ -200,8 +205,11 @@ def _is_in_background(response: JsonObject) -> bool:
 
 def _lost_before_its_id(reason: str) -> GatewayBroken:
     return GatewayBroken(
-        f"The connection to the API broke before it said the id of the response ({reason}). The response cannot be"
-        " fetched and may be billed all the same. Ask again."
+        Sentence(
+            "The connection to the API broke before it said the id of the response ({reason}). The response cannot be"
+            " fetched and may be billed all the same. Ask again.",
+            reason=reason,
+        )
     )
 
 

@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -22,8 +22,9 @@ from yarl import URL
 from openai_responses_mcp import __version__
 from openai_responses_mcp.adapters.openai.errors import words_of
 from openai_responses_mcp.domain.errors import GatewayRefused
+from openai_responses_mcp.domain.texts import Sentence
 
-# What the SDK would tell of this machine with every request. The API does not need it, and headers take time.
+# What the SDK would send about this machine with every request. The API does not need it.
 LEAN: RequestOptions = {
     "headers": {
         "X-Stainless-Arch": Omit(),
@@ -77,7 +78,9 @@ def _address(base_url: str) -> URL:
     try:
         return URL(base_url)
     except ValueError as exc:
-        raise GatewayRefused(f"The request could not be sent ({exc}). Check openai.base_url.") from exc
+        raise GatewayRefused(
+            Sentence("The request could not be sent ({why}). Check openai.base_url.", why=exc)
+        ) from exc
 
 
 def _headers(address: URL) -> dict[str, str]:
@@ -93,8 +96,11 @@ def _refuse_unusable(headers: Mapping[str, object]) -> None:
     for name, value in headers.items():
         if isinstance(value, str) and not (value.isascii() and value.isprintable()):
             raise GatewayRefused(
-                f"The request could not be sent (no header can carry {name} as it is). Check the environment, in"
-                " particular OPENAI_ORG_ID and OPENAI_PROJECT_ID."
+                Sentence(
+                    "The request could not be sent (no header can carry {name} as it is). Check the environment, in"
+                    " particular OPENAI_ORG_ID and OPENAI_PROJECT_ID.",
+                    name=name,
+                )
             )
 
 
@@ -125,7 +131,11 @@ def _setting_up() -> Iterator[None]:
         yield
     except (OSError, ValueError) as exc:
         raise GatewayRefused(
-            f"No connection to the API can be set up ({words_of(exc)}). Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables."
+            Sentence(
+                "No connection to the API can be set up ({why})."
+                " Check SSL_CERT_FILE, SSL_CERT_DIR and the proxy variables.",
+                why=words_of(exc),
+            )
         ) from exc
 
 
@@ -154,14 +164,10 @@ class DirectClient(httpx2.AsyncClient):
     def build_request(
         self, method: str, url: httpx2.URL | str, *, headers: Any = None, timeout: object = None, **parts: Any
     ) -> httpx2.Request:
-        return httpx2.Request(method, _url_of(url), headers=[*self._own_headers, *(headers or ())], **parts)
+        return httpx2.Request(method, url, headers=[*self._own_headers, *(headers or ())], **parts)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         return await self._below.handle_async_request(request)
-
-
-# Nearly all requests go to one address, and taking it apart takes as long as building the rest.
-_url_of = lru_cache(maxsize=8)(httpx2.URL)
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):

@@ -26,6 +26,7 @@ from openai_responses_mcp.domain.errors import (
     PreviousResponseLost,
 )
 from openai_responses_mcp.domain.strict_json import why_unreadable
+from openai_responses_mcp.domain.texts import Sentence
 
 LONGEST_BODY = 300
 # Of what is masked: masking takes time, and what is shown in the end is much shorter.
@@ -114,20 +115,25 @@ def _wrapped(exc: Exception) -> Exception:
 def _meaning_of(exc: Exception, mask: Mask) -> GatewayError:
     """The text is masked before it is cut: half a key would not be known as a key."""
     error, words = next((error, words) for raised, error, words in EXCEPTIONS if isinstance(exc, raised))
-    # The name of a class tells a user nothing; it is a fact of the error, for the debug log.
+    # The name of a class means nothing to a user. The debug log has it.
     detail = _CLASS_NAME.sub("", " ".join(words_of(exc)[:_LONGEST_FACT].split()))
-    what = words.what.format(detail=f" ({mask(detail)[:LONGEST_BODY]})" if detail else "")
-    return error(what + words.advice, what=what + words.fetching, name=type(exc).__name__)
+    what = Sentence(words.what, detail=f" ({mask(detail)[:LONGEST_BODY]})" if detail else "")
+    advised, fetching = (_advised(what, advice) for advice in (words.advice, words.fetching))
+    return error(advised, what=fetching, name=type(exc).__name__)
+
+
+def _advised(what: Sentence, advice: str) -> Sentence:
+    return Sentence("{what}{advice}", what=what, advice=Sentence(advice)) if advice else what
 
 
 def stream_error(event: Mapping[str, Any]) -> GatewayBroken:
     """For an event that is an error, or holds one."""
     error = event.get("error") or event
     facts = {"message": error} if isinstance(error, str) else error if isinstance(error, Mapping) else {}
-    reason = _text_or_none(facts.get("message")) or "no reason given"
-    what = f"The API ended the stream with an error ({reason})."
+    reason = _text_or_none(facts.get("message")) or Sentence("no reason given")
+    what = Sentence("The API ended the stream with an error ({reason}).", reason=reason)
     return GatewayBroken(
-        f"{what} Ask again.",
+        Sentence("{what} Ask again.", what=what),
         what=what,
         kind=None if facts is event else _text_or_none(facts.get("type")),
         code=_text_or_none(facts.get("code")),
@@ -139,10 +145,10 @@ def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayEr
     """For a reply with a status that is not success."""
     facts = _facts_of(exc.response.content)
     error, what, advice = _verdict(exc.status_code, facts)
-    says = f"The API says: {facts['message'] or f'HTTP {exc.status_code}'}"
+    says = Sentence("The API says: {message}", message=facts["message"] or f"HTTP {exc.status_code}")
     return error(
-        f"{what}{advice}. {says}",
-        what=f"{what}. {says}" if issubclass(error, GatewayOverloaded) else None,
+        Sentence("{what}. {says}", what=_advised(what, advice), says=says),
+        what=Sentence("{what}. {says}", what=what, says=says) if issubclass(error, GatewayOverloaded) else None,
         status=exc.status_code,
         kind=facts["type"],
         code=facts["code"],
@@ -153,29 +159,38 @@ def refusal(exc: openai.APIStatusError, now: Now, mask: Mask = str) -> GatewayEr
 
 
 _REFUSALS = {
-    401: ("The API key was refused (401)", ": check that it is valid and belongs to this base URL"),
-    403: ("The API key may not do this (403)", ": check the project's permissions and the model's availability"),
-    404: ("The API does not know this model or address (404)", ": check model_profiles and openai.base_url"),
-    400: ("The API does not take this request (400)", ": check the model and its settings"),
-    413: ("The question is too long for the API (413)", ": shorten it"),
+    401: (Sentence("The API key was refused (401)"), ": check that it is valid and belongs to this base URL"),
+    403: (
+        Sentence("The API key may not do this (403)"),
+        ": check the project's permissions and the model's availability",
+    ),
+    404: (Sentence("The API does not know this model or address (404)"), ": check model_profiles and openai.base_url"),
+    400: (Sentence("The API does not take this request (400)"), ": check the model and its settings"),
+    413: (Sentence("The question is too long for the API (413)"), ": shorten it"),
 }
 
 
-def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], str, str]:
+def _verdict(status: int, facts: dict[str, str | None]) -> tuple[type[GatewayError], Sentence, str]:
     """The error, what happened, and what to do."""
     if facts["code"] == "insufficient_quota" or facts["type"] == "insufficient_quota":
-        return GatewayRefused, "The API account has no quota left", ": check its plan and billing"
+        return GatewayRefused, Sentence("The API account has no quota left"), ": check its plan and billing"
     if status == 429:
-        return GatewayOverloaded, "The API is limiting the rate of requests (429)", ": ask again in a while"
+        return GatewayOverloaded, Sentence("The API is limiting the rate of requests (429)"), ": ask again in a while"
     if status >= 500:
-        return GatewayOverloaded, f"The API is in trouble (HTTP {status})", ": ask again in a while"
+        return (
+            GatewayOverloaded,
+            Sentence("The API is in trouble (HTTP {status})", status=status),
+            ": ask again in a while",
+        )
     if status == 400 and _names_previous_response(facts):
         return PreviousResponseLost, *_on_previous_response(facts)
     if status == 400 and _names_background(facts):
         return BackgroundRefused, *_REFUSALS[400]
     if status < 400:
-        return GatewayRefused, f"The API redirects (HTTP {status}), which is not followed", ": check openai.base_url"
-    return GatewayRefused, *_REFUSALS.get(status, (f"The API refused the request (HTTP {status})", ""))
+        what = Sentence("The API redirects (HTTP {status}), which is not followed", status=status)
+        return GatewayRefused, what, ": check openai.base_url"
+    unknown = Sentence("The API refused the request (HTTP {status})", status=status)
+    return GatewayRefused, *_REFUSALS.get(status, (unknown, ""))
 
 
 def _names_previous_response(facts: dict[str, str | None]) -> bool:
@@ -187,10 +202,14 @@ def _names_background(facts: dict[str, str | None]) -> bool:
     return facts["param"] == "background" or _BACKGROUND.search(facts["message"] or "") is not None
 
 
-def _on_previous_response(facts: dict[str, str | None]) -> tuple[str, str]:
+def _on_previous_response(facts: dict[str, str | None]) -> tuple[Sentence, str]:
     is_expired = "expire" in (facts["message"] or "").lower()
-    what = "has expired (responses are kept for 30 days)" if is_expired else "is not known to the API"
-    return f"The response that previous_response_id names {what}", ": ask again without previous_response_id"
+    what = (
+        Sentence("The response that previous_response_id names has expired (responses are kept for 30 days)")
+        if is_expired
+        else Sentence("The response that previous_response_id names is not known to the API")
+    )
+    return what, ": ask again without previous_response_id"
 
 
 def _facts_of(content: bytes) -> dict[str, str | None]:

@@ -5,7 +5,6 @@ used again. A question in the background runs on at the API when the connection 
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -32,6 +31,7 @@ from openai_responses_mcp.domain.models import (
     StartListener,
 )
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
+from openai_responses_mcp.domain.texts import Sentence
 
 # A process that gets a signal has a second to end, and other things to do in it.
 LONGEST_SETTLE_SECONDS = 0.7
@@ -62,7 +62,6 @@ class OpenAIResponsesGateway(LLMGateway):
         self._api_key_variable = api_key_variable
         self._timeout_seconds = timeout_seconds
         self._places = asyncio.Semaphore(max_concurrency)
-        self._turns = Turns()
         self._omit = tuple(omit)
         self._extra = extra
         self._clock = clock
@@ -81,7 +80,6 @@ class OpenAIResponsesGateway(LLMGateway):
         self._refuse_unusable_key()
         body = request_body(request, self._omit, self._extra)
         async with self._places:
-            await self._turns.next()
             if "background" in body and self._knows_background:
                 try:
                     run = BackgroundRun(self._api, self._clock, self._logger, self._mask, on_progress, on_started)
@@ -187,8 +185,11 @@ class OpenAIResponsesGateway(LLMGateway):
         except GatewayError as exc:
             if run.response_id is None:
                 raise
-            demand = f"The API wants us to wait for {exc.retry_after_seconds:.0f} s. " if exc.demands_long_wait else ""
-            raise self._still_running(f"{demand}{exc.what}", run.response_id, exc) from exc
+            reason = exc.what
+            if exc.demands_long_wait:
+                seconds = f"{exc.retry_after_seconds:.0f}"
+                reason = Sentence("The API wants us to wait for {seconds} s. {what}", seconds=seconds, what=exc.what)
+            raise self._still_running(reason, run.response_id, exc) from exc
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[asyncio.Timeout]:
@@ -201,66 +202,39 @@ class OpenAIResponsesGateway(LLMGateway):
 
     def _timeout(self) -> GatewayTimeout:
         return GatewayTimeout(
-            f"No complete answer within {self._timeout_seconds:g} s. Ask again, ask for less,"
-            " or raise request.timeout_ms (OPENAI_API_TIMEOUT)."
+            Sentence(
+                "No complete answer within {seconds} s. Ask again, ask for less,"
+                " or raise request.timeout_ms (OPENAI_API_TIMEOUT).",
+                seconds=f"{self._timeout_seconds:g}",
+            )
         )
 
     def _late(self, run: BackgroundRun) -> GatewayError:
         """Names the last reading error, unless reading has recovered."""
         if run.response_id is None:
             return self._timeout()
-        reason = f"No complete answer within {self._timeout_seconds:g} s."
+        reason = Sentence("No complete answer within {seconds} s.", seconds=f"{self._timeout_seconds:g}")
         if run.trouble is not None:
-            reason += f" {run.trouble.what}"
+            reason = Sentence("{reason} {trouble}", reason=reason, trouble=run.trouble.what)
         return self._still_running(reason, run.response_id, run.trouble)
 
     def _still_running(self, reason: str, response_id: str, cause: GatewayError | None) -> StillRunning:
         """The reason does not advise to ask again, because that would cost twice."""
-        reason = self._mask(reason)
-        if len(reason) > LONGEST_REASON:
-            reason = f"{reason[:LONGEST_REASON]}…"
+        masked = self._mask(reason)
+        if len(masked) > LONGEST_REASON:
+            masked = f"{masked[:LONGEST_REASON]}…"
+        # As a `Sentence`, if nothing had to be hidden or cut.
+        reason = reason if masked == reason else masked
         return StillRunning(reason, response_id=response_id, cause=cause)
 
     def _refuse_unusable_key(self) -> None:
         if not self._api_key:
-            raise KeyMissing(f"Missing API key: set {self._api_key_variable}")
+            raise KeyMissing(Sentence("Missing API key: set {variable}", variable=self._api_key_variable))
         if not (self._api_key.isascii() and self._api_key.isprintable()) or " " in self._api_key:
             raise KeyUnusable(
-                f"The API key in {self._api_key_variable} holds a space, a control character or a letter that no key"
-                " has. Copy it again."
+                Sentence(
+                    "The API key in {variable} holds a space, a control character or a letter that no key has."
+                    " Copy it again.",
+                    variable=self._api_key_variable,
+                )
             )
-
-
-class Turns:
-    """Lets questions begin one after another, each in a turn of the event loop of its own.
-
-    Of many that come at once, the first is on its way while the next is still prepared. If all were prepared first, all
-    would be sent late, and all answers would come together.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_taken = False
-
-    async def next(self) -> None:
-        """Wait for a turn of the loop in which no other question has begun. Often that is this one."""
-        loop = asyncio.get_running_loop()
-        if self._is_taken:
-            turn = loop.create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if not turn.cancelled():
-                    self._pass_on()  # Cancelled in its turn, so the next one gets it.
-                raise
-        self._is_taken = True
-        loop.call_soon(self._pass_on)
-
-    def _pass_on(self) -> None:
-        self._is_taken = False
-        while self._waiting and not self._is_taken:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._is_taken = True
-                turn.set_result(None)

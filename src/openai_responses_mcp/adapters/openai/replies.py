@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from openai_responses_mcp.adapters.openai.errors import VENDOR_ERRORS, stream_error
 from openai_responses_mcp.adapters.openai.wire import JsonObject
 from openai_responses_mcp.domain.errors import GatewayBroken
+from openai_responses_mcp.domain.texts import Sentence
 
 LONGEST_REPLY_BYTES = 32 * 1024 * 1024
 # The longest event, or reply that is a single object. No model writes as much, and decoding it takes no
@@ -166,8 +167,8 @@ class StreamEnded(Exception):
 
 
 def stream_cut() -> GatewayBroken:
-    what = "The stream ended before the answer was complete."
-    return GatewayBroken(f"{what} Ask again.", what=what)
+    what = Sentence("The stream ended before the answer was complete.")
+    return GatewayBroken(Sentence("{what} Ask again.", what=what), what=what)
 
 
 class ReplyStream:

@@ -18,6 +18,7 @@ from openai_responses_mcp.domain.models import (
     StartListener,
 )
 from openai_responses_mcp.domain.ports import LLMGateway, Logger, WallClock
+from openai_responses_mcp.domain.texts import Sentence
 
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 8.0
@@ -65,7 +66,14 @@ class RetryingGateway(LLMGateway):
                     raise
                 wait = next(waits) if exc.retry_after_seconds is None else exc.retry_after_seconds
                 if on_progress is not None:
-                    on_progress(Progress(f"waiting {wait:.1f} s to ask again ({exc.status or 'no connection'})"))
+                    reason = exc.status or Sentence("no connection")
+                    on_progress(
+                        Progress(
+                            Sentence(
+                                "waiting {seconds} s to ask again ({reason})", seconds=f"{wait:.1f}", reason=reason
+                            )
+                        )
+                    )
                 if await has_happened_within(self._is_ending, wait, self._clock):
                     raise
             retries += 1

@@ -1,7 +1,6 @@
 """The Responses API on the wire: a model request to a request body, a response object to a model reply.
 
-The `type` field says what an item is; unknown types are passed over. What an answer cannot do without must
-have the right shape, or the whole reply counts as garbled.
+Items of an unknown `type` are skipped. If a part that every answer needs has the wrong shape, the whole reply is garbled.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ from openai_responses_mcp.domain.models import (
     Source,
     Usage,
 )
-from openai_responses_mcp.domain.texts import without_surrogates
+from openai_responses_mcp.domain.texts import Sentence, without_surrogates
 
 JsonObject = dict[str, Any]
 
@@ -28,7 +27,7 @@ _DATE_FIELDS = ("published_at", "published_date", "date")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _MOST_QUERIES = 3
 _LONGEST_QUOTE = 80
-# No real reply has as many. Reading more would hold up the event loop.
+# No real reply has this many, and reading more would block the event loop.
 _MOST_ITEMS = 2_000
 _LONGEST_REASON = 2_000
 
@@ -78,7 +77,7 @@ def _search_tool(search: SearchTool) -> JsonObject:
 
 
 def read_reply(response: object) -> ModelReply:
-    """Raises `GatewayGarbled` or, where the API says that it failed, `AnswerWithheld`."""
+    """Raises `GatewayGarbled`, or `AnswerWithheld` if the response failed or was cancelled."""
     body = _object(response, "the reply")
     _refuse_failure(body)
     items = [_object(item, "an output item") for item in _list(body.get("output"), "output")[:_MOST_ITEMS]]
@@ -101,17 +100,17 @@ def read_reply(response: object) -> ModelReply:
 
 
 def read_state(response: object, mask: Callable[[str], str] = str) -> ModelReply | Progress:
-    """The reply, or what is happening to a response that is not finished. Raises as `read_reply`."""
+    """The reply of a finished response, or the progress of an unfinished one. Raises as `read_reply`."""
     return progress_of_state(response, mask) or read_reply(response)
 
 
 def is_under_way(response: object) -> bool:
-    """Whether the API still works, or will work, on the response."""
+    """True if the response is queued or in progress."""
     return progress_of_state(response) is not None
 
 
 def progress_of_state(response: object, mask: Callable[[str], str] = str) -> Progress | None:
-    """What is happening to a response that is not finished, as far as its output shows; None for one that is."""
+    """The progress of an unfinished response, as far as its output shows it; None if the response is finished."""
     body = response if isinstance(response, dict) else {}
     status, output = body.get("status"), body.get("output")
     progress = _STATE_PROGRESS.get(status) if isinstance(status, str) else None
@@ -129,7 +128,7 @@ def _item_progress(item: object, mask: Callable[[str], str]) -> Progress | None:
 
 
 def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> Progress | None:
-    """What a stream event means to a person; None for what does not matter to one."""
+    """The progress that a stream event shows to a person; None if it shows none."""
     kind = str(event.get("type"))
     if kind == "response.output_text.delta":
         return _writing(event.get("delta"))
@@ -144,19 +143,21 @@ def progress_of(event: Mapping[str, Any], mask: Callable[[str], str] = str) -> P
     return _search_progress(item.get("action"), mask) if is_search else None
 
 
-_WRITING = "writing the answer"
-_QUEUED = Progress("waiting in the API's queue")
-_STATE_PROGRESS = {"queued": _QUEUED, "in_progress": Progress("working")}
+_WRITING = Sentence("writing the answer")
+_THINKING = Progress(Sentence("thinking"))
+_SEARCHING = Progress(Sentence("searching the web"))
+_QUEUED = Progress(Sentence("waiting in the API's queue"))
+_STATE_PROGRESS = {"queued": _QUEUED, "in_progress": Progress(Sentence("working"))}
 _PROGRESS = {
-    "response.created": Progress("thinking"),
+    "response.created": _THINKING,
     "response.queued": _QUEUED,
-    "response.in_progress": Progress("thinking"),
-    "response.web_search_call.searching": Progress("searching the web"),
+    "response.in_progress": _THINKING,
+    "response.web_search_call.searching": _SEARCHING,
 }
 _ITEM_PROGRESS = {
-    "reasoning": Progress("thinking"),
-    "web_search_call": Progress("searching the web"),
-    "code_interpreter_call": Progress("running code"),
+    "reasoning": _THINKING,
+    "web_search_call": _SEARCHING,
+    "code_interpreter_call": Progress(Sentence("running code")),
     "message": Progress(_WRITING),
 }
 
@@ -167,18 +168,22 @@ def _writing(delta: object) -> Progress:
 
 def _search_progress(action: object, mask: Callable[[str], str]) -> Progress:
     facts = action if isinstance(action, dict) else {}
-    # An action has one query, or several; to look for a pattern is to search within a page.
+    # An action has one query or several. A pattern is searched for within a page.
     queries = [facts["query"]] if facts.get("query") else _texts(facts.get("queries"))
     if queries:
-        return Progress("searching for " + ", ".join(f'"{_short(query, mask)}"' for query in queries[:_MOST_QUERIES]))
+        quoted = ", ".join(f'"{_short(query, mask)}"' for query in queries[:_MOST_QUERIES])
+        return Progress(Sentence("searching for {queries}", queries=quoted))
+    url = _short(facts["url"], mask) if facts.get("url") else None
     if facts.get("pattern"):
-        place = f" on {_short(facts['url'], mask)}" if facts.get("url") else ""
-        return Progress(f'looking for "{_short(facts["pattern"], mask)}"{place}')
-    return Progress(f"reading {_short(facts['url'], mask)}" if facts.get("url") else "reading the results")
+        pattern = _short(facts["pattern"], mask)
+        if url is None:
+            return Progress(Sentence('looking for "{pattern}"', pattern=pattern))
+        return Progress(Sentence('looking for "{pattern}" on {url}', pattern=pattern, url=url))
+    return Progress(Sentence("reading the results") if url is None else Sentence("reading {url}", url=url))
 
 
 def _short(value: object, mask: Callable[[str], str] = str) -> str:
-    # Cut before it is masked, since masking takes time, but well after the end of what is shown.
+    # Cut first, because masking takes time, but far beyond the part that is shown: a secret in it stays whole.
     text = mask(" ".join(without_surrogates(str(value)[:_LONGEST_REASON]).split()))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
@@ -188,20 +193,29 @@ def _refuse_failure(body: JsonObject) -> None:
     if status in ("completed", "incomplete"):
         return
     if status == "cancelled":
-        raise ResponseCancelled("The response was cancelled at the API before it was finished. Ask again.")
+        raise ResponseCancelled(Sentence("The response was cancelled at the API before it was finished. Ask again."))
     if status != "failed":
-        raise GatewayGarbled(f"The API returned a response that is not finished (status {_short(status)}). Ask again.")
+        raise GatewayGarbled(
+            Sentence(
+                "The API returned a response that is not finished (status {status}). Ask again.", status=_short(status)
+            )
+        )
     error = body.get("error")
     facts = error if isinstance(error, dict) else {}
     message = _text_or_none(facts.get("message"))
-    reason = f"The API says: {message[:_LONGEST_REASON]}" if message else "It gives no reason."
+    reason = (
+        Sentence("The API says: {message}", message=message[:_LONGEST_REASON])
+        if message
+        else Sentence("It gives no reason.")
+    )
     raise AnswerWithheld(
-        f"The API could not finish the response: ask again. {reason}", code=_text_or_none(facts.get("code"))
+        Sentence("The API could not finish the response: ask again. {reason}", reason=reason),
+        code=_text_or_none(facts.get("code")),
     )
 
 
 def _allowed_domains(body: JsonObject) -> tuple[str, ...]:
-    """Those that the response's own search was restricted to."""
+    """The domains that the search of this response was restricted to."""
     filters = [tool["filters"] for tool in _objects(body.get("tools")) if isinstance(tool.get("filters"), dict)]
     domains = [domain for found in filters for domain in _texts(found.get("allowed_domains"))]
     return tuple(domains[:_MOST_ITEMS])
@@ -247,7 +261,7 @@ def _sources(searches: list[JsonObject]) -> Iterator[Source]:
 def _date_of(facts: JsonObject) -> str | None:
     for value in [facts[field] for field in _DATE_FIELDS if field in facts]:
         day = _ISO_DAY.match(str(value))
-        with contextlib.suppress(ValueError):  # The 31st of February, say.
+        with contextlib.suppress(ValueError):  # No such day, as with 2026-02-31.
             if day:
                 return date.fromisoformat(day[0]).isoformat()
     return None
@@ -294,4 +308,6 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _garbled(what: str) -> GatewayGarbled:
-    return GatewayGarbled(f"The API's reply has an unexpected shape ({what}). Check openai.base_url, or ask again.")
+    return GatewayGarbled(
+        Sentence("The API's reply has an unexpected shape ({what}). Check openai.base_url, or ask again.", what=what)
+    )

@@ -10,11 +10,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import httpx2
 
-from openai_responses_mcp.adapters.remote.addresses import RemoteAddress
+from openai_responses_mcp.adapters.remote.credentials import Credentials
+from openai_responses_mcp.adapters.remote.wire import RemoteAddress, RemoteFault
 
 _CONNECT_SECONDS = 20.0
 _WRITE_SECONDS = 60.0
@@ -33,37 +34,6 @@ _PROBES = {
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 60_000,  # milliseconds, for a request that was sent and never acknowledged
 }
-
-
-class RemoteFault(Exception):
-    """The exchange failed; the text is for the user. `status` is that of the response, 0 where there was none."""
-
-    def __init__(self, text: str, status: int = 0) -> None:
-        super().__init__(text)
-        self.status = status
-
-
-class Credentials(Protocol):
-    async def headers(self) -> Mapping[str, str]:
-        """Headers for the next request; may be empty. Raises `RemoteFault`."""
-        ...
-
-    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
-        """New headers after the server refused these; may be empty. Raises `RemoteFault`."""
-        ...
-
-
-class FixedHeaders(Credentials):
-    """Headers from the environment. Their values never change and are never shown."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        self._headers = headers
-
-    async def headers(self) -> Mapping[str, str]:
-        return self._headers
-
-    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str]:
-        return {}
 
 
 class Advice(NamedTuple):
@@ -197,26 +167,22 @@ class Exchange:
         return f"{host} cannot be reached{detail}; check the URL and the network, then call again"
 
     def refusal(self, response: httpx2.Response) -> RemoteFault:
-        """What a response that is no success means, and what to do."""
+        """Why the server refused, and what the user can do."""
         host, status = self.address.host, response.status_code
-        if status == 401:
-            return RemoteFault(f"{host} asks for credentials (401): {self._advice.for_refused}", status)
-        if status == 403:
-            return RemoteFault(f"{host} refuses this request (403): {self._advice.for_refused}", status)
-        if status == 404:
-            return RemoteFault(f"There is no MCP server at this address of {host} (404): check the URL", status)
-        if status == 405:
-            return RemoteFault(
-                f"This address of {host} takes no POST (405): check the URL. Servers of the older transport, HTTP with SSE,"
-                " cannot be guarded by their URL",
-                status,
-            )
-        if status == 429 or status >= 500:
-            wait = response.headers.get("retry-after", "")
-            when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 7 else "later"
-            what = "has too many requests" if status == 429 else "is in trouble"
-            return RemoteFault(f"{host} {what} ({status}); call again {when}", status)
-        return RemoteFault(f"{host} refused the request with status {status}", status)
+        wait = response.headers.get("retry-after", "")
+        when = f"in {wait} seconds" if wait.isdigit() and len(wait) < 7 else "later"
+        texts = {
+            401: f"{host} asks for credentials (401): {self._advice.for_refused}",
+            403: f"{host} refuses this request (403): {self._advice.for_refused}",
+            404: f"There is no MCP server at this address of {host} (404): check the URL",
+            405: f"This address of {host} takes no POST (405): check the URL. Servers of the older transport, HTTP with SSE,"
+            " cannot be guarded by their URL",
+            429: f"{host} has too many requests (429); call again {when}",
+        }
+        usual = f"{host} refused the request with status {status}"
+        if status >= 500:
+            usual = f"{host} is in trouble ({status}); call again {when}"
+        return RemoteFault(texts.get(status, usual), status)
 
     def wrong_type(self, response: httpx2.Response) -> RemoteFault:
         kind = media_type(response) or "nothing that is named"

@@ -22,9 +22,8 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from openai_responses_mcp.adapters.remote.addresses import RemoteAddress, WrongAddress, remote_address
-from openai_responses_mcp.adapters.remote.exchange import RemoteFault
-from openai_responses_mcp.adapters.remote.login_file import LoginFile, SavedLogin
+from openai_responses_mcp.adapters.remote.credentials import LoginFile, SavedLogin
+from openai_responses_mcp.adapters.remote.wire import RemoteAddress, RemoteFault, WrongAddress, remote_address
 
 CLIENT_NAME = "openai-responses-mcp guard"
 
@@ -46,7 +45,7 @@ Callback = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 class _Storage:
-    """What the official client asks for and hands over, kept in the file, with everything that a renewal needs."""
+    """The storage of the official client: our file, with everything that a renewal needs."""
 
     def __init__(self, file: LoginFile, login: SavedLogin) -> None:
         self._file = file
@@ -171,7 +170,7 @@ def _client(address: RemoteAddress) -> httpx2.AsyncClient:
 
 
 async def _answer(client: httpx2.AsyncClient, request: httpx2.Request, *, is_read: bool = True) -> httpx2.Response:
-    """With its body as far as it is bounded. Tokens go over https alone, or stay on this machine."""
+    """The response with its body, which is bounded. Tokens go over https alone, or stay on this machine."""
     try:
         remote_address(str(request.url.copy_with(userinfo=b"", fragment=None)))
     except WrongAddress:

@@ -12,9 +12,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from openai_responses_mcp.adapters.remote.events import EventReader
-from openai_responses_mcp.adapters.remote.exchange import Exchange, RemoteFault, beginning_of, media_type
-from openai_responses_mcp.adapters.remote.request_headers import SESSION, VERSION, revision_of
+from openai_responses_mcp.adapters.remote.exchange import Exchange, beginning_of, media_type
+from openai_responses_mcp.adapters.remote.wire import SESSION, VERSION, EventReader, RemoteFault, revision_of
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Reply, Request, RequestId, read
 from openai_responses_mcp.domain.ports import FramingFault
 
@@ -58,7 +57,7 @@ class Forgotten(Exception):
 
 
 class Inbox:
-    """What has arrived and was not received yet. `change` is set whenever something happens to it."""
+    """Messages that have arrived and were not received yet. `change` is set whenever one comes or goes."""
 
     def __init__(self, change: asyncio.Event) -> None:
         self.is_closed = False
@@ -151,8 +150,7 @@ class Replies:
         return True
 
     async def _is_known(self, flight: Flight, session: RemoteSession, refusal: bytes) -> bool:
-        """Many servers refuse a session that they have forgotten with 400. Where they do not say which request they refuse,
-        a ping tells."""
+        """Many servers answer 400 for a session that they have forgotten. If they do not name the request, a ping decides."""
         message = read(refusal)
         if not session.id or (isinstance(message, Reply) and message.id == flight.request.id):
             return True
@@ -183,12 +181,12 @@ class Replies:
         reader: EventReader,
         session: RemoteSession | None = None,
     ) -> bool:
-        """Until the reply to the request, or to the end. A stream of its own has no request."""
+        """Read to the reply or to the end. The server's own stream has no request."""
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
-                for event in reader.feed(chunk):
-                    if event.data is not None:
-                        if await self._take(event.data, flight, response, session):
+                for data in reader.feed(chunk):
+                    if data is not None:
+                        if await self._take(data, flight, response, session):
                             return True
                         continue
                     reason = f"{self._exchange.address.host} sent an event of more than {self._longest} bytes"
@@ -214,7 +212,7 @@ class Replies:
         return is_answer
 
     async def _resume(self, flight: Flight, session: RemoteSession, reader: EventReader, fault: RemoteFault) -> None:
-        """The rest of a response that broke. The server runs nothing again for this: it sends what was not received."""
+        """Get the rest of a response that broke. The server runs nothing again: it sends the messages that were missed."""
         failures = 0
         while True:
             reader = await self.pause(reader, failures)
@@ -257,8 +255,8 @@ class Replies:
         reader = EventReader(self._longest)
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
-                for event in reader.feed(chunk):
-                    message = read(event.data or b"")
+                for data in reader.feed(chunk):
+                    message = read(data or b"")
                     if isinstance(message, Reply) and message.id == flight.request.id:
                         return message
         return None

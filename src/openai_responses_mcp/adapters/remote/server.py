@@ -1,6 +1,6 @@
 """A remote MCP server as a transport: Streamable HTTP in both eras, with message bodies unchanged.
 
-Each request is a POST of its own. Its response carries the reply, and what the server sends before it.
+Each request is one POST. Its response carries the reply, and messages that the server sends before it.
 Notifications and replies wait until the requests before them are sent, so that the server sees the order of the client.
 
 In the older eras there is a session, between this transport and the server alone. A server that has forgotten it (404)
@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from openai_responses_mcp.adapters.remote.events import EventReader
-from openai_responses_mcp.adapters.remote.exchange import Exchange, RemoteFault, media_type
+from openai_responses_mcp.adapters.remote.exchange import Exchange, media_type
 from openai_responses_mcp.adapters.remote.replies import (
     ACCEPT,
     Flight,
@@ -25,7 +24,7 @@ from openai_responses_mcp.adapters.remote.replies import (
     Replies,
     encoded,
 )
-from openai_responses_mcp.adapters.remote.request_headers import SESSION, EnvelopeHeaders, revision_of
+from openai_responses_mcp.adapters.remote.wire import SESSION, EnvelopeHeaders, EventReader, RemoteFault, revision_of
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import BadMessage, JsonObject, Notification, Reply, Request, RequestId, read
 from openai_responses_mcp.domain.ports import Channel, Received, Transport
@@ -112,7 +111,7 @@ class RemoteServer(Transport, Channel):
         self._require_open()
 
     def stop_listening(self) -> None:
-        """What has already arrived can still be received; then the input ends."""
+        """Messages that have arrived can still be received; then the input ends."""
         self._inbox.is_closed = True
         self._something_changed.set()
 

@@ -15,7 +15,7 @@ from openai_responses_mcp.adapters.stdio.framing import StdioFramer
 from openai_responses_mcp.adapters.stdio.transport import StdioTransport
 from openai_responses_mcp.domain.errors import TransportClosed
 from openai_responses_mcp.domain.jsonrpc import METHOD_NOT_FOUND, Reply, Request, read
-from openai_responses_mcp.domain.texts import one_line
+from openai_responses_mcp.domain.texts import Sentence, one_line
 
 PROTOCOL_VERSION = "2025-06-18"
 MOST_TOOLS = 1000
@@ -41,7 +41,7 @@ async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_
     try:
         process = ChildProcess(command, environ)
     except (OSError, ValueError) as exc:
-        raise ProbeFailed(f"it cannot be started ({getattr(exc, 'strerror', None) or exc})") from exc
+        raise ProbeFailed(Sentence("it cannot be started ({why})", why=getattr(exc, "strerror", None) or exc)) from exc
     output, input_, stderr = process.wires
     last_words = _LastLine(stderr)
     framer = StdioFramer(_LONGEST_MESSAGE_BYTES, line_mode=True)
@@ -50,11 +50,14 @@ async def look_at(command: Sequence[str], environ: Mapping[str, str], *, within_
         async with asyncio.timeout(within_seconds):
             return await asking.seen()
     except TimeoutError:
-        text = f"it did not answer {asking.method} within {within_seconds:g} s"
-        raise ProbeFailed(f"{text}{last_words.shown()}") from None
+        text = Sentence(
+            "it did not answer {method} within {seconds} s", method=asking.method, seconds=f"{within_seconds:g}"
+        )
+        raise ProbeFailed(last_words.behind(text)) from None
     except _Ended:
         code = await process.end()
-        raise ProbeFailed(f"it ended with exit code {code} before it answered{last_words.shown()}") from None
+        text = Sentence("it ended with exit code {code} before it answered", code=code)
+        raise ProbeFailed(last_words.behind(text)) from None
     finally:
         await process.end()
         await asking.drain()
@@ -105,7 +108,13 @@ class _Asking:
                 self._send({"id": message.id, **_reply_to(message)})
             elif isinstance(message, Reply) and message.id == self._last_id:
                 if message.error is not None:
-                    raise ProbeFailed(f"it answered {method} with an error: {_text(message.error.get('message'))}")
+                    raise ProbeFailed(
+                        Sentence(
+                            "it answered {method} with an error: {message}",
+                            method=method,
+                            message=_text(message.error.get("message")),
+                        )
+                    )
                 return message.result
         raise _Ended
 
@@ -127,11 +136,11 @@ class _LastLine:
         self._thread = threading.Thread(target=self._follow, args=(descriptor,), name="server-stderr", daemon=True)
         self._thread.start()
 
-    def shown(self) -> str:
-        """As the end of a sentence."""
+    def behind(self, sentence: Sentence) -> Sentence:
+        """The sentence, and the line as its end."""
         self._thread.join(_LAST_READ_SECONDS)
         line = _text(self._line.decode("utf-8", "replace"))
-        return f"; its last line on stderr: {line}" if line else ""
+        return Sentence("{what}; its last line on stderr: {line}", what=sentence, line=line) if line else sentence
 
     def _follow(self, descriptor: int) -> None:
         rest = b""

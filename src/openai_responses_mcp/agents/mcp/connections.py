@@ -1,6 +1,6 @@
-"""Connections to MCP servers on the SDK.
+"""Connections to MCP servers, made with the SDK.
 
-A connection lives in a task of its own, because the SDK wants it closed where it was opened. It belongs to one event
+A connection lives in its own task, because the SDK requires the task that opened it to close it. It belongs to one event
 loop and is closed when that loop ends. It is opened for the first call, closed when a call breaks, and opened again for
 the next one.
 """
@@ -31,7 +31,7 @@ LONGEST_MESSAGE = 500
 
 
 def server_for(config: McpServerConfig) -> MCPServer:
-    """The SDK's own object for a server; it neither retries nor caches anything."""
+    """The SDK's object for a server, without retries and without a cache."""
     if config.url:
         hide_query(config.url)
         timeouts = {"timeout": config.timeout_seconds, "sse_read_timeout": config.timeout_seconds}
@@ -55,19 +55,19 @@ def server_for(config: McpServerConfig) -> MCPServer:
 
 
 class _Connection:
-    """One connected server, kept open by a task of its own until it is stopped."""
+    """One connected server, kept open by a task until it is stopped."""
 
     def __init__(self, server: MCPServer, timeout_seconds: float) -> None:
         self.server = server
         self._timeout_seconds = timeout_seconds
         self._is_over = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Read here, because asyncio warns of a failure that is never read.
+        # Without this, asyncio warns that the exception was never retrieved.
         self._ready.add_done_callback(lambda ready: ready.exception())
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def opened(self) -> None:
-        """If one caller stops waiting, the others go on."""
+        """Wait until connected; raises `_Unreachable`. A cancelled caller does not stop the connecting."""
         await asyncio.shield(self._ready)
 
     async def close(self) -> None:
@@ -100,11 +100,11 @@ class _Connection:
 
 
 class _Unreachable(Exception):
-    """Why there is no connection. Never with an address, which may hold a key."""
+    """The text says why, without the address, which may hold a key."""
 
 
 class SdkMcpClient(McpClient):
-    """`make_server` gives a fresh server object for each connection."""
+    """`make_server` returns the server object for a new connection."""
 
     def __init__(self, name: str, make_server: Callable[[], MCPServer], timeout_seconds: float) -> None:
         self._name = name
@@ -126,9 +126,9 @@ class SdkMcpClient(McpClient):
             raise
         except ValidationError as exc:
             await self.close()
-            message = f"The MCP server {self._name} lists its tools in a form that cannot be read; update or remove it"
+            message = f"The list of tools from the MCP server {self._name} cannot be read; update or remove the server"
             raise schema_error(message) from exc
-        except Exception as exc:  # transports raise what they like, and all of it means the same
+        except Exception as exc:  # every transport has its own exceptions, and here they all mean the same
             await self.close()
             raise self._unreachable(cause_in(exc)) from None
 
@@ -143,10 +143,10 @@ class SdkMcpClient(McpClient):
                 said = exc.message[:LONGEST_MESSAGE]
                 raise _failed(f"{self._name}/{name} was refused by its server: {said}", "rejected") from None
             cause = no_answer
-        except Exception as exc:  # as above
+        except Exception as exc:  # as in `list_sdk_tools`
             cause = cause_in(exc)
         await self.close()
-        message = f"{self._name}/{name} failed: {cause}. It may have run; look before you call it again"
+        message = f"{self._name}/{name} failed: {cause}. It may have run; check before you call it again"
         raise _failed(message, "broken")
 
     async def close(self) -> None:
@@ -180,7 +180,7 @@ def open_client(config: McpServerConfig) -> SdkMcpClient:
 
 
 class ConnectedMcpClient(SdkMcpClient):
-    """A server that the user has connected and will close."""
+    """For a server that the user has connected and will close."""
 
     def __init__(self, name: str, server: MCPServer, timeout_seconds: float) -> None:
         super().__init__(name, lambda: server, timeout_seconds)
@@ -198,7 +198,7 @@ def _failed(message: str, reason: str) -> AgentsError:
 
 
 def cause_in(exc: BaseException) -> str:
-    """The first thing that went wrong, in words of our own: its text may hold addresses with keys in them."""
+    """The first cause, in fixed words: the text of an exception may hold an address with a key in it."""
     while isinstance(exc, BaseExceptionGroup):
         exc = exc.exceptions[0]
     if isinstance(exc, FileNotFoundError):
@@ -208,7 +208,7 @@ def cause_in(exc: BaseException) -> str:
     return _CAUSES.get(type(exc).__name__, "it failed")
 
 
-# Transports raise exceptions of several packages; all that is known here is what they are called.
+# By name, because the exceptions come from several packages that are not imported here.
 _CAUSES = {
     "BrokenResourceError": "it closed the connection",
     "ClosedResourceError": "it closed the connection",
@@ -217,7 +217,7 @@ _CAUSES = {
     "ConnectTimeout": "no answer in time",
     "HTTPStatusError": "it answered with an HTTP error",
     "MCPError": "it answered with an error",
-    "PermissionError": "it may not be started",
+    "PermissionError": "no permission to start it",
     "ReadTimeout": "no answer in time",
     "RemoteProtocolError": "it closed the connection",
 }
@@ -228,7 +228,7 @@ def entry_of(tool: McpTool) -> JsonObject:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Logs of the vendors: what follows the ? of an address is often a key, and must not be in them
+# Logs of the SDKs: the query of a URL often holds a key, so it is masked
 
 VENDORS = ("httpx2", "mcp.client.streamable_http")
 
@@ -255,5 +255,5 @@ def hide_query(url: str) -> None:
     if query:
         _filter.queries.add(query)
         for name in VENDORS:
-            # Adding a filter that is there already changes nothing.
+            # `addFilter` ignores a filter that is already there.
             logging.getLogger(name).addFilter(_filter)

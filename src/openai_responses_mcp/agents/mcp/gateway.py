@@ -15,7 +15,8 @@ from pathlib import PurePath
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
-from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS, is_loopback
+from openai_responses_mcp.adapters.remote.wire import is_loopback
+from openai_responses_mcp.agents.providers.settings import DEFAULT_TIMEOUT_MS
 from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.definitions import McpCapability, check_arguments, checked_capabilities, schema_error
 from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
@@ -128,7 +129,7 @@ class McpGateway:
         return await _listed(server_id, self._client(server_id))
 
     async def call(self, server_id: str, tool: str, args: JsonObject, *, is_repeatable: bool = False) -> object:
-        """What the tool gave back. Only for use behind the gate: the call is made without asking anybody.
+        """What the tool returned. Only for use behind the gate: nothing is checked here but the schema.
 
         The call is made once, or up to twice more if the tool may be repeated and it is not known whether the call ran.
         Where the tool's schema is known, arguments that do not fit it are not sent.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agents import Agent, FunctionTool, Handoff, RunContextWrapper, Tool
+from agents import Agent, FunctionTool, Handoff, RunContextWrapper, Tool, default_tool_error_function
 from agents.exceptions import AgentsException
 from agents.mcp import MCPServer, MCPUtil
 from agents.tool_context import ToolContext
@@ -21,13 +21,14 @@ from pydantic import ValidationError
 from openai_responses_mcp.agents.mcp.connections import cause_in, entry_of
 from openai_responses_mcp.agents.mcp.gateway import McpRules
 from openai_responses_mcp.agents.mcp.hosted_server import HostedMcpServer, directory_of
+from openai_responses_mcp.agents.sdk.guarded_calls import handed_over
 from openai_responses_mcp.agents.sdk.internals import (
     prefixed_names,
     put_annotations,
     put_mcp_binding,
     shown_name,
+    watched,
 )
-from openai_responses_mcp.agents.sdk.takeover import handed_over
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.gate.definitions import (
     DefinitionPins,
@@ -52,9 +53,9 @@ async def guarded_mcp_tools(
     kept: DefinitionPins | None = None,
     schemas: SchemaChecker | None = None,
 ) -> list[Tool]:
-    """Every tool of the agent's servers under a name of its own, with all that the gate has to know about it.
+    """Every tool of the agent's servers under a unique name, with all that the gate has to know about it.
 
-    `kept` are the pins of a store that outlives the process, for servers that have no file of their own for them.
+    `kept` are the pins of a store that outlives the process, for servers without a file for them.
     """
     if not agent.mcp_servers:
         return []
@@ -124,7 +125,11 @@ def _function_tool(
         put_annotations(made, copy.deepcopy(tool.annotations))
     else:
         strict = agent.mcp_config.get("convert_schemas_to_strict", False)
-        made = MCPUtil.to_function_tool(tool, server, strict, agent, tool_name_override=wire_name)
+        on_failure = agent.mcp_config.get("failure_error_function", default_tool_error_function)
+        made = MCPUtil.to_function_tool(
+            tool, server, strict, agent, failure_error_function=on_failure, tool_name_override=wire_name
+        )
+        made.on_invoke_tool = watched(made, handed_over)
     put_mcp_binding(made, shown_name(server), tool.name, number)
     return made
 

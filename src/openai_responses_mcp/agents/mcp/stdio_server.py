@@ -1,7 +1,7 @@
 """A server over stdio that ends with everything it has started.
 
 The SDK's own transport leaves the children of a server alone when the server exits in good order, and reads lines of any
-length. Here the server has a process group of its own, which is ended as a whole, and a message has a bound. Children
+length. Here the server has a process group, which is ended as a whole, and messages are bounded. Children
 that leave the group on purpose are out of reach. On Windows the SDK's transport does the same with a job object.
 """
 
@@ -160,12 +160,12 @@ async def _whatever_happens(work: Awaitable[object]) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # Did the server answer with an error, or did the transport make the error up because no answer came?
 #
-# Both arrive as the same exception with the same numbers: −32000 is what servers use for errors of their own, and what
-# the SDK says when a connection breaks. The difference matters. A call that was answered must not be made again; if it
+# Both arrive as the same exception with the same numbers: servers use −32000 for their own errors, and the SDK uses
+# it when a connection breaks. The difference matters. A call that was answered must not be made again; if it
 # was not answered, it is unknown whether it ran. Our own transport marks what came from the server. For the SDK's
 # transports there are only the texts that they use.
 
-# How the SDK's errors of its own begin, and what they mean.
+# How errors begin that the SDK makes up, and what they mean.
 NO_ANSWER: tuple[tuple[int, str, str], ...] = (
     (CONNECTION_CLOSED, "Connection closed", "the connection broke"),
     (CONNECTION_CLOSED, "SSE stream ended", "the connection broke"),

@@ -9,8 +9,7 @@ import openai
 from agents import UserError
 from openai import AsyncOpenAI
 
-from openai_responses_mcp.agents.providers.settings import TIMEOUT_VARIABLE, CompatModelConfig
-from openai_responses_mcp.agents.providers.table import Quirks
+from openai_responses_mcp.agents.providers.settings import TIMEOUT_VARIABLE, CompatModelConfig, Quirks
 from openai_responses_mcp.domain.masking import SecretMask
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
@@ -152,7 +151,7 @@ class _Client(AsyncOpenAI):
 
 
 def client_for(config: CompatModelConfig) -> AsyncOpenAI:
-    # A class of its own, because the vendor's client makes copies of itself with its own arguments only.
+    # A class for each config: the vendor's client copies itself, and passes on only the arguments that it knows.
     kind = type("ProviderClient", (_Client,), {"quirks": config.quirks, "is_for_openai": config.provider == "openai"})
     client: AsyncOpenAI = kind(
         api_key=config.api_key,

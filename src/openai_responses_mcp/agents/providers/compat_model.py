@@ -37,15 +37,13 @@ from openai_responses_mcp.agents.providers.compat_client import FAILURES, RUNNER
 from openai_responses_mcp.agents.providers.settings import (
     LONGEST_MODEL_NAME,
     CompatModelConfig,
-    ProviderSettings,
-    config_error,
-)
-from openai_responses_mcp.agents.providers.table import (
     ListFailure,
     ListSource,
     ModelList,
     ProviderHandle,
     ProviderName,
+    ProviderSettings,
+    config_error,
 )
 from openai_responses_mcp.domain.masking import SecretMask
 from openai_responses_mcp.gate.errors import AgentsError
@@ -155,8 +153,8 @@ class CompatModel(Model):
         request = dataclasses.replace(request, model_settings=dataclasses.replace(settings, **changes))
         if request.output_schema is None or quirks.json_schema or request.output_schema.is_plain_text():
             return request
-        told = _schema_in_words(request.system_instructions, request.output_schema)
-        return dataclasses.replace(request, system_instructions=told, output_schema=None)
+        instructions = _with_schema(request.system_instructions, request.output_schema)
+        return dataclasses.replace(request, system_instructions=instructions, output_schema=None)
 
     def _require_chat_features(self, request: _Request) -> None:
         hosted = [tool.name for tool in request.tools if not isinstance(tool, FunctionTool)]
@@ -207,12 +205,10 @@ class CompatModel(Model):
         raise failure
 
 
-def _schema_in_words(instructions: str | None, output_schema: AgentOutputSchemaBase) -> str:
+def _with_schema(instructions: str | None, output_schema: AgentOutputSchemaBase) -> str:
     schema = json.dumps(output_schema.json_schema(), ensure_ascii=False)
-    told = (
-        f"Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:\n{schema}"
-    )
-    return f"{instructions}\n\n{told}" if instructions else told
+    wanted = "Answer with one JSON object and nothing else, without a code fence. It must fit this JSON Schema:"
+    return "\n\n".join(filter(None, [instructions, f"{wanted}\n{schema}"]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""What is stored about runs, what only this process knows of them, and how a paused run is saved and read back.
+"""Records of runs, the Python objects of this process's runs, and how a paused run is saved and read back.
 
-Agents and contexts are Python objects and cannot be stored. This process remembers those of its own latest runs, so
-that a run can be resumed here without giving them again.
+Agents and contexts are Python objects and cannot be stored. This process remembers those of its latest runs, so that a
+caller who resumes one here need not pass them again.
 
-A saved run is stored first, then its approvals, and only then the caller gets them. A crash in between leaves a run that
-cannot be resumed, never an approval without its run.
+The saved run is stored first, then its approvals; only then does the caller get them. A crash in between leaves a run
+that cannot be resumed, never an approval without its run.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ MOST_REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on its way: everything about it that is the same before and after a pause.
+    """A run in progress: everything that stays the same across a pause.
 
-    `engine_state` is what the engine saved, where the run was read back.
+    `engine_state` is what the engine saved; it is empty unless the run was read back.
     """
 
     record: RunRecord
     agent: object
-    guard: RunLedger
+    ledger: RunLedger
     extensions: Extensions
     options: EngineOptions
     engine_state: OwnJson = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The agent of a run of this process, and the SDK's options that it was started with."""
+    """The agent and the SDK options that this process started a run with."""
 
     agent: object = None
     sdk: Mapping[str, object] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class RunBook:
         self._remembered: OrderedDict[str, Remembered] = OrderedDict()
 
     async def begin(self, agent: object, sdk: Mapping[str, object]) -> RunRecord:
-        """A new run under a new id, stored and remembered."""
+        """Store and remember a new run under a new id."""
         now = timestamp(self._clock.now())
         name = str(getattr(agent, "name", ""))
         record = RunRecord(f"run_{uuid.uuid4().hex}", "running", name, created_at=now, updated_at=now)
@@ -104,7 +104,7 @@ class RunBook:
 
     @property
     def agents(self) -> list[object]:
-        """The agents of the runs that are not over."""
+        """The agents of the remembered runs, none of which is over."""
         return [known.agent for known in self._remembered.values()]
 
 
@@ -127,9 +127,9 @@ class AwaitDecisions:
         self._sleep = sleep
 
     async def wait(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
-        """The requests that the run waited for last, all decided. Too late: `AGENTS-E-APPROVAL-INVALID`."""
+        """Wait until the newest pause is decided, and return its requests. A timeout is `AGENTS-E-APPROVAL-INVALID`."""
         is_time = timeout_seconds is None or (type(timeout_seconds) in (int, float) and timeout_seconds >= 0)
-        require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds is a number from 0 up")
+        require(is_time, "AGENTS-E-RUNNER-CONFIG", "timeout_seconds must be a number, 0 or greater")
         await self._book.summary(run_id)
         waiting = await self._approvals.pending(run_id)
         try:
@@ -150,32 +150,90 @@ class AwaitDecisions:
 # Paused runs
 
 _FORMAT = 3
-# Never the context, not even a string: it belongs to the caller.
+# The context is never stored, even if it is a string: it belongs to the caller.
 _KEPT = ("max_turns", "previous_response_id", "auto_previous_response_id", "conversation_id")
 
 
-class SavedStates:
-    def __init__(self, withholding: Withholding) -> None:
+class PausedRuns:
+    """Saves runs that wait for a human, and reads them back."""
+
+    def __init__(
+        self,
+        engine: AgentEngine,
+        book: RunBook,
+        approvals: ApprovalController,
+        ledgers: RunLedgers,
+        withholding: Withholding,
+    ) -> None:
+        self._engine = engine
+        self._book = book
+        self._approvals = approvals
+        self._ledgers = ledgers
         self._withholding = withholding
 
-    def written(self, run: Run, engine_state: JsonObject) -> str:
+    async def pause(self, run: Run, engine_state: JsonObject) -> list[HumanApprovalRequest]:
+        payload = self._written(run, engine_state)
+        await self._book.save(run.record, "paused", payload)
+        pause = Pause(state_hash=digest(payload))
+        for waiting in run.ledger.to_approve:
+            await self._approvals.create_approval_request(
+                run.run_id, waiting.decision, call=waiting.call, pause=pause, attempt=waiting.attempt
+            )
+        return await self._approvals.open_pause(pause)
+
+    async def read(self, approval: ApprovalRecord, wanted: Resumption) -> tuple[Run, PausedRun]:
+        """The run that waits for this approval. Its ledger gets the answers once every call of the pause has one.
+
+        Raises `AGENTS-E-RESUME-TOKEN` if the saved run was changed, and `AGENTS-E-RUNNER-CONFIG` if the run was started
+        with something that this process does not know and the caller did not pass again.
+        """
+        run_id = approval.request.run_id
+        record = await self._book.get(run_id)
+        if record is None or digest(record.payload) != approval.state_hash:
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", "The saved run has been changed", details={"reason": "changed"})
+        known = self._book.remembered(run_id)
+        agent = wanted.agent or known.agent
+        if agent is None:
+            message = "This process did not start the run: give the agent again with agent="
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        state = self._state_in(record.payload)
+        extensions = Extensions(
+            policy_profile=state["policy_profile"],
+            require_human_approval=state["require_human_approval"],
+            max_turns=state["max_turns"],
+            max_tool_calls=state.get("max_tool_calls"),
+            max_tokens=state.get("max_tokens"),
+        )
+        ledger = self._ledgers.ledger_for(run_id, agent, extensions, state["user_intent"])
+        records = await self._approvals.of_pause(approval.pause_id)
+        ledger.restore(state["guard"], [_answer_of(one) for one in records if one.request.status != "pending"])
+        given = {**state["sdk"], **known.sdk, **wanted.sdk}
+        if missing := [name for name in state["sdk_objects"] if given.get(name) is None]:
+            names = ", ".join(missing)
+            message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
+        options = EngineOptions(max_turns=extensions.max_turns, sdk=given, is_streamed=wanted.is_streamed)
+        paused = await self._engine.restore(agent, state["engine"], ledger, options)
+        return Run(record, agent, ledger, extensions, options, state["engine"]), paused
+
+    def _written(self, run: Run, engine_state: JsonObject) -> str:
         state = {
             "engine": engine_state,
-            "guard": run.guard.saved(),
-            "user_intent": run.guard.user_intent,
-            "policy_profile": run.guard.context.policy_profile,
-            "require_human_approval": run.guard.context.require_human_approval,
+            "guard": run.ledger.saved(),
+            "user_intent": run.ledger.user_intent,
+            "policy_profile": run.ledger.context.policy_profile,
+            "require_human_approval": run.ledger.context.require_human_approval,
             "max_turns": run.options.max_turns,
             "max_tool_calls": run.extensions.max_tool_calls,
             "max_tokens": run.extensions.max_tokens,
             "sdk": _kept(run.options.sdk),
             "sdk_objects": _objects(run.options.sdk),
         }
-        taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.guard.secret_texts)}
+        taken_out = {"format": _FORMAT, **self._withholding.take_out(state, run.ledger.secret_texts)}
         return json.dumps(taken_out, ensure_ascii=False)
 
-    def read(self, payload: str) -> OwnJson:
-        """Raises `AGENTS-E-RUNNER` for a text that this version did not write."""
+    def _state_in(self, payload: str) -> OwnJson:
+        """Raises `AGENTS-E-RUNNER` for a payload that this version cannot read."""
         try:
             state = json.loads(payload)
         except ValueError:
@@ -189,81 +247,18 @@ class SavedStates:
 
 
 def _kept(sdk: Mapping[str, object]) -> dict[str, object]:
-    """Options of the SDK that mean the same in another process."""
+    """SDK options that can be stored and used by another process."""
     return {name: sdk[name] for name in _KEPT if isinstance(sdk.get(name), str | int)}
 
 
 def _objects(sdk: Mapping[str, object]) -> list[str]:
-    """The names of options that have to be given again in another process: a context, a session, hooks and so on."""
+    """Names of the options that another process has to pass again: a context, a session, hooks and so on."""
     return sorted(name for name, value in sdk.items() if value is not None and name not in _kept(sdk))
 
 
 def _unreadable() -> AgentsError:
-    message = "The saved run is of a kind that this version cannot read"
+    message = "The saved run has a format that this version cannot read"
     return AgentsError("AGENTS-E-RUNNER", message, details={"reason": "state_unreadable"})
-
-
-class PauseRun:
-    def __init__(self, book: RunBook, approvals: ApprovalController, states: SavedStates) -> None:
-        self._book = book
-        self._approvals = approvals
-        self._states = states
-
-    async def pause(self, run: Run, engine_state: JsonObject) -> list[HumanApprovalRequest]:
-        payload = self._states.written(run, engine_state)
-        await self._book.save(run.record, "paused", payload)
-        pause = Pause(state_hash=digest(payload))
-        for waiting in run.guard.to_approve:
-            await self._approvals.create_approval_request(
-                run.run_id, waiting.decision, call=waiting.call, pause=pause, attempt=waiting.attempt
-            )
-        return await self._approvals.open_pause(pause)
-
-
-class ReadRunBack:
-    def __init__(
-        self, engine: AgentEngine, book: RunBook, approvals: ApprovalController, guards: RunLedgers, states: SavedStates
-    ) -> None:
-        self._engine = engine
-        self._book = book
-        self._approvals = approvals
-        self._guards = guards
-        self._states = states
-
-    async def read(self, approval: ApprovalRecord, wanted: Resumption) -> tuple[Run, PausedRun]:
-        """The run that waits for this approval; once its whole pause is answered, its guard knows the answers.
-
-        Raises `AGENTS-E-RESUME-TOKEN` when the saved run was changed and `AGENTS-E-RUNNER-CONFIG` when something that
-        the run was started with is not known here and was not given again.
-        """
-        run_id = approval.request.run_id
-        record = await self._book.get(run_id)
-        if record is None or digest(record.payload) != approval.state_hash:
-            raise AgentsError("AGENTS-E-RESUME-TOKEN", "The saved run has been changed", details={"reason": "changed"})
-        known = self._book.remembered(run_id)
-        agent = wanted.agent or known.agent
-        if agent is None:
-            message = "This process did not start the run: give the agent again with agent="
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
-        state = self._states.read(record.payload)
-        extensions = Extensions(
-            policy_profile=state["policy_profile"],
-            require_human_approval=state["require_human_approval"],
-            max_turns=state["max_turns"],
-            max_tool_calls=state.get("max_tool_calls"),
-            max_tokens=state.get("max_tokens"),
-        )
-        guard = self._guards.ledger_for(run_id, agent, extensions, state["user_intent"])
-        records = await self._approvals.of_pause(approval.pause_id)
-        guard.restore(state["guard"], [_answer_of(one) for one in records if one.request.status != "pending"])
-        given = {**state["sdk"], **known.sdk, **wanted.sdk}
-        if missing := [name for name in state["sdk_objects"] if given.get(name) is None]:
-            names = ", ".join(missing)
-            message = f"This process did not start the run: give its {names} again with options=RunOptions(sdk={{...}})"
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message, details={"missing": missing})
-        options = EngineOptions(max_turns=extensions.max_turns, sdk=given, is_streamed=wanted.is_streamed)
-        paused = await self._engine.restore(agent, state["engine"], guard, options)
-        return Run(record, agent, guard, extensions, options, state["engine"]), paused
 
 
 def _answer_of(approval: ApprovalRecord) -> HumanAnswer:

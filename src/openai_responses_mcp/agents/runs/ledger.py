@@ -18,7 +18,6 @@ from typing import TypeVar
 
 from openai_responses_mcp.agents.runs.judging import Judging
 from openai_responses_mcp.agents.runs.models import Extensions
-from openai_responses_mcp.agents.runs.ports import TurnLedger
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.budgets import BudgetStore, Limit, SessionBudget, limits_of
 from openai_responses_mcp.gate.call_table import (
@@ -56,7 +55,9 @@ from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
 _T = TypeVar("_T")
 
 
-class RunLedger(TurnLedger):
+class RunLedger:
+    """What the engine must ask before, and report to after, every execution."""
+
     def __init__(
         self,
         run_id: str,
@@ -85,6 +86,7 @@ class RunLedger(TurnLedger):
 
     @property
     def refusal(self) -> AgentsError | None:
+        """The first refusal of the run. An engine that swallowed it must raise it as soon as it can."""
         return self._refusal
 
     @property
@@ -110,11 +112,15 @@ class RunLedger(TurnLedger):
     # Before
 
     async def used_tokens(self, tokens: int) -> None:
+        """A model used these tokens. Called before its turn is judged."""
         if self._budget is not None and tokens:
             await self._noted(self._budget.spend(tokens=tokens))
 
     async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        """An id that the model uses again stands for the call that had it first; a different call is refused."""
+        """Decide a whole turn. Raises `AgentsError` when any of it is refused; `is_waiting` says which calls need a human.
+
+        An id that the model uses again stands for the call that had it first; a different call is refused.
+        """
         fresh: list[PlannedCall] = []
         for call in calls:
             known = self._calls[call.call_id]
@@ -178,12 +184,15 @@ class RunLedger(TurnLedger):
 
     @property
     def is_asking(self) -> bool:
+        """Whether any call of the run waits for a human, or was refused by one."""
         return any(call.state in (CallState.ASKED, CallState.TOLD) for call in self._calls)
 
     def is_waiting(self, call_id: str) -> bool:
+        """Whether the call may not run yet; also true for a call that was never judged, and false for one that is done."""
         return self._calls[call_id].state not in LET_THROUGH | {CallState.DONE}
 
     async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
+        """A tool on the provider's side: in scope, or refused before the model is asked."""
         profile = self.context_for(agent).policy_profile
         # An agent that takes over may have a stricter profile than the one before it that had the same tool.
         offered = tool.scope_name if profile == self.profile_name else f"{tool.scope_name} under {profile}"
@@ -208,10 +217,12 @@ class RunLedger(TurnLedger):
         return known.state in MAY_START and known.fits(call)
 
     def told(self, call_id: str) -> str | None:
+        """What the model gets instead of the call's output, if a human denied it. The call does not start."""
         known = self._calls[call_id]
         return known.answer.told if known.state is CallState.TOLD and known.answer else None
 
     def changed(self, call_id: str) -> ChangedCall | None:
+        """The call as a human changed it, if they did. The call starts with these arguments."""
         return self._calls[call_id].changed
 
     def as_changed(self, call: PlannedCall) -> PlannedCall:
@@ -220,6 +231,7 @@ class RunLedger(TurnLedger):
         return call if changed is None else replace(call, args=changed.args)
 
     async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
+        """Raises unless exactly this call was let through, once."""
         call, known = PlannedCall(call_id, tool, args), self._calls[call_id]
         is_first_start = known.state is not CallState.TAKEN_UP
         if not known.fits(call):
@@ -237,21 +249,22 @@ class RunLedger(TurnLedger):
             await self._record(self._records.about(call, "started", "started"))
 
     async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
+        """`error` is what the tool raised; with an `output` too if the error became an answer for the model."""
         call = await self._move(self._calls[call_id].planned, CallEvent.FINISH)
         if call.state is CallState.SUSPENDED:
             return
-        # What a tool raised may have become an answer for the model on its way here.
         call.result = self.shown(call.planned, error if output is None and error is not None else output)
         decision, reason = ("completed", "") if error is None else ("failed", error)
         outcome = self._records.about(call.planned, "outcome", decision, reason)
         try:
             await self._record(outcome)
         except StoreUnavailable as exc:
-            # It has happened, and the log is to tell so once it can.
+            # The call ran; record it when the store is back.
             self._audit.keep(exc.message, outcome)
             raise
 
     async def suspend(self, call_id: str) -> None:
+        """The call started and waits for a pause inside it; it will be started again on resume."""
         await self._move(self._calls[call_id].planned, CallEvent.SUSPEND)
 
     def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
@@ -332,7 +345,7 @@ class RunLedger(TurnLedger):
         self.secret_texts.extend(saved["secret_texts"])
 
     def is_answered(self, call: PlannedCall) -> bool:
-        """True if the call may start as it is, was denied with a text for the model, or will be decided again."""
+        """True if the call may start unchanged, was denied with a text for the model, or will be decided again."""
         return self._is_to_be_decided_again or self.told(call.call_id) is not None or self.may_start(call)
 
     async def take_up(self, turns: Sequence[Turn]) -> None:
@@ -383,6 +396,16 @@ def _about_to_run(call: PlannedCall) -> str:
 _WHOSE = "agents"  # a policy file's budget counts the hours and days of all agents together
 
 
+class LookingLedger(RunLedger):
+    """For a look at an agent's tools: nothing is judged, so nothing can run."""
+
+    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
+        raise AgentsError("AGENTS-E-GATE-DENIED", "Nothing runs while an agent is only looked at")
+
+    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
+        return
+
+
 class RunLedgers:
     def __init__(self, gate: SafetyGate, audit: AuditLog, masking: Masking, budgets: BudgetStore, clock: Clock) -> None:
         self._gate = gate
@@ -397,8 +420,11 @@ class RunLedgers:
         budget = SessionBudget(self._budgets, self._clock, run_id, limits)
         return RunLedger(run_id, self._gate, self._audit, self._masking, context, user_intent, budget)
 
+    def for_a_look(self) -> RunLedger:
+        return LookingLedger("", self._gate, self._audit, self._masking, GateContext())
+
     def _limits(self, extensions: Extensions) -> list[Limit]:
-        """The limits of the run, and that of the policy file as it is now. A session of the latter is the run."""
+        """The limits of the run and of the current policy file, for which a session is a run."""
         limits = [*limits_of(self._gate.budget, _WHOSE)]
         if extensions.max_tool_calls is not None:
             limits.append(Limit(extensions.max_tool_calls, "calls", "run"))

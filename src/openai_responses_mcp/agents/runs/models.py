@@ -1,4 +1,4 @@
-"""What a caller asks of a run, and what a run tells while it goes on."""
+"""The options of a run, its events and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class ResumeOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestedToolCall:
-    """A call that the caller wants made, without a model; it passes the same gate."""
+    """A call requested by the caller instead of the model. It passes the same gate."""
 
     tool_name: str
     args: JsonObject = field(default_factory=dict)
@@ -41,7 +41,7 @@ class RequestedToolCall:
 class Extensions:
     """Everything this library adds to a run.
 
-    Each time `max_tool_calls` calls or `max_tokens` tokens are used up, a human is asked whether to go on.
+    Each time `max_tool_calls` calls or `max_tokens` tokens are used up, a human is asked whether to continue.
     """
 
     policy_profile: ProfileName | None = None
@@ -67,7 +67,10 @@ class Extensions:
         require(are_calls, "AGENTS-E-RUNNER-CONFIG", "tool_calls holds RequestedToolCall objects")
 
     def joined_by(self, agents_own: "Extensions") -> "Extensions":
-        """What the run says, with all that the agent demands: the stricter counts."""
+        """The run's extensions, with the agent's own where the run has none.
+
+        For the profile, human approval and the budgets, the stricter of the two wins.
+        """
         profile = self.policy_profile or agents_own.policy_profile
         return Extensions(
             policy_profile=None if profile is None else profile_name(stricter(profile, agents_own.policy_profile)),
@@ -88,7 +91,7 @@ def _smaller(most: int | None, other: int | None) -> int | None:
 class RunOptions:
     """`sdk` holds keyword arguments of the SDK's own `Runner.run`: context, hooks, run_config, session and so on.
 
-    With `stream` the model is asked for a stream also by `run`, which gives the result all the same.
+    With `stream`, `run` also requests a stream from the model; it still returns the result.
     """
 
     extensions: Extensions | None = None
@@ -97,14 +100,14 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         are_extensions = self.extensions is None or isinstance(self.extensions, Extensions)
-        require(are_extensions, "AGENTS-E-RUNNER-CONFIG", "extensions is Extensions(...)")
+        require(are_extensions, "AGENTS-E-RUNNER-CONFIG", "extensions must be an Extensions object")
         require(isinstance(self.stream, bool), "AGENTS-E-RUNNER-CONFIG", "stream is true or false")
         require(isinstance(self.sdk, Mapping), "AGENTS-E-RUNNER-CONFIG", "sdk is a mapping of the SDK's own options")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run as it stands in the store."""
+    """A run in the store."""
 
     run_id: str
     status: RunStatus
@@ -122,9 +125,9 @@ class UsageStats:
 
 
 class RunResult:
-    """`interruptions` holds `HumanApprovalRequest`s; any name that is not listed here is the SDK result's.
+    """The result of a run. Attributes that are not set here are those of the SDK's result.
 
-    Made by hand, with the SDK's own arguments, it is a result of the SDK.
+    Called with the arguments of the SDK's own class, it returns an object of that class.
     """
 
     made_by_hand: ClassVar[type | None] = None
@@ -158,14 +161,15 @@ class RunResult:
         self.sdk_result = sdk_result
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what is not set above.
+        # Called only for names that are not set above.
         if name.startswith("__") or "sdk_result" not in self.__dict__ or self.sdk_result is None:
             raise AttributeError(f"RunResult has no {name!r}")
         return getattr(self.sdk_result, name)
 
     def __repr__(self) -> str:
         waiting = f", waiting for {len(self.interruptions)}" if self.interruptions else ""
-        return f"<RunResult {self.run_id}: {len(self.tool_calls)} calls{waiting}>"
+        calls = "1 call" if len(self.tool_calls) == 1 else f"{len(self.tool_calls)} calls"
+        return f"<RunResult {self.run_id}: {calls}{waiting}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
-"""What runs need from outside: the engine that runs agents, and the ledger that the engine must ask."""
+"""What runs need from outside: the engine that runs agents. It must ask the ledger of the run before every execution."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.runs.models import RunEvent, UsageStats
-from openai_responses_mcp.gate.calls import ChangedCall, PlannedCall, ToolCallResult, ToolDescription, Turn
-from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, Turn
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`sdk` is handed to the SDK as it is. With `is_streamed` the model is asked for a stream.
+    """`sdk` is passed on to the SDK. With `is_streamed` the model is asked for a stream.
 
     A `state` of the engine takes the place of the input; its calls are decided before anything runs.
     """
@@ -77,72 +77,10 @@ class Resumption:
     tools_may_be_gone: bool = False
 
 
-class TurnLedger(Protocol):
-    """What the engine must ask before and tell after every execution."""
-
-    @property
-    def refusal(self) -> AgentsError | None:
-        """The first refusal of the run. An engine that swallowed it must raise it as soon as it can."""
-        ...
-
-    def refuse(self, error: AgentsError) -> AgentsError:
-        """Note a refusal and give it back to be raised."""
-        ...
-
-    async def judge(self, agent: object, calls: Sequence[PlannedCall], catalog: Sequence[ToolDescription]) -> None:
-        """Decide a whole turn. Raises `AgentsError` when any of it is refused; may ask for a pause."""
-        ...
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether any call of the run waits for a human, or was refused by one."""
-        ...
-
-    def is_waiting(self, call_id: str) -> bool:
-        """Whether the call may not run yet; also true for a call that was never judged, and false for one that is done."""
-        ...
-
-    async def used_tokens(self, tokens: int) -> None:
-        """A model used these tokens. Called before its turn is judged."""
-        ...
-
-    def told(self, call_id: str) -> str | None:
-        """What the model gets instead of the call's output, if a human denied it. The call does not start."""
-        ...
-
-    def changed(self, call_id: str) -> ChangedCall | None:
-        """The call as a human changed it, if they did. The call starts with these arguments."""
-        ...
-
-    async def starting(self, call_id: str, tool: ToolDescription, args: JsonObject) -> None:
-        """Raises unless exactly this call was let through, once."""
-        ...
-
-    async def finished(self, call_id: str, output: JsonValue, error: str | None = None) -> None:
-        """`error` is what the tool raised; with an `output` too if the error became an answer for the model."""
-        ...
-
-    def shown(self, call: PlannedCall, output: JsonValue = None) -> ToolCallResult:
-        """The call as it may be shown."""
-        ...
-
-    def result_of(self, call_id: str) -> ToolCallResult | None:
-        """What came of a call that has run, as it may be shown."""
-        ...
-
-    async def suspend(self, call_id: str) -> None:
-        """The call started and waits for a pause inside it; it will be started again on resume."""
-        ...
-
-    async def offer_hosted(self, agent: object, tool: ToolDescription) -> None:
-        """A tool on the provider's side: in scope, or refused before the model is asked."""
-        ...
-
-
 class AgentEngine(Protocol):
-    """Runs agents so that nothing executes without its guard. Raises `AgentsError`."""
+    """Runs agents so that nothing executes without its ledger. Raises `AgentsError`."""
 
-    async def describe(self, agent: object, guard: TurnLedger, context: object = None) -> list[ToolDescription]:
+    async def describe(self, agent: object, ledger: RunLedger, context: object = None) -> list[ToolDescription]:
         """The agent's own tools and handoffs; some tools are there only for some of the callers' contexts.
 
         `AGENTS-E-AGENT-CAPABILITY-RESOLVE` if they cannot be determined.
@@ -150,12 +88,12 @@ class AgentEngine(Protocol):
         ...
 
     def stream(
-        self, agent: object, input: object, guard: TurnLedger, options: EngineOptions
+        self, agent: object, input: object, ledger: RunLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
         """Step by step; the last step has the outcome. There may be no other where the model is asked for no stream."""
         ...
 
-    async def restore(self, agent: object, saved: OwnJson, guard: TurnLedger, options: EngineOptions) -> "PausedRun":
+    async def restore(self, agent: object, saved: OwnJson, ledger: RunLedger, options: EngineOptions) -> "PausedRun":
         """Read a saved run back, without running anything. Unreadable: `AGENTS-E-RUNNER`."""
         ...
 

@@ -1,15 +1,16 @@
 """Resuming a run, in this process or in another one.
 
-In this order: check the token or the decisions, read the run back, compare what was approved with what is there, use
-the decisions up, run. Nothing is changed before the decisions are used up. Where a human refused a call and wants the
-model to know, or changed one, the turn is decided again first; that may pause the run once more.
+The steps: check the token or the decisions, read the run back, compare the approved calls with the saved ones, mark the
+decisions as used, run. Until the decisions are marked, only the human's text for the model is stored. If a human
+denied a call and wants the model to know, or changed its arguments, the turn is decided again first. That may pause the
+run once more.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from openai_responses_mcp.agents.runs.book import ReadRunBack, Run, RunBook, permit_of
+from openai_responses_mcp.agents.runs.book import PausedRuns, Run, RunBook, permit_of
 from openai_responses_mcp.agents.runs.models import RunEvent
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome, PausedRun, Resumption
 from openai_responses_mcp.agents.runs.running import FinishRun
@@ -27,7 +28,7 @@ _UNSAID = "unsaid"  # input that the model has not seen yet, kept beside the eng
 
 @dataclass(frozen=True, slots=True)
 class CodeDecision:
-    """What code has decided on a call; without a message the SDK chooses the words of a refusal."""
+    """A decision that code made on a call. Without a message, the SDK words the refusal."""
 
     is_approved: bool
     message: str | None = None
@@ -35,9 +36,9 @@ class CodeDecision:
 
 class ResumeRun:
     def __init__(
-        self, read_back: ReadRunBack, approvals: ApprovalController, audit: AuditLog, book: RunBook, finish: FinishRun
+        self, paused: PausedRuns, approvals: ApprovalController, audit: AuditLog, book: RunBook, finish: FinishRun
     ) -> None:
-        self._read_back = read_back
+        self._paused = paused
         self._approvals = approvals
         self._audit = audit
         self._book = book
@@ -52,7 +53,7 @@ class ResumeRun:
 
     async def _steps(self, run: Run, paused: PausedRun, wanted: Resumption) -> AsyncGenerator[EngineEvent, None]:
         said = _said(run, wanted.human_response)
-        await run.guard.take_up(paused.turns)
+        await run.ledger.take_up(paused.turns)
         if outcome := _waiting_again(run, said):
             yield EngineEvent(outcome=outcome)
             return
@@ -67,7 +68,7 @@ class ResumeRun:
         decision: HumanDecision,
         comment: str | None,
     ) -> tuple[Resumption, list[HumanApprovalRequest]]:
-        """Decide one call of the run. Returns what can then be resumed, and what of the turn is still undecided."""
+        """Decide one call of the run. Returns `wanted` with its token, and the requests of the turn still undecided."""
         approval = await self._approvals.get(approval_id)
         if approval.request.run_id != wanted.run_id:
             raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", "This run has no such approval")
@@ -82,7 +83,7 @@ class ResumeRun:
     ) -> list[HumanApprovalRequest]:
         """Decide calls of the newest pause, by their id. Returns those that are still undecided.
 
-        A caller who demands a human, and a definition that has changed, are not answered by code.
+        Code cannot approve a call whose caller demands a human, or whose definition has changed.
         """
         pause = await self._approvals.of_newest_pause(wanted.run_id or "")
         for record in pause:
@@ -100,21 +101,21 @@ class ResumeRun:
         return await self._approvals.pending_of_pause(pause[0].pause_id) if pause else []
 
     async def _check_for_code(self, record: ApprovalRecord, wanted: Resumption) -> None:
-        run, paused = await self._read_back.read(record, wanted)
+        run, paused = await self._paused.read(record, wanted)
         called = record.request.tool_call_id
         turns = [turn for turn in paused.turns if called in [call.call_id for call in turn.calls]]
-        demands = [run.guard.context_for(turn.agent).require_human_approval for turn in turns]
-        if record.request.definition_change or run.guard.context.require_human_approval or any(demands):
+        demands = [run.ledger.context_for(turn.agent).require_human_approval for turn in turns]
+        if record.request.definition_change or run.ledger.context.require_human_approval or any(demands):
             why = "its definition has changed" if record.request.definition_change else "the caller demands a human"
             message = f"Code may not approve {record.request.tool_name}: {why}"
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", message, details={"approval_id": record.request.approval_id})
 
     async def _check_readable(self, approval: ApprovalRecord, wanted: Resumption) -> None:
-        """A run that cannot be read back should be noticed before somebody decides on it."""
+        """Raise before the decision is stored if the run cannot be read back."""
         try:
-            await self._read_back.read(approval, wanted)
+            await self._paused.read(approval, wanted)
         except AgentsError:
-            # Somebody else may have decided meanwhile, and the run has gone on. Then this decision comes second.
+            # Another process may have decided and resumed the run meanwhile. Then storing this decision reports that.
             if (await self._approvals.get(approval.request.approval_id)).request.status == "pending":
                 raise
 
@@ -124,13 +125,13 @@ class ResumeRun:
         denied = [one.request for one in siblings if one.request.status == "denied" and not one.request.tell_model]
         if denied:
             raise await self._turned_down(wanted.token, approval, denied[0])
-        run, paused = await self._read_back.read(approval, wanted)
-        calls = {call_id: run.guard.as_changed(call) for call_id, call in paused.calls.items()}
+        run, paused = await self._paused.read(approval, wanted)
+        calls = {call_id: run.ledger.as_changed(call) for call_id, call in paused.calls.items()}
         for sibling in siblings:
             if sibling.request.tool_call_id in calls or not wanted.tools_may_be_gone:
                 _check_unchanged(calls, permit_of(sibling))
         for call in calls.values():
-            if not run.guard.is_answered(call):
+            if not run.ledger.is_answered(call):
                 raise _changed(call.call_id)
         if wanted.human_response is not None:
             await self._approvals.respond(approval, wanted.human_response)
@@ -160,9 +161,9 @@ class ResumeRun:
         return {"outcome": "unknown", "tool_call_ids": calls or unknown}
 
     async def _is_cut_off(self, run_id: str, pause: Sequence[ApprovalRecord]) -> bool:
-        """Whether the run goes on and never came to an end, as far as its record tells.
+        """True if the run was resumed and its record shows no end.
 
-        Decisions are used up before that is saved: a run that still waits with used decisions was cut off in between.
+        Decisions are used up before the status is saved: a paused run with used decisions was cut off in between.
         """
         record = await self._book.get(run_id)
         if record is None or record.status != "paused":
@@ -189,13 +190,13 @@ class ResumeRun:
 
 
 def _said(run: Run, human_response: str | None) -> str | None:
-    """What humans said for the model, also with a resume that had to wait again."""
+    """The human's text for the model, after that of an earlier resume that paused again."""
     return "\n".join(filter(None, [run.engine_state.get(_UNSAID), human_response])) or None
 
 
 def _waiting_again(run: Run, said: str | None) -> EngineOutcome | None:
-    """The run as it was saved, where somebody has to be asked again."""
-    if not run.guard.to_approve:
+    """The saved run, if a human has to be asked again."""
+    if not run.ledger.to_approve:
         return None
     return EngineOutcome(None, last_agent=run.agent, saved={**run.engine_state, _UNSAID: said})
 

@@ -1,7 +1,7 @@
 """Starting and finishing a run.
 
-Before the engine starts, the input passes the guardrails, and the tools that a caller asks for are found. What the
-engine gives back becomes a result, a pause or a failure, and is stored as such.
+Before the engine starts, the guardrails check the input, and the tools that the caller requested are looked up. In the
+end the run is stored as done, paused, denied or failed.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from openai_responses_mcp.agents.runs.book import PauseRun, Run, RunBook
+from openai_responses_mcp.agents.runs.book import PausedRuns, Run, RunBook
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
 from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult
 from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, EngineOutcome
@@ -32,9 +32,9 @@ _REFUSALS = ("AGENTS-E-GATE-DENIED", "AGENTS-E-GUARDRAIL-DENIED")
 
 class FinishRun:
     def __init__(
-        self, pause: PauseRun, book: RunBook, audit: AuditLog, masking: Masking, standing: StandingApprovals
+        self, paused: PausedRuns, book: RunBook, audit: AuditLog, masking: Masking, standing: StandingApprovals
     ) -> None:
-        self._pause = pause
+        self._paused = paused
         self._book = book
         self._audit = audit
         self._masking = masking
@@ -43,7 +43,7 @@ class FinishRun:
     async def stream(
         self, run: Run, steps: AsyncGenerator[EngineEvent, None]
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """The SDK's own event next to each of ours. One that only the SDK has is `raw`; the last carries the result."""
+        """Pairs of the SDK's event and ours. Ours is `raw` if only the SDK has one; the last carries the result."""
         try:
             outcome: EngineOutcome | None = None
             async with aclosing(steps):
@@ -66,48 +66,48 @@ class FinishRun:
     async def _ended(self, run: Run, outcome: EngineOutcome) -> RunResult:
         await self._audit.settle(run.run_id)
         if outcome.saved is not None:
-            return self._result(run, outcome, await self._pause.pause(run, outcome.saved))
-        await run.guard.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
+            return self._result(run, outcome, await self._paused.pause(run, outcome.saved))
+        await run.ledger.context_for(outcome.last_agent).guardrails.check_output(outcome.output_text)
         await self._audit.flush()
-        unsaved = await self._saved_as_done(run)
+        unsaved = await self._save_as_done(run)
         self._book.forget(run.run_id)
         await self.end_session(run.record)
         return self._result(run, outcome, unsaved=unsaved)
 
     async def end_session(self, record: RunRecord) -> None:
-        """What was allowed for this run ends with it. Only a run that has waited for a human can have such."""
+        """End the approvals that hold for this run. Only a run that was paused can have any."""
         if record.status == "running":
             return
         try:
             await self._standing.end_session(record.run_id)
         except AgentsError as exc:
             # No other run has this id, so a standing approval that is left over allows nothing.
-            _logger.warning("standing approvals for %s are not ended: %s", record.run_id, exc.message)
+            _logger.warning("standing approvals for %s could not be ended: %s", record.run_id, exc.message)
 
-    async def _saved_as_done(self, run: Run) -> str | None:
-        """Why the end of the run could not be stored. Its calls have been made, and their result must not be lost."""
+    async def _save_as_done(self, run: Run) -> str | None:
+        """Returns the problem if the store is unavailable: the calls were made, so their result must not be lost."""
         try:
             await self._book.save(run.record, "done")
         except StoreUnavailable as exc:
             if self._audit.is_required:
                 raise
             _logger.warning(
-                "AGENTS-E-LOG-STORE: %s; the run %s is over, and not stored as such", exc.message, run.run_id
+                "AGENTS-E-LOG-STORE: %s; the run %s is done, but not stored as done", exc.message, run.run_id
             )
             return "the end of the run is not stored"
         return None
 
     async def _failed(self, run: Run, failure: AgentsError) -> AgentsError:
         self._book.forget(run.run_id)
-        with suppress(AgentsError):  # the failure that is being reported matters more than the note about it
+        with suppress(AgentsError):  # the failure itself matters more than its record
             await self._audit.settle(run.run_id)
         with suppress(AgentsError):
             await self._book.save(run.record, "denied" if failure.code in _REFUSALS else "failed")
         await self.end_session(run.record)
-        return self._masking.error(failure, run.guard.secret_texts, run_id=run.run_id)
+        return self._masking.error(failure, run.ledger.secret_texts, run_id=run.run_id)
 
     async def _left(self, run: Run) -> None:
-        """The run is no longer awaited: it has failed, unless it has paused and can be resumed."""
+        """The caller stopped waiting. The run counts as failed, unless it is paused and can be resumed."""
         with suppress(AgentsError):
             await self._audit.settle(run.run_id)
         with suppress(AgentsError):
@@ -125,16 +125,17 @@ class FinishRun:
         interruptions: Sequence[HumanApprovalRequest] = (),
         unsaved: str | None = None,
     ) -> RunResult:
-        extensions: dict[str, object] = {"policy_profile": run.guard.profile_name}
+        extensions: dict[str, object] = {"policy_profile": run.ledger.profile_name}
         unwritten = len(self._audit.unwritten)
-        troubles = [unsaved, f"{unwritten} audit records are not written yet" if unwritten else None]
+        records = "1 audit record is" if unwritten == 1 else f"{unwritten} audit records are"
+        troubles = [unsaved, f"{records} not written yet" if unwritten else None]
         if any(troubles):
             extensions["AGENTS-E-LOG-STORE"] = "; ".join(filter(None, troubles))
         return RunResult(
             run_id=run.run_id,
             output_text=outcome.output_text,
             messages=outcome.messages,
-            tool_calls=run.guard.results,
+            tool_calls=run.ledger.results,
             usage=outcome.usage,
             interruptions=interruptions,
             extensions=extensions,
@@ -151,16 +152,16 @@ def _last_event(result: RunResult) -> RunEvent:
 
 
 class StartRun:
-    def __init__(self, engine: AgentEngine, book: RunBook, guards: RunLedgers, finish: FinishRun) -> None:
+    def __init__(self, engine: AgentEngine, book: RunBook, ledgers: RunLedgers, finish: FinishRun) -> None:
         self._engine = engine
         self._book = book
-        self._guards = guards
+        self._ledgers = ledgers
         self._finish = finish
 
     async def stream(
         self, agent: object, input: object, options: RunOptions, extensions: Extensions, state: object = None
     ) -> AsyncGenerator[tuple[object, RunEvent], None]:
-        """With a `state` of the engine the run begins where that stands, and `input` is what it began with."""
+        """With a `state` of the engine the run continues from there, and `input` is its original input."""
         run = await self._begin(agent, input, options, extensions, state)
         async with aclosing(self._finish.stream(run, self._steps(run, input))) as events:
             async for event in events:
@@ -174,18 +175,18 @@ class StartRun:
             if isinstance(input, str):
                 message = "input is empty"
             if type(input).__name__ == "RunState":
-                message = "A RunState goes on with Runner.run, or with approve_and_resume(run_id, approval_id)"
+                message = "Resume a RunState with Runner.run, or with approve_and_resume(run_id, approval_id)"
             raise AgentsError("AGENTS-E-RUNNER", message)
         sdk = dict(options.sdk)
         record = await self._book.begin(agent, sdk)
-        guard = self._guards.ledger_for(record.run_id, agent, extensions, words_of(input))
+        ledger = self._ledgers.ledger_for(record.run_id, agent, extensions, words_of(input))
         engine_options = EngineOptions(max_turns=extensions.max_turns, sdk=sdk, is_streamed=options.stream, state=state)
-        return Run(record, agent, guard, extensions, engine_options)
+        return Run(record, agent, ledger, extensions, engine_options)
 
     async def _steps(self, run: Run, input: object) -> AsyncGenerator[EngineEvent, None]:
         await guardrails_of(run.agent).check_input(words_of(input))
         options = replace(run.options, requested_calls=await self._requested(run))
-        async with aclosing(self._engine.stream(run.agent, input, run.guard, options)) as steps:
+        async with aclosing(self._engine.stream(run.agent, input, run.ledger, options)) as steps:
             async for step in steps:
                 yield step
 
@@ -193,13 +194,13 @@ class StartRun:
         calls = run.extensions.tool_calls
         if not calls:
             return ()
-        described = await self._engine.describe(run.agent, run.guard, run.options.sdk.get("context"))
+        described = await self._engine.describe(run.agent, run.ledger, run.options.sdk.get("context"))
         catalog = {tool.name: tool for tool in described}
-        # The model's API refuses dots: what is asked for as skill.list is offered as skill_list.
+        # The model's API refuses dots in names: the tool for skill.list is called skill_list.
         found = [(catalog.get(call.tool_name) or catalog.get(call.tool_name.replace(".", "_")), call) for call in calls]
         unknown = [call.tool_name for tool, call in found if tool is None]
         if unknown:
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{', '.join(unknown)} is not a tool of this agent")
+            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"This agent has no tool {', '.join(unknown)}")
         return tuple(
             PlannedCall(f"call_{uuid.uuid4().hex}", tool, dict(call.args)) for tool, call in found if tool is not None
         )

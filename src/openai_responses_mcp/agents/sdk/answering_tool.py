@@ -27,7 +27,7 @@ from openai_responses_mcp.start import Basis, basis_of
 if TYPE_CHECKING:
     from openai_responses_mcp.container import Container
 
-# It reads the web and tells the question to the API: more than a function that stays in this process.
+# It reads the web and sends the question to the API: more than a function that stays in this process.
 RISK_LEVEL = 2
 
 
@@ -82,7 +82,7 @@ class _Answering:
             return await container.answer_question().answer(question)
         finally:
             self._calls[container] -= 1
-            if not self._calls[container]:  # Nothing tells us when the loop ends, so no connection is kept open.
+            if not self._calls[container]:  # The end of the loop is not seen from here, so no connection is kept open.
                 del self._calls[container]
                 await container.openai_gateway().close()
 

@@ -1,29 +1,52 @@
-"""The engine on the OpenAI Agents SDK: takes an agent over, and runs it, streams it, or reads a paused run of it back."""
+"""The engine on the OpenAI Agents SDK: takes an agent over, and runs it, streams it, or reads a paused run of it back.
+
+A run that paused at tools is the SDK's own run state. A run that paused at handoffs alone is the model's reply with the
+input that it answered: on resume the reply is replayed.
+"""
 
 import dataclasses
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, cast
 
+from agents import Agent, Model, ModelResponse, RunConfig, RunState, TResponseInputItem, Usage, UserError
 from agents.run import RunOptions
+from openai.types.responses import ResponseOutputItem
+from pydantic import TypeAdapter
 
-from openai_responses_mcp.agents.providers.replayed_models import RequestedCallsModel, function_call
-from openai_responses_mcp.agents.runs.ports import AgentEngine, EngineEvent, EngineOptions, PausedRun, TurnLedger
-from openai_responses_mcp.agents.sdk.failures import translated
+from openai_responses_mcp.agents.providers.replayed_models import RepeatedModel, RequestedCallsModel, function_call
+from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.models import UsageStats
+from openai_responses_mcp.agents.runs.ports import (
+    NOTHING_SAID,
+    AgentEngine,
+    EngineEvent,
+    EngineOptions,
+    PausedRun,
+    Said,
+)
+from openai_responses_mcp.agents.sdk.internals import (
+    calls_in,
+    context_in,
+    has_run,
+    keep_outputs,
+    pending_handoffs,
+    put_calls,
+    without_decisions,
+)
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk, watch_threads
-from openai_responses_mcp.agents.sdk.paused_runs import PausedAtHandoff, PausedAtTools, decided_state
 from openai_responses_mcp.agents.sdk.request_settings import config_of_run
-from openai_responses_mcp.agents.sdk.sessions import RunInput, Session, context_for
+from openai_responses_mcp.agents.sdk.sessions import RunInput, Session, approve_all, context_for, translated
 from openai_responses_mcp.agents.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.sdk.tool_traits import describe_function, describe_handoff
-from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
-from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
+from openai_responses_mcp.agents.sdk.turns import TurnHooks, planned
+from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription, Turn
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import OwnJson
 
-# The SDK wants an input also where a caller asks for calls and gives none.
+# The SDK needs an input, also for calls that the caller asks for without one.
 _NO_INPUT = "Make the calls."
 
 
@@ -37,24 +60,26 @@ class OpenAIAgentsEngine(AgentEngine):
         if watches_threads:
             watch_threads()
 
-    async def describe(self, agent: object, guard: TurnLedger, context: object = None) -> list[ToolDescription]:
-        takeover = Takeover(guard, self._mcp_tools)
+    async def describe(self, agent: object, ledger: RunLedger, context: object = None) -> list[ToolDescription]:
+        takeover = Takeover(ledger, self._mcp_tools)
         double = takeover.double_of(agent)
-        with translated(guard, "AGENTS-E-RUNNER"):
+        with translated(ledger, "AGENTS-E-RUNNER"):
             await double.get_all_tools(context_for(context))
         return takeover.catalogue_of(double).descriptions
 
     async def stream(
-        self, agent: object, input: object, guard: TurnLedger, options: EngineOptions
+        self, agent: object, input: object, ledger: RunLedger, options: EngineOptions
     ) -> AsyncGenerator[EngineEvent, None]:
-        session = await self._session(agent, guard, options)
-        given = _given(input) if options.state is None else await decided_state(session, options.state)
+        session = await self._session(agent, ledger, options)
+        given: RunInput = cast(RunInput, _NO_INPUT if input in (None, "") else input)
+        if options.state is not None:
+            given = await decided_state(session, options.state)
         async with aclosing(session.stream(given)) as steps:
             async for step in steps:
                 yield step
 
-    async def restore(self, agent: object, saved: OwnJson, guard: TurnLedger, options: EngineOptions) -> PausedRun:
-        session = await self._session(agent, guard, options)
+    async def restore(self, agent: object, saved: OwnJson, ledger: RunLedger, options: EngineOptions) -> PausedRun:
+        session = await self._session(agent, ledger, options)
         if saved.get("requested"):
             session.start.model = RequestedCallsModel(())
         try:
@@ -70,8 +95,8 @@ class OpenAIAgentsEngine(AgentEngine):
                 details={"reason": "state_unreadable", "saved_by": str(saved.get("sdk"))},
             ) from exc
 
-    async def _session(self, agent: object, guard: TurnLedger, options: EngineOptions) -> Session:
-        takeover = Takeover(guard, self._mcp_tools, watches_threads=self._watches_threads)
+    async def _session(self, agent: object, ledger: RunLedger, options: EngineOptions) -> Session:
+        takeover = Takeover(ledger, self._mcp_tools, watches_threads=self._watches_threads)
         start = takeover.double_of(agent)
         given = _known_options(options.sdk)
         configured = given.get("run_config")
@@ -92,10 +117,6 @@ class OpenAIAgentsEngine(AgentEngine):
         return session
 
 
-def _given(input: object) -> RunInput:
-    return cast(RunInput, _NO_INPUT if input in (None, "") else input)
-
-
 def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
     """The SDK ignores names that it does not know. A misspelt `context` would be noticed much later."""
     known = list(RunOptions.__annotations__)
@@ -107,10 +128,12 @@ def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
 
 
 async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:
-    """Give the starting agent a model that makes exactly these calls and then reports what came of them."""
-    with translated(session.takeover.guard, "AGENTS-E-RUNNER"):
+    """Give the starting agent a model that makes exactly these calls and then reports their results."""
+    with translated(session.takeover.ledger, "AGENTS-E-RUNNER"):
         await session.start.get_all_tools(session.context)
-    names = _names_for_the_model(session)
+    catalogue = session.takeover.catalogue_of(session.start)
+    names = {describe_handoff(one).name: name for name, one in catalogue.handoffs.items()}
+    names |= {describe_function(tool).name: tool.name for tool in catalogue.tools.values()}
     wanted = [function_call(call.call_id, names[call.tool.name], dict(call.args)) for call in calls]
     session.start.model = RequestedCallsModel(wanted)
     session.start.output_type = None
@@ -118,7 +141,135 @@ async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]
     session.options["run_config"] = dataclasses.replace(session.options["run_config"], model=None)
 
 
-def _names_for_the_model(session: Session) -> dict[str, str]:
-    catalogue = session.takeover.catalogue_of(session.start)
-    names = {describe_handoff(one).name: name for name, one in catalogue.handoffs.items()}
-    return names | {describe_function(tool).name: tool.name for tool in catalogue.tools.values()}
+# ---------------------------------------------------------------------------------------------------------------------
+# Paused runs
+
+_OUTPUT = TypeAdapter(list[ResponseOutputItem])
+
+
+class PausedAtTools(PausedRun):
+    def __init__(self, session: Session, state: RunState[Any, Any], turns: Sequence[Turn]) -> None:
+        self._session = session
+        self._state = state
+        self._turns = turns
+
+    @classmethod
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtTools":
+        takeover, context = session.takeover, session.context
+        # Called here first: inside the SDK a failure would lose its name.
+        await session.start.get_all_tools(context)
+        given = session.options.pop("context", None)
+        override = None if given is None else context_for(given)
+        calls_before = {} if override is None else calls_in(override)
+        state = await RunState.from_json(session.start, dict(saved["state"]), context_override=override)
+        put_calls(state, calls_before)
+        turns: list[Turn] = []
+        takeover.ids.first_uses = dict(saved["first_uses"])
+        waiting = state.get_interruptions()
+        if len(waiting) < len(saved["call_ids"]):
+            message = "An agent used as a tool that waits for a human is gone, or is another one now"
+            raise AgentsError("AGENTS-E-RESUME-TOKEN", message, details={"reason": "changed"})
+        for item, call_id in zip(waiting, saved["call_ids"], strict=True):
+            takeover.ids.put(item.raw_item, call_id)
+            await item.agent.get_all_tools(context)
+            turns.append(_turn(takeover, item.agent, await planned(takeover, item.agent, [item.raw_item])))
+        speaker, handoffs = pending_handoffs(state)
+        if handoffs and speaker is not None:
+            transfers = await planned(takeover, speaker, handoffs)
+            takeover.handoffs.expect(transfers)
+            turns.append(_turn(takeover, speaker, transfers))
+        return cls(session, state, turns)
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        return self._turns
+
+    async def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        takeover = self._session.takeover
+        with translated(takeover.ledger, "AGENTS-E-RUNNER"):
+            await approve_all(self._state, takeover, said.rejections)
+        for input in filter(None, (said.text, list(said.input))):
+            # If the run ends with this tool's result, the model is not asked again and gets no input.
+            with suppress(UserError):
+                self._state.add_input(cast("str | list[TResponseInputItem]", input))
+        yield EngineEvent(raw=self._state)  # so that callers know how far the run came if it fails
+        async with aclosing(self._session.stream(self._state)) as steps:
+            async for step in steps:
+                yield step
+
+
+class PausedAtHandoff(PausedRun):
+    def __init__(self, session: Session, input: list[TResponseInputItem], turn: Turn) -> None:
+        self._session = session
+        self._input = input
+        self._turn = turn
+
+    @classmethod
+    async def read(cls, session: Session, saved: OwnJson) -> "PausedAtHandoff":
+        double = session.takeover.find(saved["agent"])
+        if double is None:
+            raise LookupError("the agent that was speaking cannot be reached from the agent given")
+        await double.get_all_tools(session.context)
+        output = _OUTPUT.validate_python(saved["output"])
+        calls = await planned(session.takeover, double, output)
+        session.start = double
+        session.usage_before = UsageStats(**saved["usage"])
+        reply = ModelResponse(output=output, usage=Usage(), response_id=saved["response_id"])
+        _repeat(session, reply)
+        return cls(session, list(saved["input"]), _turn(session.takeover, double, calls))
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        return [self._turn]
+
+    def stream(self, said: Said = NOTHING_SAID) -> AsyncGenerator[EngineEvent, None]:
+        added: list[TResponseInputItem] = [] if said.text is None else [{"role": "user", "content": said.text}]
+        added += cast("list[TResponseInputItem]", said.input)
+        # A session has the input already, and puts it in front.
+        has_input = self._session.options.get("session") is not None
+        return self._session.stream(added if has_input else [*self._input, *added])
+
+
+async def decided_state(session: Session, state: object) -> RunState[Any, Any]:
+    """A state that did not come from a pause here. Its calls are decided as if the model had just made them."""
+    assert isinstance(state, RunState)  # noqa: S101 - nothing else is given as a state
+    takeover, ledger = session.takeover, session.takeover.ledger
+    with translated(ledger, "AGENTS-E-RUNNER"):
+        saved = state.to_json(context_serializer=lambda context: {})
+        saved["context"]["approvals"] = {}  # the text may come from elsewhere, and these with it
+        given = session.options.get("context")
+        context = context_for(given) if given is not None else context_in(state) or context_for(None)
+        context = without_decisions(context)
+        restored = await RunState.from_json(session.start, saved, context_override=context)
+        keep_outputs(state, restored)
+        # A call that has run does not run again: the SDK goes on with its result.
+        over = [item for item in restored.get_interruptions() if has_run(restored, item)]
+        waiting = [item for item in restored.get_interruptions() if item not in over]
+        for speaker in {id(item.agent): item.agent for item in waiting}.values():
+            await speaker.get_all_tools(context)
+            raw = [item.raw_item for item in waiting if item.agent is speaker]
+            calls = await planned(takeover, speaker, raw, context)
+            await ledger.judge(takeover.original_of(speaker), calls, takeover.catalogue_of(speaker).descriptions)
+        if not any(ledger.is_waiting(takeover.ids.of_waiting(item)) for item in waiting):
+            await approve_all(restored, takeover)
+        for item in over:
+            restored.approve(item)
+    return restored
+
+
+def _turn(takeover: Takeover, double: Agent[Any], calls: Sequence[PlannedCall]) -> Turn:
+    return Turn(takeover.original_of(double), tuple(calls), tuple(takeover.catalogue_of(double).descriptions))
+
+
+def _repeat(session: Session, reply: ModelResponse) -> None:
+    config: RunConfig = session.options["run_config"]
+    rest = config.model or session.start.model
+
+    def real_model() -> Model:
+        return rest if isinstance(rest, Model) else config.model_provider.get_model(rest)
+
+    repeated = RepeatedModel(reply, real_model)
+    if config.model is None:
+        session.start.model = repeated
+    else:
+        session.options["run_config"] = dataclasses.replace(config, model=repeated)

@@ -1,44 +1,27 @@
-"""The SDK's call shapes with the gate behind them: `Agent`, `tool`, and a `Runner` that is not the SDK's."""
+"""The SDK's call shapes with the gate behind them: `Agent`, `tool`, a `Runner` that is not the SDK's, and the SDK's demo
+loop and websocket sessions through the configured runner."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, cast, overload
+from typing import Any, ClassVar, overload
 
 import agents as sdk
-from agents import TContext
+from agents import AgentUpdatedStreamEvent, TContext
 from agents.mcp import MCPServer
 from agents.run import DEFAULT_MAX_TURNS
 
+from openai_responses_mcp.agents.asking import question, read_line, show
 from openai_responses_mcp.agents.runner import AgentRunner, configured_runner
-from openai_responses_mcp.agents.runs.models import Extensions, RunOptions, RunResult
-from openai_responses_mcp.agents.runs.ports import Said
-from openai_responses_mcp.agents.runs.resuming import CodeDecision
-from openai_responses_mcp.agents.sdk.internals import (
-    check_options,
-    note_calls,
-    original_input,
-    public_agent,
-    unstarted_result,
-    without_decisions,
-)
-from openai_responses_mcp.agents.sdk.outcomes import as_the_user_knows_it
-from openai_responses_mcp.agents.sdk.run_states import (
-    SwappedResult,
-    as_ours,
-    context_of,
-    decisions_on,
-    settled_by,
-    swapped,
-)
-from openai_responses_mcp.agents.sdk.sessions import context_for
-from openai_responses_mcp.agents.sdk.takeover import is_settled
+from openai_responses_mcp.agents.runs.models import Extensions, RunEvent, RunOptions, RunResult
+from openai_responses_mcp.agents.sdk.streamed_runs import StreamedRun
 from openai_responses_mcp.agents.sdk.tool_traits import ToolTraits, with_traits
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import is_risk_level
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.guardrails import AgentGuardrails
+from openai_responses_mcp.gate.json_values import JsonValue
 
 
 @dataclass
@@ -154,203 +137,89 @@ class Runner:
 Agent.swapped_runner = Runner
 
 
-class StreamedRun:
-    """What `Runner.run_streamed` returns: the SDK's events and attributes, and everything of the result at its end."""
-
-    def __init__(self, runner: AgentRunner, agent: object, input: object, options: RunOptions) -> None:
-        self._runner = runner
-        self._agent = agent
-        self._given = input
-        self._options = options
-        self._context = options.sdk.get("context")
-        self._state = as_ours(input) if isinstance(input, sdk.RunState) else None
-        self._cancelled: Literal["immediate", "after_turn"] | None = None
-        self._live: sdk.RunResultStreaming | None = None
-        # What has happened and was not read yet; None at the end.
-        self._unread: asyncio.Queue[sdk.StreamEvent | None] = asyncio.Queue()
-        self._failure: BaseException | None = None
-        self.run_loop_task: asyncio.Task[None] | None = None
-        self.result: SwappedResult | None = None
-        self.is_complete = False
-
-    def begin(self) -> None:
-        """The run goes on by itself, whether its events are read or not."""
-        self.check()
-        self.run_loop_task = asyncio.create_task(self.finish())
-        self.run_loop_task.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-    def check(self) -> None:
-        check_options(cast("sdk.Agent[Any]", self._agent), self._options.sdk, self._state)
-
-    def _is_settled(self, item: sdk.ToolApprovalItem) -> bool:
-        standing = {} if self._state is None else self._state.standing
-        return settled_by(item, standing, self._context) is not None
-
-    async def finish(self) -> None:
-        settled = is_settled.set(self._is_settled)
-        try:
-            async with aclosing(self._events()) as events:
-                async for raw in events:
-                    self._unread.put_nowait(raw)
-        except AgentsError as exc:
-            self._failure = _as_the_sdk_would(exc)
-        except BaseException as exc:
-            self._failure = exc
-        finally:
-            is_settled.reset(settled)
-            self.is_complete = True
-            self._unread.put_nowait(None)
-        if self._failure is not None:
-            raise self._failure
-
-    async def stream_events(self) -> AsyncIterator[sdk.StreamEvent]:
-        while (raw := await self._unread.get()) is not None:
-            try:
-                yield raw
-            except GeneratorExit:
-                # As in the SDK, closing the events waits for the run, which goes on.
-                if self.run_loop_task is not None:
-                    await asyncio.wait([self.run_loop_task])
-                raise
-        self._unread.put_nowait(None)
-        if self._failure is not None:
-            raise self._failure
-
-    def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
-        """At once, or when the turn at hand is over and in the session."""
-        self._cancelled = mode
-        if self._live is not None:
-            self._live.cancel(mode=mode)
-        if mode == "immediate":
-            while not self._unread.empty():
-                self._unread.get_nowait()
-            if self.is_complete:
-                self._unread.put_nowait(None)
-
-    async def _events(self) -> AsyncGenerator[sdk.StreamEvent, None]:
-        went_on: list[sdk.RunState[Any, Any]] = []
-        try:
-            async with aclosing(self._steps(went_on)) as steps:
-                async for raw in steps:
-                    yield raw
-        finally:
-            if self._state is not None and went_on:
-                self._state.went_on_as(went_on[-1])
-            if isinstance(self._context, sdk.RunContextWrapper):
-                note_calls(self._context, self.result)
-
-    async def _steps(self, went_on: list[sdk.RunState[Any, Any]]) -> AsyncGenerator[sdk.StreamEvent, None]:
-        """The SDK's events; `result` is set at the end. Calls that `always_approve` covers do not end the run.
-
-        States in which the run has gone on are put into `went_on`.
-        """
-        if self._cancelled == "immediate":
-            return
-        state, standing = self._state, dict[str, CodeDecision]()
-        decided = dict[str, CodeDecision]()
-        if isinstance(self._context, sdk.RunContextWrapper):
-            # What code has approved in it is put to the store like any other decision of code.
-            undecided_context = without_decisions(self._context, cast("sdk.Agent[Any]", self._agent))
-            self._options = replace(self._options, sdk={**self._options.sdk, "context": undecided_context})
-        if state is None:
-            steps = self._runner.events(self._agent, self._given, self._options)
-        else:
-            standing = state.standing
-            self._options = replace(self._options, sdk=context_of(state, self._options.sdk))
-            if not state.run_id:
-                decided = state.decisions
-                steps = self._runner.events(self._agent, original_input(state), self._options, state)
-            elif waiting := await self._decide(state.run_id, state.decisions):
-                undecided = RunResult(
-                    run_id=state.run_id,
-                    interruptions=waiting,
-                    last_agent=self._agent,
-                    sdk_result=self._not_started(),
-                )
-                self.result = swapped(undecided, standing, state)
-                return
-            else:
-                steps = self._runner.stream_resumed(state.run_id, self._agent, self._options, state.said)
-        while True:
-            async with aclosing(steps):
-                async for raw, event in steps:
-                    if isinstance(raw, sdk.RunResultStreaming):
-                        self._live = raw
-                        if self._cancelled is not None:
-                            raw.cancel(mode=self._cancelled)
-                    elif isinstance(raw, sdk.RunState):
-                        went_on.append(raw)
-                    elif raw is not None:
-                        yield cast(sdk.StreamEvent, raw)
-                    if event.result is not None:
-                        self.result = swapped(event.result, standing)
-            decisions = decisions_on(self.result, decided, self._context) if self.result is not None else None
-            if self.result is None or decisions is None:
-                return
-            await self._decide(self.result.run_id, decisions)
-            rejections = {call_id: one.message for call_id, one in decisions.items() if not one.is_approved}
-            said = Said(rejections=rejections)
-            steps = self._runner.stream_resumed(self.result.run_id, self._agent, self._options, said)
-
-    async def _decide(self, run_id: str, decisions: Mapping[str, CodeDecision]) -> list[HumanApprovalRequest]:
-        return await self._runner.decide_in_code(run_id, decisions, self._agent, self._options)
-
-    @property
-    def last_agent(self) -> Any:
-        if self.result is not None:
-            return self.result.last_agent
-        return self._agent if self._live is None else public_agent(self._live.current_agent)
-
-    @property
-    def current_agent(self) -> Any:
-        return self.last_agent
-
-    @property
-    def new_items(self) -> list[Any]:
-        if self.result is not None:
-            return cast("list[Any]", self.result.new_items)
-        return [] if self._live is None else [as_the_user_knows_it(item) for item in self._live.new_items]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "input" and self.result is not None:
-            self.result.input = value
-        else:
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__
-        if name.startswith("__") or "result" not in known:
-            raise AttributeError(name)
-        source = known["result"] or known["_live"] or self._not_started()
-        return getattr(source, name)
-
-    def _not_started(self) -> sdk.RunResultStreaming:
-        """The SDK's own answers about a run of which nothing has happened."""
-        given = self._options.sdk
-        state = self._state
-        return unstarted_result(
-            cast("str | list[Any]", self._given) if state is None else original_input(state),
-            cast("sdk.Agent[Any]", self._agent),
-            context_for(given.get("context")),
-            cast("int | None", given.get("max_turns")),
-        )
-
-
-sdk.RunResultStreaming.register(StreamedRun)
-
-
 def _options_from(given: dict[str, Any]) -> RunOptions:
     extensions = given.pop("extensions", None)
     turns = given.get("max_turns", DEFAULT_MAX_TURNS)
     return RunOptions(extensions=extensions, sdk={**given, "max_turns": turns})
 
 
-def _as_the_sdk_would(failure: AgentsError) -> Exception:
-    """What the SDK itself raised comes out unchanged, so that code written for the SDK catches it."""
-    cause = failure.__cause__
-    details = getattr(cause, "run_data", None)
-    if details is not None:
-        details.last_agent = public_agent(details.last_agent)
-        details.new_items = [as_the_user_knows_it(item) for item in details.new_items]
-    is_own = failure.code in ("AGENTS-E-RUNNER", "AGENTS-E-STREAM", "AGENTS-E-GUARDRAIL-DENIED")
-    return cause if is_own and isinstance(cause, Exception) else failure
+# ---------------------------------------------------------------------------------------------------------------------
+# The SDK's demo loop and websocket sessions
+
+
+async def run_demo_loop(
+    agent: sdk.Agent[Any], *, stream: bool = True, context: object = None, max_turns: int | None = DEFAULT_MAX_TURNS
+) -> None:
+    """Talk to an agent in a terminal until `exit`, `quit` or the end of the input."""
+    runner, current, said = configured_runner(), agent, list[JsonValue]()
+    options = RunOptions(sdk={"context": context, "max_turns": max_turns})
+    while (typed := read_line(" > ")) is not None and typed.strip().lower() not in ("exit", "quit"):
+        if not typed.strip():
+            continue
+        asked = [*said, {"role": "user", "content": typed}]
+        try:
+            result = await (_streamed if stream else _whole)(runner, current, asked, options)
+            while result.interruptions:
+                result = await _decided(runner, result)
+        except AgentsError as exc:
+            show(f"{exc}\n")
+            continue
+        current, said = result.last_agent, list(result.messages)
+
+
+async def _whole(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
+    result = await runner.run(agent, asked, options)
+    show(f"{result.output_text}\n" if result.output_text else "")
+    return result
+
+
+async def _streamed(runner: AgentRunner, agent: object, asked: list[JsonValue], options: RunOptions) -> RunResult:
+    result = None
+    async for raw, event in runner.stream_with_raw(agent, asked, options):
+        show(_shown(raw, event))
+        result = event.result or result
+    show("\n")
+    assert isinstance(result, RunResult)  # noqa: S101 - a stream's last event carries it
+    return result
+
+
+def _shown(raw: object, event: RunEvent) -> str:
+    if isinstance(raw, AgentUpdatedStreamEvent):
+        return f"\n[Agent updated: {raw.new_agent.name}]\n"
+    if event.tool_call is not None and event.type == "tool_call":
+        return f"\n[tool called] {event.tool_call.tool_name}\n"
+    if event.tool_call is not None:
+        return f"\n[tool output: {event.tool_call.output}]\n"
+    return event.delta or ""
+
+
+async def _decided(runner: AgentRunner, paused: RunResult) -> RunResult:
+    request: HumanApprovalRequest = paused.interruptions[0]
+    show(question(request))
+    is_approved = (read_line("Let it run? [y/N] ") or "").strip().lower() in ("y", "yes")
+    decision = "approve" if is_approved else "deny"
+    result = await runner.approve_and_resume(paused.run_id, request.approval_id, decision=decision)  # type: ignore[arg-type]
+    show(f"{result.output_text}\n" if result.output_text else "")
+    return result
+
+
+@dataclass(frozen=True)
+class ResponsesWebSocketSession(sdk.ResponsesWebSocketSession):
+    async def run(self, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> Any:
+        return await Runner.run(starting_agent, input, **self._with_config(options))
+
+    def run_streamed(self, starting_agent: sdk.Agent[Any], input: object, **options: Any) -> StreamedRun:  # type: ignore[override]
+        return Runner.run_streamed(starting_agent, input, **self._with_config(options))
+
+    def _with_config(self, options: dict[str, Any]) -> dict[str, Any]:
+        if "run_config" in options:
+            raise ValueError("The session has its own run_config; do not give another")
+        return {**options, "run_config": self.run_config}
+
+
+@asynccontextmanager
+async def responses_websocket_session(**options: Any) -> AsyncIterator[ResponsesWebSocketSession]:
+    """The SDK's, with the same options."""
+    async with sdk.responses_websocket_session(**options) as session:
+        # Traces are off unless asked for, here as everywhere.
+        yield ResponsesWebSocketSession(session.provider, replace(session.run_config, tracing_disabled=True))

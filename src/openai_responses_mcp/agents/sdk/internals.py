@@ -103,7 +103,7 @@ def mcp_binding(tool: FunctionTool) -> tuple[str, str, int | None] | None:
 
 
 def watched(
-    tool: FunctionTool, notice: Callable[[Exception], None]
+    tool: FunctionTool, notice: Callable[[Exception], object]
 ) -> Callable[[ToolContext[Any], str], Awaitable[Any]]:
     """The tool's own call. What the tool raises is noticed, even if the SDK turns it into an answer for the model."""
     invoke = tool.on_invoke_tool
@@ -125,7 +125,7 @@ def watched(
 async def asks_a_human(
     tool: FunctionTool | CustomTool | ShellTool, context: RunContextWrapper[Any], arguments: Any, call_id: str
 ) -> bool:
-    """As the SDK finds out: arguments that cannot be parsed, or that validation would change, are for a human."""
+    """As the SDK decides: arguments that cannot be parsed, or that validation would change, need a human."""
     if not isinstance(tool, FunctionTool):
         setting: Any = tool.needs_approval
         return await sdk_util._approvals.evaluate_needs_approval_setting(setting, context, arguments, call_id)
@@ -176,7 +176,7 @@ def put_public_agent(double: Agent[Any], agent: Agent[Any]) -> None:
 
 
 def call_id_of(item: ToolApprovalItem) -> str:
-    """The guard's id of the call, which is not always the provider's: runs inside runs may use one id twice."""
+    """The ledger's id of the call, which is not always the provider's: runs inside runs may use one id twice."""
     return getattr(item, "guarded_call_id", None) or item.call_id or ""
 
 
@@ -197,7 +197,7 @@ def as_the_sdk_knows_it(item: ToolApprovalItem) -> ToolApprovalItem:
 
 
 def decided_in(context: RunContextWrapper[Any], item: ToolApprovalItem) -> tuple[bool, str | None] | None:
-    """What the code that made the context has decided on this call: yes or no, and the words of a no."""
+    """The decision on this call in the caller's context: yes or no, and the message of a no."""
     if not context._approvals or not item.call_id:
         return None
     name, namespace, key = item.tool_name or "", item.tool_namespace, item.tool_lookup_key
@@ -212,7 +212,8 @@ def decided_in(context: RunContextWrapper[Any], item: ToolApprovalItem) -> tuple
 
 
 def without_decisions(context: RunContextWrapper[Any], agent: Agent[Any] | None = None) -> RunContextWrapper[Any]:
-    """The same context for a run that asks about every call. Decisions in the given one find their agents."""
+    """A copy without decisions, for a run that asks about every call. With `agent`, decisions in the given context are first
+    assigned to their agents."""
     if agent is not None:
         context._resolve_function_approval_owners(agent)
     made = copy.copy(context)
@@ -237,7 +238,7 @@ def has_run(state: RunState[Any, Any], item: ToolApprovalItem) -> bool:
 
 
 def note_calls(context: RunContextWrapper[Any], result: object) -> None:
-    """What has run is known to the caller's context too, so that it does not run again in a run that is given it."""
+    """Record the calls that ran in the caller's context, so that another run with this context does not repeat them."""
     used = getattr(result, "context_wrapper", None)
     if isinstance(used, RunContextWrapper):
         context._tool_invocations.update(used._tool_invocations)
@@ -254,7 +255,7 @@ def put_calls(state: RunState[Any, Any], calls: Mapping[str, Any]) -> None:
 
 
 def keep_outputs(state: RunState[Any, Any], restored: RunState[Any, Any]) -> None:
-    """What tools gave back, as the objects that they are: a state that is read back has them as JSON."""
+    """Copy the tools' outputs as objects: a state that is read back has them as JSON."""
     pairs = [(state._generated_items, restored._generated_items), (state._session_items, restored._session_items)]
     for items, read_back_items in pairs:
         for item, read_back in zip(items, read_back_items, strict=False):
@@ -274,7 +275,7 @@ def context_in(state: RunState[Any, Any]) -> RunContextWrapper[Any] | None:
 
 
 def watch_tools(agent: Agent[Any]) -> AbstractContextManager[None]:
-    """A change of the agent's tools while another run uses the same agent is refused, as the SDK does."""
+    """Refuse a change of the agent's tools while another run uses the agent, as the SDK does."""
     return tool_configuration.guard_agent_tool_configuration(agent)
 
 
@@ -323,19 +324,14 @@ def unstarted_result(
 ) -> RunResultStreaming:
     return RunResultStreaming(
         input=input,
-        new_items=[],
         raw_responses=[],
-        final_output=None,
-        input_guardrail_results=[],
-        output_guardrail_results=[],
-        tool_input_guardrail_results=[],
-        tool_output_guardrail_results=[],
         context_wrapper=context,
         current_agent=agent,
         current_turn=0,
         max_turns=max_turns,
         _current_agent_output_schema=None,
         trace=None,
+        **_nothing_done(),
     )
 
 
@@ -344,14 +340,10 @@ def unfinished_result(
 ) -> RunResult:
     """The result of a run that stops after this reply."""
     return RunResult(
-        input=said,
-        new_items=[],
-        raw_responses=[response],
-        final_output=None,
-        input_guardrail_results=[],
-        output_guardrail_results=[],
-        tool_input_guardrail_results=[],
-        tool_output_guardrail_results=[],
-        context_wrapper=context,
-        _last_agent=agent,
+        input=said, raw_responses=[response], context_wrapper=context, _last_agent=agent, **_nothing_done()
     )
+
+
+def _nothing_done() -> dict[str, Any]:
+    guardrails = ("input", "output", "tool_input", "tool_output")
+    return {"new_items": [], "final_output": None, **{f"{name}_guardrail_results": [] for name in guardrails}}

@@ -18,9 +18,10 @@ from agents import Agent, RunResult
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
 from openai_responses_mcp.agents.runner import is_configured
+from openai_responses_mcp.agents.sdk.guarded_calls import running_calls
 from openai_responses_mcp.agents.sdk.request_settings import for_the_sdk, without_texts
-from openai_responses_mcp.agents.sdk.takeover import current_takeover, running_calls
-from openai_responses_mcp.agents.sdk.turn_hooks import TurnHooks
+from openai_responses_mcp.agents.sdk.takeover import current_takeover
+from openai_responses_mcp.agents.sdk.turns import TurnHooks
 
 T = TypeVar("T")
 
@@ -34,26 +35,33 @@ class NestingRunner(AgentRunner):
         self.behind = behind
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
-        if (swapped := _swapped_runner(starting_agent)) is not None:
-            return await swapped.run(starting_agent=starting_agent, input=input, **_asked_for(options))
-        agent, options = _double_of(starting_agent, options)
-        return await self.behind.run(agent, input, **options)
+        runner, agent, given = self._taken_over(starting_agent, options)
+        return await runner.run(agent, input, **given)
 
     def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
-        if (swapped := _swapped_runner(starting_agent)) is not None:
-            return swapped.run_sync(starting_agent=starting_agent, input=input, **_asked_for(options))
-        agent, options = _double_of(starting_agent, options)
-        return self.behind.run_sync(agent, input, **options)
+        runner, agent, given = self._taken_over(starting_agent, options)
+        return runner.run_sync(agent, input, **given)
 
     def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
-        if (swapped := _swapped_runner(starting_agent)) is not None:
-            return swapped.run_streamed(starting_agent=starting_agent, input=input, **_asked_for(options))
-        agent, options = _double_of(starting_agent, options)
-        return self.behind.run_streamed(agent, input, **options)
+        runner, agent, given = self._taken_over(starting_agent, options)
+        return runner.run_streamed(agent, input, **given)
+
+    def _taken_over(self, agent: Agent[Any], options: dict[str, Any]) -> tuple[Any, Agent[Any], dict[str, Any]]:
+        """The runner for this run, with the agent and the options that it gets."""
+        takeover = current_takeover.get()
+        if takeover is not None:
+            given = options.get("run_config")
+            config = without_texts(given)
+            hooks = TurnHooks(takeover, options.get("hooks"), config)
+            guarded = {**options, "hooks": hooks, "run_config": for_the_sdk(config, given)}
+            return self.behind, takeover.double_of(agent), guarded
+        # Outside of any guarded run, such as that of an agent whose tool is called by hand.
+        swapped = getattr(agent, "swapped_runner", None) if is_configured() else None
+        return (self.behind, agent, options) if swapped is None else (swapped, agent, _asked_for(options))
 
 
 def runner_of_the_sdk() -> AgentRunner:
-    """The SDK's default runner. From now on, ours is asked first about every run that is started."""
+    """The SDK's default runner, with ours in front of it from now on."""
     runner = get_default_agent_runner()
     if not isinstance(runner, NestingRunner):
         runner = NestingRunner(runner)
@@ -61,14 +69,8 @@ def runner_of_the_sdk() -> AgentRunner:
     return runner.behind
 
 
-def _swapped_runner(agent: object) -> Any:
-    """For a run that the SDK starts outside of any guarded run, such as that of an agent whose tool is called by hand."""
-    is_ours = current_takeover.get() is None and is_configured()
-    return getattr(agent, "swapped_runner", None) if is_ours else None
-
-
 def _asked_for(options: dict[str, Any]) -> dict[str, Any]:
-    """Without what the SDK's `Runner` adds where its caller said nothing."""
+    """The options without the defaults that the SDK's `Runner` adds."""
     unsaid = {"error_handlers": None, "auto_previous_response_id": False}
     return {name: value for name, value in options.items() if name not in unsaid or value is not unsaid[name]}
 
@@ -76,16 +78,6 @@ def _asked_for(options: dict[str, Any]) -> dict[str, Any]:
 async def run_unguarded(agent: Agent[Any], input: str, **options: Any) -> RunResult:
     """For the agent of a judge, which has no tools."""
     return await AgentRunner().run(agent, input, **options)
-
-
-def _double_of(agent: Agent[Any], options: dict[str, Any]) -> tuple[Agent[Any], dict[str, Any]]:
-    takeover = current_takeover.get()
-    if takeover is None:
-        return agent, options
-    given = options.get("run_config")
-    config = without_texts(given)
-    hooks = TurnHooks(takeover, options.get("hooks"), config)
-    return takeover.double_of(agent), {**options, "hooks": hooks, "run_config": for_the_sdk(config, given)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What else of a request could bring in tools: settings that the SDK passes on as they are, and stored prompts.
+"""What else in a request could bring in tools: settings that the SDK passes on unchanged, and stored prompts.
 
 The agent's own tools are in its catalogue. A request can also name tools in `extra_body` and its kin, and a prompt that
 is stored at the provider can hold some. Those cannot be judged here, so they are refused before the model is asked.
@@ -13,7 +13,7 @@ from typing import Any
 
 from agents import Agent, RunConfig
 
-from openai_responses_mcp.agents.runs.ports import TurnLedger
+from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
 from openai_responses_mcp.gate.calls import ToolDescription
 from openai_responses_mcp.gate.errors import AgentsError
@@ -39,21 +39,21 @@ _STEER_THE_MODEL = frozenset(
 )  # fmt: skip
 
 
-async def check_request(agent: Agent[Any], run_config: object, guard: TurnLedger) -> None:
+async def check_request(agent: Agent[Any], run_config: object, ledger: RunLedger) -> None:
     if field_of(run_config, "sandbox") is not None:
-        raise guard.refuse(_cannot_tell("run_config has a sandbox, whose shell and files cannot be guarded"))
+        raise ledger.refuse(_cannot_tell("run_config has a sandbox, whose shell and files cannot be guarded"))
     if agent.prompt is not None:
         message = f"The prompt of {agent.name} is stored at the provider and may hold tools; give it as instructions"
-        raise guard.refuse(_cannot_tell(message))
+        raise ledger.refuse(_cannot_tell(message))
     for settings in (agent.model_settings, field_of(run_config, "model_settings")):
         for place, name in _passed_on(settings):
             if name in _BRING_TOOLS:
                 message = f"{place} of model_settings has {name}, which can bring in tools; give tools to the agent"
-                raise guard.refuse(_cannot_tell(message))
+                raise ledger.refuse(_cannot_tell(message))
             if name not in _STEER_THE_MODEL:
                 offered = f"request/{name}"
                 tool = ToolDescription(offered, "function", definition_hash=digest(offered))
-                await guard.offer_hosted(agent, tool)
+                await ledger.offer_hosted(agent, tool)
 
 
 def _cannot_tell(message: str) -> AgentsError:
@@ -61,7 +61,7 @@ def _cannot_tell(message: str) -> AgentsError:
 
 
 def _passed_on(settings: object) -> Iterator[tuple[str, str]]:
-    """Every name that the SDK puts into the request as it is, and the place where it stands."""
+    """Every name that the SDK copies into the request, and the setting that holds it."""
     for place in _PASSED_ON:
         given = field_of(settings, place)
         if given is None:

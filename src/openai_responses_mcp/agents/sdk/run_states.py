@@ -68,27 +68,33 @@ class SwappedResult(RunResult):
     state: "RunState | None"
 
     def __setattr__(self, name: str, value: object) -> None:
-        """What the SDK makes its own answers from is changed in its result."""
+        """Fields from which the SDK computes others are set on the SDK's result."""
         target = self.sdk_result if name in ("input", "new_items") else None
         object.__setattr__(target or self, name, value)
 
     def to_state(self) -> "RunState":
         if self.state is not None:
             waiting = _as_ours(self.state, self.run_id, dict(self.state.decisions), self.standing)
-            waiting.call_ids = self.state.call_ids
+            waiting.call_ids, waiting.asked = self.state.call_ids, self._asked
             return waiting
         if self.sdk_result is None:
             raise AgentsError("AGENTS-E-RUNNER", "The run has no state that could go on")
         state: sdk.RunState[Any, Any] = self.sdk_result.to_state()  # type: ignore[attr-defined]
         made = _as_ours(state, self.run_id if self.interruptions else "", {}, self.standing)
         made.call_ids = [call_id_of(item) for item in getattr(self.sdk_result, "interruptions", ())]
+        made.asked = self._asked
         return made
+
+    @property
+    def _asked(self) -> list[str]:
+        return [item.request.tool_call_id for item in cast("list[ApprovalItem]", self.interruptions)]
 
 
 class RunState(sdk.RunState[TContext, TAgent]):
     """The SDK's state of a run. `decisions` are by call, `standing` by agent and tool.
 
     `run_id` is the run that waits where the state was taken; without it, a new run begins where the state stands.
+    `call_ids` are those of the turn, `asked` those that a human has to decide: the others only wait with them.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -98,13 +104,14 @@ class RunState(sdk.RunState[TContext, TAgent]):
         self.standing: Decisions = {}
         self.written: str | None = None
         self.call_ids: list[str] = []
+        self.asked: list[str] = []
 
     def get_interruptions(self) -> list[ToolApprovalItem]:
         items = super().get_interruptions()
         for item, call_id in zip_longest(items, self.call_ids[: len(items)]):
             show_own_agent(item)
             put_call_id(item, call_id)
-        return items
+        return [item for item in items if not self.asked or call_id_of(item) in self.asked]
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
         check_code_may_approve()
@@ -125,7 +132,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
             self.standing[_key(item)] = decision
 
     def went_on_as(self, state: sdk.RunState[Any, Any]) -> None:
-        """From now on this is where the run stands. What was decided is used up."""
+        """Continue from the given state. The decisions are used up."""
         self.__dict__.update(_as_ours(state, "", {}, self.standing).__dict__)
 
     @property
@@ -148,7 +155,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
         _written[ticket] = (dict(self.decisions), kept)
         while len(_written) > _MOST_WRITTEN:
             _written.popitem(last=False)
-        ours = {"run_id": self.run_id, "decisions": ticket, "call_ids": self.call_ids}
+        ours = {"run_id": self.run_id, "decisions": ticket, "call_ids": self.call_ids, "asked": self.asked}
         return {**super().to_json(**options), _OURS: ours}
 
     @classmethod
@@ -167,7 +174,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
         agents = {place: found for found, place in places_of_agents(initial_agent).items()}
         standing = {f"{agents[place]}/{tool}": one for (place, tool), one in kept.items() if place in agents}
         made = _as_ours(state, ours.get("run_id", ""), decisions, standing)
-        made.call_ids = call_ids
+        made.call_ids, made.asked = call_ids, list(ours.get("asked", ()))
         return made
 
     @classmethod
@@ -184,7 +191,7 @@ class RunState(sdk.RunState[TContext, TAgent]):
 def _as_ours(state: sdk.RunState[Any, Any], run_id: str, decisions: Decisions, standing: Decisions) -> RunState:
     made: RunState = object.__new__(RunState)
     made.__dict__.update(state.__dict__, run_id=run_id, decisions=decisions, standing=standing, written=None)
-    made.call_ids = []
+    made.call_ids, made.asked = [], []
     return made
 
 
@@ -194,7 +201,7 @@ def as_ours(state: sdk.RunState[Any, Any]) -> RunState:
 
 
 def context_of(state: RunState, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for the run that goes on: the state's own context counts where none is given."""
+    """The options of the resumed run, with the state's context if the caller gave none."""
     context = context_in(state)
     if given.get("context") is None and context is not None and context.context is not None:
         return {**given, "context": without_decisions(context)}
@@ -216,7 +223,7 @@ def swapped(result: RunResult, standing: Decisions, state: "RunState | None" = N
 
 
 def settled_by(item: ToolApprovalItem, standing: Decisions, context: object) -> CodeDecision | None:
-    """What was decided for always, or stands in the caller's context. Approvals in it count where code may approve."""
+    """A standing decision, or one in the caller's context. Approvals in the context count only if code may approve."""
     if (found := standing.get(_key(item))) is not None:
         return found
     decided = decided_in(context, item) if isinstance(context, sdk.RunContextWrapper) else None
@@ -226,7 +233,7 @@ def settled_by(item: ToolApprovalItem, standing: Decisions, context: object) -> 
 
 
 def decisions_on(result: SwappedResult, made_before: Decisions, context: object) -> Decisions | None:
-    """A decision for each call that waits, where all are covered by what was decided before, or for always."""
+    """A decision for each waiting call, if earlier or standing decisions cover all of them."""
     items = cast("list[ApprovalItem]", result.interruptions)
     ids = [(item.request.tool_call_id, item) for item in items]
     found = {call_id: made_before.get(call_id) or settled_by(item, result.standing, context) for call_id, item in ids}
@@ -253,6 +260,6 @@ def _item(request: HumanApprovalRequest, item: ToolApprovalItem | None, agent: A
 
 
 def _key(item: ToolApprovalItem) -> str:
-    """A decision for always is for one agent's tool, and for one server's where the provider calls it."""
+    """A standing decision is for one agent's tool; for a hosted MCP tool, also for one server."""
     server = field_of(item.raw_item, "server_label")
     return f"{id(public_agent(item.agent))}/{item.qualified_name if server is None else f'{server}/{item.tool_name}'}"

@@ -1,34 +1,54 @@
-"""One run of the SDK under one guard.
+"""One run of the SDK under one ledger: run it, and turn the SDK's results, events and errors into ours.
 
 The SDK can pause only at tools that need approval. When a turn waits for a human every tool of it says so, the SDK
 stops before any of them, and its own run state is saved. A turn of handoffs alone has no tool to stop at: there the
-takeover leaves with a `HandoffPause`.
+run ends with a `HandoffPause`, and the model's reply is saved.
 """
 
+import copy
 import dataclasses
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from agents import (
     Agent,
+    InputGuardrailTripwireTriggered,
+    MaxTurnsExceeded,
+    ModelBehaviorError,
+    ModelRefusalError,
+    OutputGuardrailTripwireTriggered,
     RunConfig,
     RunContextWrapper,
-    RunResult,
     RunResultStreaming,
     RunState,
+    StreamEvent,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
     TResponseInputItem,
+    Usage,
+    UserError,
 )
+from agents import RunResult as SdkResult
 
-from openai_responses_mcp.agents.runs.models import UsageStats
+from openai_responses_mcp.agents.runs.ledger import RunLedger
+from openai_responses_mcp.agents.runs.models import RunEvent, RunResult, UsageStats
 from openai_responses_mcp.agents.runs.ports import EngineEvent, EngineOutcome
-from openai_responses_mcp.agents.sdk.failures import translated
+from openai_responses_mcp.agents.sdk.guarded_calls import running_calls
+from openai_responses_mcp.agents.sdk.internals import call_id_of, public_agent, put_call_id, unfinished_result
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk
-from openai_responses_mcp.agents.sdk.outcomes import as_the_user_knows_it, event_from, handoff_outcome, outcome_of
 from openai_responses_mcp.agents.sdk.request_settings import for_the_sdk
-from openai_responses_mcp.agents.sdk.takeover import HandoffPause, Takeover, current_takeover, running_calls
+from openai_responses_mcp.agents.sdk.takeover import Takeover, current_takeover
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
+from openai_responses_mcp.agents.sdk.turns import HandoffPause, planned, text_from
+from openai_responses_mcp.gate.errors import AgentsError
+from openai_responses_mcp.gate.json_values import JsonValue
+
+# Our result has everything that the SDK's has, so code that checks with `isinstance` may go on using it.
+SdkResult.register(RunResult)
+RunResult.made_by_hand = SdkResult
 
 NO_USAGE = UsageStats()
 
@@ -49,17 +69,17 @@ class Session:
 
     @property
     def context(self) -> RunContextWrapper[Any]:
-        """The caller's, for tools that are looked at before the SDK runs."""
+        """The caller's context, for listing tools before the SDK runs."""
         return context_for(self.options.get("context"))
 
     async def stream(self, input: RunInput) -> AsyncGenerator[EngineEvent, None]:
         """Every event of the SDK, and the outcome at the end. Without `is_streamed` there is only the outcome."""
-        result: RunResult | RunResultStreaming | None = None
-        paused: EngineOutcome | None = None
+        result: SdkResult | RunResultStreaming | None = None
+        outcome: EngineOutcome | None = None
         options = {**self.options, "run_config": for_the_sdk(self.options["run_config"], self.configured)}
-        while paused is None and (result is None or self._needs_nobody(result)):
+        while outcome is None and (result is None or self._needs_no_human(result)):
             try:
-                with translated(self.takeover.guard, "AGENTS-E-STREAM" if self.is_streamed else "AGENTS-E-RUNNER"):
+                with translated(self.takeover.ledger, "AGENTS-E-STREAM" if self.is_streamed else "AGENTS-E-RUNNER"):
                     carry_on = input if result is None else await self._approved(result)
                     if not self.is_streamed:
                         with _inside(self.takeover):
@@ -70,7 +90,7 @@ class Session:
                     try:
                         yield EngineEvent(raw=streamed)  # for callers that want to look at it, or to cancel it
                         async for raw in streamed.stream_events():
-                            event = await event_from(raw, self.takeover)
+                            event = await _event_from(raw, self.takeover)
                             if raw.type == "agent_updated_stream_event":
                                 raw.new_agent = self.takeover.original_of(raw.new_agent)
                             elif raw.type == "run_item_stream_event":
@@ -79,42 +99,103 @@ class Session:
                     finally:
                         streamed.cancel()
             except HandoffPause as pause:
-                paused = handoff_outcome(pause, self.takeover, self.usage_before)
-        if paused is None and result is not None:
-            paused = self._outcome(result)
-        yield EngineEvent(outcome=paused)
+                outcome = self._paused_at_handoff(pause)
+        if outcome is None and result is not None:
+            outcome = self._outcome(result)
+        yield EngineEvent(outcome=outcome)
 
-    def _outcome(self, result: RunResult | RunResultStreaming) -> EngineOutcome:
-        return outcome_of(result, self.takeover, self.usage_before, is_requested=self.is_requested)
+    def _needs_no_human(self, result: SdkResult | RunResultStreaming) -> bool:
+        """True if the SDK paused but no call waits for a human, as with hosted MCP calls."""
+        ids = [self.takeover.ids.of_waiting(item) for item in result.interruptions]
+        return bool(ids) and not any(self.takeover.ledger.is_waiting(call_id) for call_id in ids)
 
-    def _needs_nobody(self, result: RunResult | RunResultStreaming) -> bool:
-        """Whether the SDK paused for nothing that waits for a human, such as hosted MCP calls."""
-        ids = [self.takeover.id_of(item) for item in result.interruptions]
-        return bool(ids) and not any(self.takeover.guard.is_waiting(call_id) for call_id in ids)
-
-    async def _approved(self, result: RunResult | RunResultStreaming) -> RunState[Any, Any]:
+    async def _approved(self, result: SdkResult | RunResultStreaming) -> RunState[Any, Any]:
         state = result.to_state()
         await approve_all(state, self.takeover)
         return state
+
+    def _outcome(self, result: SdkResult | RunResultStreaming) -> EngineOutcome:
+        saved = None
+        if result.interruptions:
+            for item in result.interruptions:
+                put_call_id(item, self.takeover.ids.of_waiting(item))
+            saved = {
+                "kind": "tools",
+                "call_ids": [call_id_of(item) for item in result.interruptions],
+                "first_uses": self.takeover.ids.first_uses,
+                "sdk": version("openai-agents"),
+                "requested": self.is_requested,
+                "state": _of_this_run(result.to_state().to_json(context_serializer=lambda context: {})),
+            }
+        else:
+            result.new_items = [as_the_user_knows_it(item) for item in result.new_items]
+        return EngineOutcome(
+            result=result,
+            output_text=text_from(result.final_output),
+            messages=tuple(result.to_input_list()),
+            usage=self._usage(result.context_wrapper.usage),
+            last_agent=self.takeover.original_of(result.last_agent),
+            saved=saved,
+        )
+
+    def _paused_at_handoff(self, pause: HandoffPause) -> EngineOutcome:
+        said = self.takeover.turn_inputs[id(pause.double)]
+        usage = self._usage(pause.context.usage)
+        saved = {
+            "kind": "handoff",
+            "sdk": version("openai-agents"),
+            "agent": pause.double.name,
+            "input": said,
+            "output": [item.model_dump(mode="json", exclude_unset=True) for item in pause.response.output],
+            "response_id": pause.response.response_id,
+            "usage": dataclasses.asdict(usage),
+        }
+        return EngineOutcome(
+            result=unfinished_result(said, pause.response, pause.context, pause.double),
+            messages=tuple(said),
+            usage=usage,
+            last_agent=self.takeover.original_of(pause.double),
+            saved=saved,
+        )
+
+    def _usage(self, usage: Usage) -> UsageStats:
+        """Including the usage before the run was saved."""
+        before = self.usage_before
+        return UsageStats(
+            usage.requests + before.requests,
+            usage.input_tokens + before.input_tokens,
+            usage.output_tokens + before.output_tokens,
+            usage.total_tokens + before.total_tokens,
+        )
 
 
 async def approve_all(
     state: RunState[Any, Any], takeover: Takeover, rejections: Mapping[str, str | None] | None = None
 ) -> None:
-    """All but those that a human denied with a text for the model."""
-    guard = takeover.guard
+    """Approve every waiting call, except those that a human denied with a text for the model."""
+    ledger, rejected = takeover.ledger, rejections or {}
     for item in state.get_interruptions():
-        call_id = takeover.id_of(item)
-        told, rejected = guard.told(call_id), rejections or {}
-        if told is not None or call_id in rejected:  # of a tool that is gone, the guard knows no call
-            state.reject(item, rejection_message=rejected.get(call_id, told))
+        call_id = takeover.ids.of_waiting(item)
+        denial = ledger.told(call_id)
+        if denial is not None or call_id in rejected:  # the ledger does not know calls of a tool that is gone
+            state.reject(item, rejection_message=rejected.get(call_id, denial))
             continue
-        for call in await takeover.planned(item.agent, [item.raw_item]):
-            if field_of(item.raw_item, "type") == "mcp_approval_request":
+        if field_of(item.raw_item, "type") == "mcp_approval_request":
+            for call in await planned(takeover, item.agent, [item.raw_item]):
                 # The provider runs it. Nothing more of it is seen here.
-                await guard.starting(call.call_id, call.tool, call.args)
-                await guard.finished(call.call_id, "run by the provider")
+                await ledger.starting(call.call_id, call.tool, call.args)
+                await ledger.finished(call.call_id, "run by the provider")
         state.approve(item)
+
+
+def as_the_user_knows_it(item: Any) -> Any:
+    """An item with the user's own agents in the place of their doubles."""
+    shown = copy.copy(item)
+    for name in ("agent", "source_agent", "target_agent"):
+        agent = getattr(item, name, None)
+        if isinstance(agent, Agent):
+            setattr(shown, name, public_agent(agent))
+    return shown
 
 
 def context_for(context: object) -> RunContextWrapper[Any]:
@@ -129,3 +210,84 @@ def _inside(takeover: Takeover) -> Iterator[None]:
     finally:
         running_calls.reset(outermost)
         current_takeover.reset(taken)
+
+
+def _of_this_run(state: dict[str, Any]) -> JsonValue:
+    """The SDK reads a state back only if every call that is over is in it, and a context may know calls of other runs."""
+    known = state["context"]["tool_invocations"]
+    there = _call_ids_in({name: part for name, part in state.items() if name != "context"})
+    state["context"]["tool_invocations"] = {call_id: one for call_id, one in known.items() if call_id in there}
+    return _without_context(state)
+
+
+def _call_ids_in(value: object) -> set[object]:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    found = set().union(*(_call_ids_in(inner) for inner in parts))
+    own = value.get("call_id") if isinstance(value, dict) else None
+    return found | {own} if isinstance(own, str) else found
+
+
+def _without_context(state: JsonValue) -> JsonValue:
+    """The SDK's state without the caller's context, also in the states of nested runs. It is theirs, and not stored."""
+    if isinstance(state, list):
+        return [_without_context(inner) for inner in state]
+    if not isinstance(state, dict):
+        return state
+    kept = {key: _without_context(inner) for key, inner in state.items()}
+    return kept | {"context": None, "context_meta": None} if "context_meta" in state else kept
+
+
+async def _event_from(raw: StreamEvent, takeover: Takeover) -> RunEvent | None:
+    if raw.type == "raw_response_event" and field_of(raw.data, "type") == "response.output_text.delta":
+        return RunEvent("text_delta", delta=field_of(raw.data, "delta"))
+    if raw.type == "run_item_stream_event" and raw.name == "tool_called":
+        calls = await planned(takeover, raw.item.agent, [raw.item.raw_item])
+        return RunEvent("tool_call", tool_call=takeover.ledger.shown(calls[0])) if calls else None
+    if raw.type == "run_item_stream_event" and raw.name == "tool_output":
+        result = takeover.ledger.result_of(takeover.ids.of(str(field_of(raw.item, "call_id"))))
+        return None if result is None else RunEvent("tool_output", tool_call=result)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Errors
+
+_GUARDRAILS = (
+    InputGuardrailTripwireTriggered,
+    OutputGuardrailTripwireTriggered,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
+)
+_PLANNING = (UserError, ModelBehaviorError, ModelRefusalError, MaxTurnsExceeded)
+_CODES: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    (_GUARDRAILS, "AGENTS-E-GUARDRAIL-DENIED"),
+    (_PLANNING, "AGENTS-E-RUNNER"),
+)
+
+
+@contextmanager
+def translated(ledger: RunLedger, otherwise: str) -> Iterator[None]:
+    """The SDK's errors come out as `AgentsError`, with the SDK's as cause."""
+    try:
+        yield
+        failure: Exception | None = None
+    except (AgentsError, HandoffPause) as exc:
+        failure = exc
+    except Exception as exc:  # models and tools are foreign code and raise what they like
+        failure = _ours_inside(exc)
+        if failure is None:
+            code = next((code for kinds, code in _CODES if isinstance(exc, kinds)), otherwise)
+            failure = AgentsError(code, f"{type(exc).__name__}: {exc}")
+            failure.__cause__ = exc
+    # A refusal that was turned into an answer for the model is still a refusal.
+    if ledger.refusal is not None:
+        raise ledger.refusal
+    if failure is not None:
+        raise failure
+
+
+def _ours_inside(exc: BaseException | None) -> AgentsError | None:
+    """An error of this library that a tool raised and the SDK wrapped."""
+    while exc is not None and not isinstance(exc, AgentsError):
+        exc = exc.__cause__
+    return exc

@@ -1,7 +1,7 @@
 """Skills as tools of the SDK.
 
 `function_tool`: the call returns the skill's instructions, and a file of the skill when one is asked for by name.
-`child_agent`: the call runs the instructions as an agent of its own, on the model of the calling agent. Both are tools of
+`child_agent`: the call runs the instructions as a child agent, on the model of the calling agent. Both are tools of
 kind `skill` to the gate; if the arguments do not fit the skill's schema, the model gets an error and nothing runs.
 """
 
@@ -91,7 +91,7 @@ class SdkSkillTools:
             if FILE_ARGUMENT in args:
                 return self._file(skill, args[FILE_ARGUMENT])
             problem = (await self._schemas.check(args, skill.descriptor.input_schema)).problem
-            return _refusal(problem) if problem else _told(skill, args)
+            return _refusal(problem) if problem else _with_input(skill, args)
 
         return FunctionTool(
             name=tool_name_for(skill.descriptor.skill_id),
@@ -189,7 +189,7 @@ def _parsed(arguments: str) -> JsonObject:
     return args if isinstance(args, dict) else {"": arguments}
 
 
-def _told(skill: LoadedSkill, args: JsonObject) -> str:
+def _with_input(skill: LoadedSkill, args: JsonObject) -> str:
     parts = [f"# Skill: {skill.name}", skill.body, _files_line(skill), f"Input:\n{_as_input(args)}"]
     return "\n\n".join(part for part in parts if part)
 

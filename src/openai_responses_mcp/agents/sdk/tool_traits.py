@@ -1,8 +1,9 @@
-"""What the gate has to know about a tool of the SDK: its kind, its name, its risk and a hash of its definition."""
+"""What the gate has to know about the tools of the SDK: kind, name, risk and a hash of the definition; arguments as it
+reads them; and the catalogue of what an agent offers to its model."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, get_args, get_origin
 
 from agents import (
@@ -14,14 +15,13 @@ from agents import (
     HostedMCPTool,
     ImageGenerationTool,
     ProgrammaticToolCallingTool,
-    RunContextWrapper,
     ShellTool,
     Tool,
     ToolSearchTool,
     WebSearchTool,
 )
 
-from openai_responses_mcp.agents.sdk.internals import asks_a_human, mcp_binding
+from openai_responses_mcp.agents.sdk.internals import mcp_binding, namespace_of
 from openai_responses_mcp.domain.strict_json import KeyTwice, UnreadableJson, read_json
 from openai_responses_mcp.gate.calls import AMBIGUOUS, ToolDescription, ToolKind
 from openai_responses_mcp.gate.definitions import annotations_of
@@ -178,16 +178,48 @@ def describe_hosted_call(tool: HostedMCPTool, item: object) -> ToolDescription:
     return ToolDescription(name, "mcp", definition_hash=digest(*facts))
 
 
-async def with_sdk_approval(
-    description: ToolDescription,
-    tool: FunctionTool | CustomTool | ShellTool,
-    context: RunContextWrapper[Any],
-    arguments: Any,
-    call_id: str,
-) -> ToolDescription:
-    """The SDK's own `needs_approval`, as one more demand for a human."""
-    is_asked = await asks_a_human(tool, context, arguments, call_id)
-    return replace(description, require_approval=True) if is_asked else description
+@dataclass(slots=True)
+class Catalogue:
+    """What an agent offers to its model in one turn, by the names that the model uses."""
+
+    tools: dict[tuple[str | None, str], FunctionTool] = field(default_factory=dict)
+    handoffs: dict[str, Handoff[Any, Any]] = field(default_factory=dict)
+    hosted: dict[str, HostedMCPTool] = field(default_factory=dict)
+    custom: dict[str, CustomTool] = field(default_factory=dict)
+    shell: ShellTool | None = None
+    _described: dict[int, ToolDescription] = field(default_factory=dict)
+
+    @property
+    def descriptions(self) -> list[ToolDescription]:
+        tools = [self.description_of(tool) for tool in self.tools.values()]
+        tools += [describe_custom(tool) for tool in self.custom.values()]
+        tools += [] if self.shell is None else [describe_shell(self.shell)]
+        return tools + [describe_handoff(one) for one in self.handoffs.values()]
+
+    def description_of(self, tool: FunctionTool) -> ToolDescription:
+        """Made once for each turn: hashing a definition takes longer than all the rest."""
+        if id(tool) not in self._described:
+            self._described[id(tool)] = describe_function(tool)
+        return self._described[id(tool)]
+
+    def function(self, namespace: str | None, name: str) -> FunctionTool | None:
+        """The SDK gives a deferred tool without a namespace one of the tool's own name."""
+        found = self.tools.get((namespace, name))
+        return self.tools.get((None, name)) if found is None and namespace == name else found
+
+    def offer(self, tool: Tool) -> ToolDescription | None:
+        """Take a tool in. Returns its description if the provider runs it."""
+        if isinstance(tool, FunctionTool):
+            self.tools[namespace_of(tool), tool.name] = tool
+        elif isinstance(tool, CustomTool):
+            self.custom[tool.name] = tool
+        elif isinstance(tool, ShellTool) and is_local(tool):
+            self.shell = tool
+        else:
+            if isinstance(tool, HostedMCPTool):
+                self.hosted[str(tool.tool_config.get("server_label"))] = tool
+            return describe_hosted(tool)
+        return None
 
 
 def parsed(arguments: str | None) -> JsonObject:

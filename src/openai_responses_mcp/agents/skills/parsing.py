@@ -1,8 +1,8 @@
 """The text of a SKILL.md, taken apart: front matter, headings in English or Japanese, fenced blocks, lists, names.
 
 Pure text in, plain values out; what headings and names mean to a skill is decided in `registry` and `manifests`.
-Headings are only looked for outside fenced blocks, because instructions quote Markdown. The text may come from anybody,
-so nothing here takes more time than in proportion to its length.
+Headings are only looked for outside fenced blocks, because instructions quote Markdown. The text is not trusted, so
+nothing here takes more than linear time.
 """
 
 import hashlib

@@ -15,6 +15,8 @@ from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import Profile, Settings
 from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyMissing, KeyUnusable
+from openai_responses_mcp.domain.languages import about, linked
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _PROFILES = ("answer", "answer_detailed", "answer_quick")
 _NOT_COUNTED_THERE = (404, 405, 501)
 _REFUSED_AS_IT_IS = (400, 422)
+_KEY = Sentence("key")
 
 
 class Outcome(NamedTuple):
@@ -106,8 +109,14 @@ async def _outcome(check: Awaitable[str | None], longest_wait_seconds: float) ->
     except GatewayError as exc:
         return Outcome(exc)
     except TimeoutError:
-        text = f"No answer within {longest_wait_seconds:g} s. Check the network, the proxy and openai.base_url."
-        return Outcome(GatewayTimeout(text))
+        seconds = f"{longest_wait_seconds:g}"
+        return Outcome(
+            GatewayTimeout(
+                Sentence(
+                    "No answer within {seconds} s. Check the network, the proxy and openai.base_url.", seconds=seconds
+                )
+            )
+        )
 
 
 # Reporting
@@ -120,13 +129,20 @@ def api_lines(settings: Settings, report: ApiReport) -> Iterator[Line]:
     used = {name: name if name in report.requests else "answer" for name in _PROFILES}
     models = _grouped({name: report.requests[used[name]].model for name in _PROFILES if used[name] in report.requests})
     for names in models:
-        yield _model_line(names, used[names[0]], settings, report)
+        level, detail = _model_verdict(used[names[0]], settings.openai.base_url, report)
+        yield Line(level, Sentence("model for {names}", names=", ".join(names)), detail)
     lacking = [name for name in _PROFILES if used[name] not in report.requests]
     if lacking:
-        needed = f"model_profiles.answer is required: set {_where_to_change('answer')}"
-        yield Line("FAIL", f"model for {', '.join(lacking)}", needed)
+        needed = Sentence("model_profiles.answer is required: set {where}", where=_where_to_change("answer"))
+        yield Line("FAIL", Sentence("model for {names}", names=", ".join(lacking)), needed)
     for names in _grouped({name: report.requests[used[name]] for name in _PROFILES if used[name] in report.requests}):
-        yield _settings_line(names, used[names[0]], settings, report)
+        level, detail = _settings_verdict(used[names[0]], settings.openai.base_url, report)
+        what_is_set = _what_is_set(report.requests[used[names[0]]])
+        yield Line(
+            level,
+            Sentence("settings for {names}", names=", ".join(names)),
+            linked("{first}; {second}", [what_is_set, detail]),
+        )
 
 
 def _grouped(things: Mapping[str, object]) -> list[list[str]]:
@@ -144,85 +160,93 @@ def _is_answer(error: GatewayError | None) -> bool:
 
 def _key_line(settings: Settings, report: ApiReport) -> Line:
     if isinstance(report.key_problem, KeyMissing):
-        return Line("FAIL", "key", f"{report.key_problem}. {WITHOUT_A_KEY}")
+        missing = Sentence("{missing}. {how}", missing=report.key_problem.sentence, how=WITHOUT_A_KEY)
+        return Line("FAIL", _KEY, missing)
     if report.key_problem:
-        return Line("FAIL", "key", str(report.key_problem))
+        return Line("FAIL", _KEY, report.key_problem.sentence)
     errors = [outcome.error for outcome in report.outcomes]
     refused = next((error for error in errors if error and error.status == 401), None)
     if refused:
-        return Line("FAIL", "key", str(refused))
-    is_set = f"set in {settings.openai.api_key_env}"
+        return Line("FAIL", _KEY, refused.sentence)
+    is_set = Sentence("set in {variable}", variable=settings.openai.api_key_env)
     # An API that says what a key may not do knows the key.
     if any(error is None or error.status == 403 for error in errors):
-        return Line("ok", "key", is_set)
-    return Line("warn", "key", f"{is_set}; the key could not be verified")
+        return Line("ok", _KEY, is_set)
+    return Line("warn", _KEY, linked("{first}; {second}", [is_set, Sentence("the key could not be verified")]))
 
 
 def _api_line(settings: Settings, report: ApiReport) -> Line:
     base_url, errors = settings.openai.base_url, [outcome.error for outcome in report.outcomes]
     if any(map(_is_answer, errors)):
-        return Line("ok", "API", f"{base_url} answers")
-    return Line("FAIL", "API", f"{base_url}: {errors[0]}")
+        return Line("ok", "API", Sentence("{base_url} answers", base_url=base_url))
+    return Line("FAIL", "API", about(base_url, errors[0].sentence if errors[0] else ""))
 
 
-def _model_line(names: list[str], profile: str, settings: Settings, report: ApiReport) -> Line:
-    level, detail = _model_verdict(profile, report.requests[profile].model, settings.openai.base_url, report)
-    return Line(level, f"model for {', '.join(names)}", detail)
-
-
-def _model_verdict(name: str, model: str, base_url: str, report: ApiReport) -> tuple[str, str]:
+def _model_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str, str]:
+    model = report.requests[name].model
     if report.key_problem:
-        return "warn", f"{model} was not checked: that takes a key"
+        return "warn", Sentence("{model} was not checked: that takes a key", model=model)
     error, shutdown_date = report.models[model]
     if shutdown_date is not None:
-        return "warn", f"{model} will be shut down on {shutdown_date}: change {_where_to_change(name)}"
+        text = Sentence(
+            "{model} will be shut down on {day}: change {where}",
+            model=model,
+            day=shutdown_date,
+            where=_where_to_change(name),
+        )
+        return "warn", text
     if error is None:
         return "ok", model
     if not _is_answer(error):
-        return "warn", f"{model} was not checked, because the API did not answer"
+        return "warn", Sentence("{model} was not checked, because the API did not answer", model=model)
     if error.status == 401:
-        return "warn", f"{model} was not checked, because the key was refused"
+        return "warn", Sentence("{model} was not checked, because the key was refused", model=model)
     if error.status == 403:
-        return "FAIL", f"{model} was not checked, because the key was refused: {error}"
+        refused = Sentence("{model} was not checked, because the key was refused", model=model)
+        return "FAIL", about(refused, error.sentence)
     if error.status == 404:
         return _unknown_model(name, model, base_url)
-    return "warn" if isinstance(error, GatewayOverloaded) else "FAIL", f"{model} could not be checked: {error}"
+    unchecked = Sentence("{model} could not be checked", model=model)
+    return "warn" if isinstance(error, GatewayOverloaded) else "FAIL", about(unchecked, error.sentence)
 
 
 def _unknown_model(name: str, model: str, base_url: str) -> tuple[str, str]:
-    text = f"the API does not know {model} (404): change {_where_to_change(name)}"
+    text = Sentence("the API does not know {model} (404): change {where}", model=model, where=_where_to_change(name))
     if _is_openai(base_url):
         return "FAIL", text
-    return "warn", f"{text}, or check openai.base_url; gateways without a list of models answer so for every one"
-
-
-def _settings_line(names: list[str], profile: str, settings: Settings, report: ApiReport) -> Line:
-    level, verdict = _settings_verdict(profile, settings.openai.base_url, report)
-    return Line(level, f"settings for {', '.join(names)}", f"{_what_is_set(report.requests[profile])}; {verdict}")
+    return "warn", Sentence(
+        "{unknown}, or check openai.base_url; gateways without a list of models answer so for every one", unknown=text
+    )
 
 
 def _what_is_set(request: "ModelRequest") -> str:
     chosen = {"effort": request.reasoning_effort, "verbosity": request.verbosity}
     given = [f"{name} {value}" for name, value in chosen.items() if value is not None]
-    return ", ".join(given) or f"neither effort nor verbosity, which {request.model} does not take"
+    if given:
+        return ", ".join(given)
+    return Sentence("neither effort nor verbosity, which {model} does not take", model=request.model)
 
 
 def _settings_verdict(name: str, base_url: str, report: ApiReport) -> tuple[str, str]:
     if report.key_problem:
-        return "warn", "not checked: that takes a key"
+        return "warn", Sentence("not checked: that takes a key")
     error = report.trials[name].error
     if error is None:
-        return "ok", "the API counted the tokens of such a question"
+        return "ok", Sentence("the API counted the tokens of such a question")
     if not _is_answer(error):
-        return "warn", "not checked, because the API did not answer"
+        return "warn", Sentence("not checked, because the API did not answer")
     if error.status == 401:
-        return "warn", "not checked, because the key was refused"
+        return "warn", Sentence("not checked, because the key was refused")
     if error.status in _NOT_COUNTED_THERE:
-        return "warn", f"not checked, because {base_url} counts no tokens ({error.status})"
+        text = Sentence(
+            "not checked, because {base_url} counts no tokens ({status})", base_url=base_url, status=error.status
+        )
+        return "warn", text
     is_known = report.models[report.requests[name].model].error is None
     if error.status in _REFUSED_AS_IT_IS and is_known:
-        return "FAIL" if _is_openai(base_url) else "warn", f"refused, so change model_profiles.{name}: {error}"
-    return "warn", f"not checked: {error}"
+        refused = Sentence("refused, so change model_profiles.{name}", name=name)
+        return "FAIL" if _is_openai(base_url) else "warn", about(refused, error.sentence)
+    return "warn", about(Sentence("not checked"), error.sentence)
 
 
 def _is_openai(base_url: str) -> bool:
@@ -231,4 +255,6 @@ def _is_openai(base_url: str) -> bool:
 
 def _where_to_change(name: str) -> str:
     path = ("model_profiles", name, "model")
-    return " or ".join([*(variable for variable, key in VARIABLES.items() if key == path), ".".join(path)])
+    return linked(
+        "{first} or {second}", [*(variable for variable, key in VARIABLES.items() if key == path), ".".join(path)]
+    )

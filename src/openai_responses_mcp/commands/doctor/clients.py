@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from openai_responses_mcp.domain.extras import REPOSITORY, is_run_by_uvx
+from openai_responses_mcp.domain.texts import Sentence
 
 PLACEHOLDER = "YOUR_KEY"
 
@@ -35,13 +36,16 @@ def with_comments(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`OPENAI_API_KEY` in the texts stands for the variable that holds the key."""
+    """`OPENAI_API_KEY` in `how_to_add` stands for the variable that holds the key."""
 
     name: str
     files: tuple[str, ...]
     how_to_add: str
     how_to_name_key: str
-    """What to do so that the server gets the key, without the key in the file where the client can do that."""
+    """What to do so that the server gets the key, without the key in the file where the client can do that.
+
+    A template, in which {variable} is the one that holds the key.
+    """
     section: str = "mcpServers"
     parse: Callable[[str], Any] = field(default=json.loads)
     hands_environment_on: bool = False
@@ -60,7 +64,7 @@ CLIENTS = (
         "Claude Code",
         ("{home}/.claude.json", "{folder}/.mcp.json"),
         "claude mcp add openai-responses --scope user --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
-        "write ${OPENAI_API_KEY} there",
+        "write ${{{variable}}} there",
         program="claude",
         hands_environment_on=True,
         fills_in=r"\$\{\w+(:-.*)?\}",
@@ -69,7 +73,7 @@ CLIENTS = (
         "Codex",
         ("{codex}/config.toml", "{folder}/.codex/config.toml"),
         "codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- openai-responses-mcp --stdio",
-        'name it with env_vars = ["OPENAI_API_KEY"]',
+        'name it with env_vars = ["{variable}"]',
         program="codex",
         section="mcp_servers",
         parse=tomllib.loads,
@@ -84,7 +88,7 @@ CLIENTS = (
         "Cursor",
         ("{home}/.cursor/mcp.json", "{folder}/.cursor/mcp.json"),
         _SNIPPET,
-        "write ${env:OPENAI_API_KEY} there",
+        "write ${{env:{variable}}} there",
         parse=with_comments,
         hands_environment_on=True,
         fills_in=r"\$\{env:\w+\}",
@@ -93,7 +97,7 @@ CLIENTS = (
         "VS Code",
         ("{folder}/.vscode/mcp.json", "{app_data}/Code/User/mcp.json"),
         f"code --add-mcp '{_VS_CODE_SNIPPET}'",
-        "write ${input:openai-api-key} there, with an entry under inputs, and VS Code asks for it",
+        "write ${{input:openai-api-key}} there, with an entry under inputs, and VS Code asks for it",
         program="code",
         section="servers",
         parse=with_comments,
@@ -104,7 +108,7 @@ CLIENTS = (
         "Gemini CLI",
         ("{home}/.gemini/settings.json", "{folder}/.gemini/settings.json"),
         "gemini mcp add -s user -e OPENAI_API_KEY=YOUR_KEY openai-responses openai-responses-mcp -- --stdio",
-        "write $OPENAI_API_KEY there, under env",
+        "write ${variable} there, under env",
         program="gemini",
         parse=with_comments,
         fills_in=r"\$(\w+|\{\w+\})",
@@ -176,12 +180,16 @@ def maybe_how_to_add(
     A sign is its command, or the file or folder that it keeps its set-up in.
     """
     if client.program is not None and find_command(client.program) is not None:
-        return HowToAdd("run:", _command_line(client, command).replace("OPENAI_API_KEY", key_variable))
+        return HowToAdd(Sentence("run:"), _command_line(client, command).replace("OPENAI_API_KEY", key_variable))
     folder = os.path.dirname(path)
     if os.path.exists(path) or (os.path.isdir(folder) and folder != os.path.normpath(home)):
         # A line behind the heading of another table would belong to that one.
-        where = "at the top of" if client.section == "mcp_servers" else "into"
-        return HowToAdd(f"put {where} {path}:", _entry(client, command, key_variable))
+        words = (
+            Sentence("put at the top of {file}:", file=path)
+            if client.section == "mcp_servers"
+            else Sentence("put into {file}:", file=path)
+        )
+        return HowToAdd(words, _entry(client, command, key_variable))
     return None
 
 

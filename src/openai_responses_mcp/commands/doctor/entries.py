@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses_mcp.commands.doctor.clients import PLACEHOLDER, Client, CommandFinder
 from openai_responses_mcp.commands.usage import GUARDING, OPTIONS
+from openai_responses_mcp.domain.languages import about
+from openai_responses_mcp.domain.texts import Sentence
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -53,14 +55,14 @@ def examine_file(
     try:
         data = client.parse(text) if text.strip() else {}
     except (ValueError, RecursionError) as exc:
-        wrong = f"{path}:{_line_of(exc, text)}: this file cannot be read; look for a typing mistake"
-        return [SetupFinding("warn", wrong)]
+        wrong = Sentence("this file cannot be read; look for a typing mistake")
+        return [SetupFinding("warn", about(f"{path}:{_line_of(exc, text)}", wrong))]
     findings = []
     for entry in _our_entries(client, data):
         key = _KeyPlace(client, key_variable, is_set_here=is_key_set, is_shared=is_shared)
         problems = list(_problems(entry, key, find_command))
-        place, is_answering = f"{entry.name} in {path}", maybe_guard(entry) is None
-        findings += [SetupFinding(level, f"{place}: {problem}", None, is_answering) for level, problem in problems]
+        place, is_answering = Sentence("{name} in {file}", name=entry.name, file=path), maybe_guard(entry) is None
+        findings += [SetupFinding(level, about(place, problem), None, is_answering) for level, problem in problems]
         if not any(level == "FAIL" for level, _ in problems):
             findings.append(SetupFinding("ok", place, entry, is_answering))
     return findings
@@ -142,8 +144,11 @@ def _problems(entry: Entry, key: _KeyPlace, find_command: CommandFinder) -> Iter
     if "${" not in entry.command and find_command(entry.command) is None:
         yield (
             "FAIL",
-            f"the command {entry.command!r} cannot be found: install it, or write its whole path under command"
-            " and its arguments under args",
+            Sentence(
+                "the command {command} cannot be found: install it, or write its whole path under command"
+                " and its arguments under args",
+                command=repr(entry.command),
+            ),
         )
     guard = maybe_guard(entry)
     if guard is None:
@@ -189,24 +194,28 @@ def maybe_guard(entry: Entry) -> GuardWords | None:
 
 def _guard_problems(guard: GuardWords, find_command: CommandFinder) -> Iterator[tuple[Level, str]]:
     for option in guard.unknown_options:
-        yield "FAIL", f"the guard has no option {option}: see openai-responses-mcp guard --help"
+        yield "FAIL", Sentence("the guard has no option {option}: see openai-responses-mcp guard --help", option=option)
     if guard.has_url:
         return
     if not guard.server:
-        yield "FAIL", 'there is no server behind the guard: add "--" and the command of the server to args'
+        yield "FAIL", Sentence('there is no server behind the guard: add "--" and the command of the server to args')
     elif "${" not in guard.server[0] and find_command(guard.server[0]) is None:
-        yield "FAIL", f"the command behind the guard, {guard.server[0]!r}, cannot be found: install it"
+        command = repr(guard.server[0])
+        yield "FAIL", Sentence("the command behind the guard, {command}, cannot be found: install it", command=command)
 
 
 def _server_problems(entry: Entry, key: _KeyPlace) -> Iterator[tuple[Level, str]]:
     if "--stdio" not in entry.arguments:
-        yield "FAIL", 'add "--stdio" to args, which is a list'
+        yield "FAIL", Sentence('add "--stdio" to args, which is a list')
     if any(ntpath.splitext(ntpath.basename(word))[0] == "npx" for word in (entry.command, *entry.arguments)):
-        yield "warn", "npx starts the npm package of this name, not this program: use uvx"
+        yield "warn", Sentence("npx starts the npm package of this name, not this program: use uvx")
     for option in _unknown_options(entry):
-        yield "FAIL", f"there is no option {option}: take it out of args (see openai-responses-mcp --help)"
+        text = Sentence(
+            "there is no option {option}: take it out of args (see openai-responses-mcp --help)", option=option
+        )
+        yield "FAIL", text
     if "--rehearse" in entry.arguments:
-        yield "FAIL", "it still rehearses, and no answer is real: take --rehearse out of args"
+        yield "FAIL", Sentence("it still rehearses, and no answer is real: take --rehearse out of args")
     else:
         yield from _key_problems(entry, key)
 
@@ -221,23 +230,28 @@ def _unknown_options(entry: Entry) -> list[str]:
 
 def _key_problems(entry: Entry, key: _KeyPlace) -> Iterator[tuple[Level, str]]:
     client, variable = key.client, key.variable
-    advice = client.how_to_name_key.replace("OPENAI_API_KEY", variable)
-    not_set_here = f"{variable} is not set here, so whether {client.name} has it was not checked"
+    facts = {"client": client.name, "variable": variable}
+    advice = Sentence(client.how_to_name_key, variable=variable)
+    not_set_here = Sentence("{variable} is not set here, so whether {client} has it was not checked", **facts)
     value = entry.env.get(variable)
     if value is None:
         if not client.hands_environment_on and variable not in entry.env_vars:
-            yield "FAIL", f"{client.name} does not hand {variable} on by itself: {advice}"
+            yield "FAIL", Sentence("{client} does not hand {variable} on by itself: {advice}", **facts, advice=advice)
         elif not key.is_set_here:
             yield "warn", not_set_here
         return
     # No name of a secret is followed by a colon here: the mask would star out the word after it.
     text = str(value).strip()
     if text in ("", PLACEHOLDER):
-        yield "FAIL", f"env has no key yet ({variable}): put it there, or {advice}"
+        yield (
+            "FAIL",
+            Sentence("env has no key yet ({variable}): put it there, or {advice}", variable=variable, advice=advice),
+        )
     elif client.fills_in and re.fullmatch(client.fills_in, text):
         if not key.is_set_here and "input:" not in text:
             yield "warn", not_set_here
     elif text.startswith("$"):
-        yield "FAIL", f"{client.name} does not fill in what env has ({variable}): {advice}"
+        yield "FAIL", Sentence("{client} does not fill in what env has ({variable}): {advice}", **facts, advice=advice)
     elif key.is_shared:
-        yield "warn", f"env holds the key itself ({variable}), and others may read a project's file: {advice}"
+        text = "env holds the key itself ({variable}), and others may read a project's file: {advice}"
+        yield "warn", Sentence(text, variable=variable, advice=advice)

@@ -28,14 +28,18 @@ from openai_responses_mcp.commands.doctor.clients import (
 from openai_responses_mcp.commands.doctor.entries import Entry, SetupFinding, examine_file
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, CannotReport, Line, Report
 from openai_responses_mcp.commands.init import maybe_days_apart
+from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.config.loading import Configuration, default_paths
+from openai_responses_mcp.domain.languages import about, linked
 from openai_responses_mcp.domain.masking import MASK
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.start import Basis, basis_of
 
 LONGEST_WAIT_SECONDS = 10.0
 # As long as the most patient clients wait for a server to start: uvx may have to download it first.
 LONGEST_START_SECONDS = 30.0
 MAX_CLIENT_FILE_BYTES = 8 * 1024 * 1024
+_CONFIGURATION = Sentence("configuration")
 
 
 def examine(
@@ -63,7 +67,7 @@ def examine(
             report.add(line)
         return report.end()
     except CannotReport as exc:
-        sys.stderr.write(f"cannot write the report ({exc})\n")
+        sys.stderr.write(f"{speaking(environ)(Sentence('cannot write the report ({why})', why=exc))}\n")
         return 1
     finally:
         basis.logger.close()
@@ -74,32 +78,37 @@ def _lines(
 ) -> Iterator[Line]:
     settings = basis.configuration.settings
     for problem in problems:
-        yield Line("FAIL", "configuration", problem)
+        yield Line("FAIL", _CONFIGURATION, problem)
     yield _configuration_line(basis.configuration, is_broken=bool(problems))
     yield from api_lines(settings, asyncio.run(ask_api(basis, longest_wait_seconds)))
     if settings.server.debug_file is not None:
         yield _debug_file_line(settings.server.debug_file)
     path = basis.configuration.sources.yaml or default_paths(environ)[0]
     if settings.search.user_location is None:
-        text = f"the API searches as if from the United States; set search.user_location in {path} (--init writes one)"
-        yield Line(NOT_SET_UP, "place of searches", text)
+        text = Sentence(
+            "the API searches as if from the United States; set search.user_location in {file} (--init writes one)",
+            file=path,
+        )
+        yield Line(NOT_SET_UP, Sentence("place of searches"), text)
     apart = maybe_days_apart(settings.search.timezone, environ)
     if apart is not None:
-        change = f"{apart.text} To change it, set search.timezone in {path}"
-        yield Line("warn" if apart.is_now else "ok", "today", change)
+        change = Sentence("{apart} To change it, set search.timezone in {file}", apart=apart.text, file=path)
+        yield Line("warn" if apart.is_now else "ok", Sentence("today"), change)
 
 
 def _configuration_line(configuration: Configuration, *, is_broken: bool) -> Line:
     sources = configuration.sources
     if is_broken:
-        return Line("warn", "configuration", "the checks below ignore the invalid settings")
-    parts = [sources.yaml or "defaults, no file"]
+        return Line("warn", _CONFIGURATION, Sentence("the checks below ignore the invalid settings"))
+    parts = [sources.yaml or Sentence("defaults, no file")]
     if sources.env:
-        parts.append(f"variables {', '.join(sources.env)}")
+        parts.append(Sentence("variables {names}", names=", ".join(sources.env)))
     if sources.cli:
-        parts.append(f"flags {', '.join(sources.cli)}")
+        parts.append(Sentence("flags {names}", names=", ".join(sources.cli)))
     return Line(
-        "warn" if configuration.warnings else "ok", "configuration", "; ".join([*parts, *configuration.warnings])
+        "warn" if configuration.warnings else "ok",
+        _CONFIGURATION,
+        linked("{first}; {second}", [*parts, *configuration.warnings]),
     )
 
 
@@ -108,10 +117,9 @@ def _configuration_line(configuration: Configuration, *, is_broken: bool) -> Lin
 
 def _debug_file_line(path: str) -> Line:
     if _is_writable(path):
-        return Line("ok", "debug file", path)
-    return Line(
-        "FAIL", "debug file", f"{path} cannot be written: choose another with --debug, DEBUG or server.debug_file"
-    )
+        return Line("ok", Sentence("debug file"), path)
+    problem = Sentence("{file} cannot be written: choose another with --debug, DEBUG or server.debug_file", file=path)
+    return Line("FAIL", Sentence("debug file"), problem)
 
 
 def _is_writable(path: str) -> bool:
@@ -161,16 +169,17 @@ def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> I
         worst = next(level for level in ("FAIL", "warn", "ok") if level in levels)
         # What is right is only shown if nothing is wrong.
         shown = [finding.text for finding in findings if worst == "ok" or finding.level != "ok"]
-        yield Line(worst, client.name, "; ".join(shown))
+        yield Line(worst, client.name, linked("{first}; {second}", shown))
     if any(finding.is_answering for finding in findings):
         return
     how = maybe_how_to_add(client, setup.own_file, key_variable, own_command(), _finder(environ), home_of(environ))
     if findings and how is not None:
-        yield Line(NOT_SET_UP, f"{client.name}, answers", f"not set up; {how.words}", how.paste)
+        not_set_up = Sentence("not set up; {how}", how=how.words)
+        yield Line(NOT_SET_UP, Sentence("{client}, answers", client=client.name), not_set_up, how.paste)
     elif not findings and how is None:
-        yield Line(NOT_SET_UP, client.name, "not found on this machine")
+        yield Line(NOT_SET_UP, client.name, Sentence("not found on this machine"))
     elif how is not None:
-        yield Line(NOT_SET_UP, client.name, f"not set up; {how.words}", how.paste)
+        yield Line(NOT_SET_UP, client.name, Sentence("not set up; {how}", how=how.words), how.paste)
 
 
 def _examine(
@@ -198,14 +207,22 @@ async def _started(
     try:
         seen = await look_at(command, given, within_seconds=longest_start_seconds)
     except ProbeFailed as exc:
-        text = str(exc)
+        said: str = exc.args[0]
+        masked = said
         for value in filter(None, entry.env.values()):
-            text = text.replace(str(value), MASK)
-        return finding._replace(level="FAIL", text=f"{finding.text}: {text}")
+            masked = masked.replace(str(value), MASK)
+        # As a `Sentence`, if nothing had to be hidden.
+        return finding._replace(level="FAIL", text=about(finding.text, said if masked == said else masked))
     if not seen.tools:
-        return finding._replace(level="warn", text=f"{finding.text}: it starts, but a client sees no tools")
-    text = f"{finding.text}: a client sees {seen.name} {seen.version} with {', '.join(seen.tools)}"
-    return finding._replace(text=text)
+        seen_none = Sentence("it starts, but a client sees no tools")
+        return finding._replace(level="warn", text=about(finding.text, seen_none))
+    text = Sentence(
+        "a client sees {name} {version} with {tools}",
+        name=seen.name,
+        version=seen.version,
+        tools=", ".join(seen.tools),
+    )
+    return finding._replace(text=about(finding.text, text))
 
 
 # Without these nothing starts. Clients that hand on no environment pass them all the same.

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from openai_responses_mcp.commands.live import is_lively
-from openai_responses_mcp.domain.texts import one_line, wrapped
+from openai_responses_mcp.commands.words import speaking
+from openai_responses_mcp.domain.texts import Sentence, one_line, wrapped
 
 NOT_SET_UP = "--"
 _INDENT = 6
@@ -46,6 +47,7 @@ class Report:
     ) -> None:
         """`summary` makes the last line of what failed and the number of warnings."""
         self._mask = mask
+        self._say = speaking(environ)
         self._summary = summary or _summary
         self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         self._has_colours = is_lively(sys.stdout, environ)
@@ -54,7 +56,7 @@ class Report:
 
     def add(self, line: Line) -> None:
         """Raises `CannotReport`."""
-        line = line._replace(what=self._mask(line.what), detail=self._mask(line.detail))
+        line = line._replace(what=self._mask(self._say(line.what)), detail=self._mask(self._say(line.detail)))
         if line.level == "FAIL":
             self._failed.append(line)
         self._warnings += line.level == "warn"
@@ -70,7 +72,7 @@ class Report:
 
     def end(self) -> int:
         """Writes the last line. The exit code: 1 if something failed. Raises `CannotReport`."""
-        text = self._summary(self._failed, self._warnings)
+        text = self._say(self._summary(self._failed, self._warnings))
         self._write(text if self._width is None else "\n".join(wrapped(text, self._width - 1)))
         return 1 if self._failed else 0
 
@@ -86,11 +88,14 @@ class Report:
 
 
 def _summary(failed: Sequence[Line], warnings: int) -> str:
-    more = f" {_counted(warnings, 'warning')}." if warnings else ""
+    more = (
+        ""
+        if not warnings
+        else Sentence(" 1 warning.")
+        if warnings == 1
+        else Sentence(" {count} warnings.", count=warnings)
+    )
     if not failed:
-        return f"No problems found.{more}"
-    return f"{_counted(len(failed), 'problem')} found.{more} Begin with this: {failed[0].text}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        return Sentence("No problems found.{more}", more=more)
+    found = Sentence("1 problem found.") if len(failed) == 1 else Sentence("{count} problems found.", count=len(failed))
+    return Sentence("{found}{more} Begin with this: {first}", found=found, more=more, first=failed[0].text)

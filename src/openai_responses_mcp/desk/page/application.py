@@ -16,8 +16,10 @@ Everything below ROOM needs the cookie, and every change the token of the page.
 import hashlib
 import json
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
+from html import escape
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -25,12 +27,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn import Server
 
+from openai_responses_mcp.adapters.http.serving import bounded
 from openai_responses_mcp.desk.page.access import LIMITS, CheckedRequests, Entrance, Limits
-from openai_responses_mcp.desk.page.choices import choices_in, read_json, revocation_in
 from openai_responses_mcp.desk.page.desk import Desk
-from openai_responses_mcp.desk.page.loopback_server import LoopbackServer, listening_socket
-from openai_responses_mcp.desk.page.views import error_view
+from openai_responses_mcp.desk.page.messages import choices_in, error_view, read_json, revocation_in
+from openai_responses_mcp.domain.texts import Sentence, revealed
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 
@@ -53,9 +56,10 @@ def read(name: str) -> tuple[bytes, str]:
     return _content(name), FILES[name]
 
 
-def page(page_token: str) -> str:
-    """The token is of letters that mean nothing in HTML."""
-    return _content("page.html").decode().replace("PAGE-TOKEN", page_token)
+def page(page_token: str, who: str) -> str:
+    """The token is of letters that mean nothing in HTML. `who` has signed in, on the desk for a team."""
+    text = _content("page.html").decode().replace("PAGE-TOKEN", page_token)
+    return text.replace("SIGNED-IN-AS", escape(revealed(who)))
 
 
 def welcome(room: str) -> str:
@@ -115,7 +119,7 @@ class Rooms:
             "/standing": self._standing,
             "/log": self._log,
             "/log/verification": self._verification,
-            **{f"/{name}": _file for name in FILES},
+            **{f"/{name}": static_file for name in FILES},
         }
         changes: Mapping[str, Handler] = {"/decisions": self._decisions, "/revocations": self._revocations}
         return Starlette(
@@ -169,7 +173,7 @@ class Rooms:
     # What for
 
     async def _page(self, request: Request) -> Response:
-        return HTMLResponse(page(self._entrance.page_token))
+        return HTMLResponse(page(self._entrance.page_token, request.scope.get("who", "")))
 
     async def _waiting(self, request: Request) -> Response:
         return _unless_known(request, await self._desk.waiting())
@@ -211,7 +215,7 @@ def _unless_known(request: Request, facts: JsonValue) -> Response:
     return _json(facts, etag=tag)
 
 
-async def _file(request: Request) -> Response:
+async def static_file(request: Request) -> Response:
     content, kind = read(request.url.path.rpartition("/")[2])
     return Response(content, media_type=kind)
 
@@ -225,6 +229,39 @@ async def _failed(request: Request, error: Exception) -> Response:
     _logger.error("the desk failed at %s", request.url.path.rpartition("/")[2], exc_info=error)
     message = "The desk failed; the terminal it was started in says more"
     return JSONResponse({"error": {"code": "", "message": message}}, 500)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The server, on 127.0.0.1 and nowhere else, for a handful of connections
+
+
+def listening_socket(port: int) -> socket.socket:
+    """Port 0 takes one that is free. Raises `AGENTS-E-RUNNER-CONFIG`."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as exc:
+        listening.close()
+        reason = exc.strerror if isinstance(exc, OSError) else Sentence("a port is a number from 0 to 65535")
+        raise AgentsError(
+            "AGENTS-E-RUNNER-CONFIG",
+            Sentence("Port {port} of 127.0.0.1 cannot be used: {reason}", port=port, reason=reason),
+        ) from None
+    return listening
+
+
+class LoopbackServer(Server):
+    """`on_listening` is called once connections are taken. `serve` returns when a signal ends the process."""
+
+    def __init__(self, app: ASGIApp, on_listening: Callable[[], object], limits: Limits = LIMITS) -> None:
+        most = limits.most_connections
+        super().__init__(bounded(app, limits.head_seconds, proxy_headers=False, limit_concurrency=most))
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_listening()
 
 
 async def serve(desk: Desk, entrance: Entrance, port: int, on_listening: Callable[[str], object]) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from openai_responses_mcp.desk.calls import calls_in
-from openai_responses_mcp.desk.page.choices import Choice
-from openai_responses_mcp.desk.page.views import (
+from openai_responses_mcp.desk.page.messages import (
+    Choice,
     View,
     call_view,
     error_view,
@@ -18,12 +18,20 @@ from openai_responses_mcp.desk.page.views import (
     token_view,
     verification_view,
 )
+from openai_responses_mcp.domain.texts import revealed
 from openai_responses_mcp.gate.approvals.controller import ApprovalController
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, HumanApprovalRequest, ResumeToken
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals, approve_from_now_on
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN
-from openai_responses_mcp.gate.clock import BETWEEN_RENEWALS_SECONDS, Clock, Presence, PresenceStore, timestamp
+from openai_responses_mcp.gate.clock import (
+    BETWEEN_RENEWALS_SECONDS,
+    Clock,
+    Presence,
+    PresenceStore,
+    present,
+    timestamp,
+)
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.stores import RunStateStore
 
@@ -58,14 +66,19 @@ class Desk:
     # Requests
 
     async def waiting(self) -> View:
-        """Which requests wait, oldest first. What each is about does not change while it waits: `requests` says it."""
+        """Which requests wait, oldest first; if none, the guards that run. What a request is about does not change: see
+        `requests`."""
         now = self._clock.now()
         if self._renewed_at is None or not timedelta() <= now - self._renewed_at < BETWEEN_RENEWALS:
             # Opens a new request for each approval that has expired meanwhile.
             await self._approvals.pending()
             self._renewed_at = now
         await self._stay(now)
-        return {"waiting": [record.request.approval_id for record in await self._requests.list_pending()]}
+        waiting = [record.request.approval_id for record in await self._requests.list_pending()]
+        if waiting:
+            return {"waiting": waiting}
+        guards = {revealed(one.name) for one in await present(self._presence, now, "guard")}
+        return {"waiting": [], "guards": sorted(guards)}
 
     async def _stay(self, now: datetime) -> None:
         """While a page looks, somebody is at the desk."""
@@ -104,12 +117,17 @@ class Desk:
 
     async def _decide(self, choice: Choice, who: str) -> View:
         try:
+            before = await self._approvals.get(choice.approval_id)
             token = await self._submit(choice, who)
+            after = await self._approvals.get(choice.approval_id)
         except AgentsError as exc:
             return {"error": error_view(exc)}
         # The guard goes on by itself: there is nothing to resume.
         is_of_guard = token.run_id.startswith(GUARD_RUN)
-        return {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
+        decided: View = {"decision": choice.decision, "token": None if is_of_guard else token_view(token)}
+        if after.request.status == "kept":
+            decided["kept_because_gone"] = "client" if before.request.status == "withdrawn" else "guard"
+        return decided
 
     async def _submit(self, choice: Choice, who: str) -> ResumeToken:
         approval_id, comment, terms = choice.approval_id, choice.comment, choice.from_now_on

@@ -1,9 +1,10 @@
-"""The desk for a team: each person signs in with a token of their own, and their name is in the record of a decision.
+"""The desk for a team: each person signs in with their token, and their name is in the record of a decision.
 
-    GET  /      a form for the token
-    POST /      the cookie, and on to the page
+    GET  /                a form for the token
+    POST /                the cookie, and on to the page
+    POST /ROOM/sign-out   the end of the session
 
-Below that it is the desk as it is on one machine. Tokens are those of the server over HTTP: `http.tokens_env`, or access
+The rest is the desk as on one machine. Tokens are those of the server over HTTP: `http.tokens_env`, or access
 tokens of `http.issuer`. The token of a session is checked again with every request, so one that expires ends it.
 """
 
@@ -12,12 +13,13 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import partial
-from html import escape
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from openai_responses_mcp.adapters.http.access import AllowedHosts, Callers, Issuer, IssuerKeys, Unauthorized
@@ -26,13 +28,13 @@ from openai_responses_mcp.adapters.process import EXIT_CODES, stopped_by_signal
 from openai_responses_mcp.commands.serve_http import HttpOptions
 from openai_responses_mcp.config.settings import HttpSettings
 from openai_responses_mcp.desk.page.access import HEADERS, LIMITS, CheckedRequests, Entrance, Limits
-from openai_responses_mcp.desk.page.application import Handler, Rooms, welcome
+from openai_responses_mcp.desk.page.application import Handler, Rooms, static_file, welcome
 from openai_responses_mcp.desk.page.desk import Desk
+from openai_responses_mcp.desk.words import Words
 
 _SESSION_SECONDS = 12 * 3600.0
 _MOST_SESSIONS = 1000
 _LEAVING_SECONDS = 3.0
-_SIGN_IN = "Sign in at the start page of the desk. / デスクの最初のページでサインインしてください。\n"
 
 _HEADERS = {
     **HEADERS,
@@ -42,14 +44,44 @@ _HEADERS = {
 }
 
 
-def _form(problem: str = "") -> str:
-    said = f"<p>{escape(problem)}</p>" if problem else ""
-    return (
-        "<!doctype html><meta charset=utf-8><title>Desk</title><h1>Desk</h1>"
-        f"{said}<form method=post action=/><label>Token / トークン: "
-        "<input name=token type=password autocomplete=current-password required autofocus></label> "
-        "<button>Sign in / サインイン</button></form>\n"
-    )
+_FORM = """<!doctype html>
+<html lang="{language}">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>{title}</title>
+    <link rel="icon" href="/icon.svg" type="image/svg+xml">
+    <link rel="stylesheet" href="/desk.css">
+  </head>
+  <body>
+    <main>
+      <form class="signing-in" method="post" action="/">
+        <h1>{title}</h1>
+        {problem}
+        <label class="field">{token}
+          <input name="token" type="password" autocomplete="current-password" required autofocus></label>
+        <button class="approve">{sign_in}</button>
+      </form>
+    </main>
+  </body>
+</html>
+"""
+
+
+def _form(request: Request, *, is_refused: bool = False) -> Response:
+    words = Words("ja" if request.headers.get("accept-language", "").lower().startswith("ja") else "en")
+    problem = f'<p class="problem" role="alert">{words("token is not valid")}</p>' if is_refused else ""
+    title, token, sign_in = words("desk title"), words("sign in token"), words("sign in")
+    text = _FORM.format(language=words.language, title=title, problem=problem, token=token, sign_in=sign_in)
+    return HTMLResponse(text, 401 if is_refused else 200)
+
+
+async def _to_sign_in(request: Request) -> Response:
+    """A browser that opens a page is led to the form; the page itself learns that it is signed out."""
+    if "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("/", 303)
+    return PlainTextResponse("Sign in first\n", 403)
 
 
 class TeamSessions:
@@ -74,8 +106,11 @@ class TeamSessions:
         token, until = self._tokens.get(session, ("", 0.0))
         name = await self._name_of(token) if self._monotonic() < until else None
         if name is None:
-            self._tokens.pop(session, None)
+            self.leave(session)
         return name
+
+    def leave(self, session: str) -> None:
+        self._tokens.pop(session, None)
 
     async def _name_of(self, token: str) -> str | None:
         try:
@@ -92,13 +127,26 @@ class _TeamRooms(Rooms):
         self._people = sessions
         self._is_secure = is_secure
 
+    def routes(self) -> Starlette:
+        app = super().routes()
+        leaving = self._changing(self._sign_out)
+        app.routes.extend(
+            [
+                *(Route(f"/{name}", static_file, methods=["GET"]) for name in ("desk.css", "icon.svg")),
+                Route(f"/{self._entrance.room}/sign-out", leaving, methods=["POST"]),
+                # Also an address of a desk that was started before this one.
+                Route("/{rest:path}", _to_sign_in, methods=["GET"]),
+            ]
+        )
+        return app
+
     async def _enter(self, request: Request) -> Response:
         if request.method != "POST":
-            return HTMLResponse(_form())
+            return _form(request)
         given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])
         session = await self._people.enter(given[0].strip())
         if session is None:
-            return HTMLResponse(_form("This token is not valid. / このトークンは無効です。"), 401)
+            return _form(request, is_refused=True)
         entered = HTMLResponse(welcome(self._entrance.room))
         entered.set_cookie(
             self._cookie,
@@ -117,9 +165,14 @@ class _TeamRooms(Rooms):
                 if name is not None:
                     request.scope["who"] = name
                     return await handler(request)
-            return PlainTextResponse(_SIGN_IN, 403)
+            return await _to_sign_in(request)
 
         return checked
+
+    async def _sign_out(self, request: Request) -> Response:
+        for session in self._sessions(request):
+            self._people.leave(session)
+        return JSONResponse({})
 
 
 class _TeamRequests(CheckedRequests):

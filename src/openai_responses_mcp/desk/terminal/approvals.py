@@ -1,18 +1,18 @@
 """`approvals list|show|approve|deny|allow|standing|revoke`, in sentences for a person and as JSON for a program."""
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from openai_responses_mcp.desk.terminal.console import Console
+from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
 from openai_responses_mcp.desk.terminal.text import (
     GAP,
     beginning,
     call_shown,
     local,
     name_shown,
+    quoted,
     seconds_between,
     span,
 )
@@ -27,8 +27,8 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.calls import GUARD_RUN
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.sentences import holds
+from openai_responses_mcp.gate.json_values import JsonValue
+from openai_responses_mcp.gate.reasons import holds
 
 _PREFIX = "apr_"
 _SHORT = 6
@@ -42,15 +42,17 @@ def short_id(approval_id: str) -> str:
 async def full_id(console: Console, written: str) -> str:
     """A unique beginning of an id is enough, also of a decided one."""
     start = f"{_PREFIX}{written.removeprefix(_PREFIX)}"
-    found = await console.requests.ids_beginning(start)
-    if len(found) > 1 and start not in found:
-        message = Sentence(
-            "{count} requests begin with {written}: write more of the id",
-            count=len(found),
-            written=name_shown(written),
-        )
-        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
-    return found[0] if len(found) == 1 else start if start in found else written
+    found = await console.parts.requests.ids_beginning(start)
+    if start in found:
+        return start
+    if len(found) == 1:
+        return found[0]
+    text = (
+        "More than one request begins with {written}: write more of the id"
+        if found
+        else "No request begins with {written}; `approvals list` shows those that wait"
+    )
+    raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", Sentence(text, written=quoted(written)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -59,14 +61,14 @@ async def full_id(console: Console, written: str) -> str:
 
 async def show_list(console: Console, arguments: argparse.Namespace) -> int:
     waiting = await waiting_records(console, arguments.run)
-    console.tell([asdict(one.request) for one in waiting], "\n".join(listed(console, waiting, arguments.all)))
+    console.show([asdict(one.request) for one in waiting], *listed(console, waiting, arguments.all))
     return 0
 
 
 async def waiting_records(console: Console, run_id: str | None = None) -> list[ApprovalRecord]:
     """Oldest first. Opens a new request for each approval that has expired meanwhile."""
-    await console.approvals.pending(run_id)
-    return await console.requests.list_pending(run_id)
+    await console.parts.approvals.pending(run_id)
+    return await console.parts.requests.list_pending(run_id)
 
 
 def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = False) -> list[str]:
@@ -79,7 +81,7 @@ def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = 
     lines += [f"{GAP}{line}" for line in console.paper.narrower(len(GAP)).columns(rows)]
     lines += ["", words("to decide"), *_commands(console, groups[0][0])]
     if len(groups) < len(waiting):
-        lines.append(words("to see each", command=f"{console.program} approvals list --all"))
+        lines.append(words("to see each", command=f"{PROGRAM} approvals list --all"))
     return lines
 
 
@@ -119,7 +121,7 @@ def left(console: Console, record: ApprovalRecord) -> str:
 
 
 def _commands(console: Console, record: ApprovalRecord) -> list[str]:
-    words, program, short = console.words, f"{console.program} approvals", short_id(record.request.approval_id)
+    words, program, short = console.words, f"{PROGRAM} approvals", short_id(record.request.approval_id)
     rows = [
         (f"{GAP}{program} show {short}", ""),
         (f"{GAP}{program} approve {short}", words("approve it")),
@@ -132,21 +134,21 @@ def _commands(console: Console, record: ApprovalRecord) -> list[str]:
 
 
 async def show_one(console: Console, arguments: argparse.Namespace) -> int:
-    record = await console.approvals.get(arguments.approval_id)
+    record = await console.parts.approvals.get(arguments.approval_id)
     facts = asdict(record.request)
     facts["arguments"] = facts.pop("arguments")
-    console.tell(facts, "\n".join(request_lines(console, record)))
+    console.show(facts, *await request_lines(console, record))
     return 0
 
 
-def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bool = True) -> list[str]:
+async def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bool = True) -> list[str]:
     """What will run comes first, then why, and the commands that decide last."""
     request, words, paper = record.request, console.words, console.paper
     lines = [
         paper.painted(words("will run", tool=name_shown(request.tool_name)), "bold"),
         *_arguments(console, request),
     ]
-    lines += ["", *paper.wrapped(words("why", reason=_on_one_line(console.reason_of(record))))]
+    lines += ["", *paper.wrapped(words("why", reason=on_one_line(console.reason_of(record))))]
     if request.definition_change:
         lines += ["", words("changed"), *paper.boxed(request.definition_change)]
     if request.tool_description:
@@ -158,19 +160,20 @@ def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bo
         lines.append(words("by agent", run=name_shown(request.run_id)))
     if request.caller:
         lines.append(words("asked by", caller=name_shown(request.caller)))
+    if request.status == "pending" and await console.parts.approvals.is_guard_gone(request):
+        lines += ["", *paper.wrapped(words("guard gone"))]
     if request.status == "pending" and with_commands:
         lines += ["", words("to decide"), *_commands(console, record)[1:]]
     elif request.status != "pending":
         lines.append(words(f"status {request.status}", moment=local(request.decided_at or "", console.now())))
     if request.comment:
-        lines += paper.wrapped(words("comment", comment=_on_one_line(request.comment)))
+        lines += paper.wrapped(words("comment", comment=on_one_line(request.comment)))
     return lines
 
 
 def _arguments(console: Console, request: HumanApprovalRequest) -> list[str]:
-    counted = console.words("lines", lines="{lines}", characters="{characters}")
     shown = request.arguments if request.changed_arguments is None else request.changed_arguments
-    return console.paper.arguments(shown, counted) or [console.words("no arguments")]
+    return console.paper.arguments(shown, console.words) or [console.words("no arguments")]
 
 
 def _when(console: Console, record: ApprovalRecord) -> str:
@@ -182,7 +185,7 @@ def _when(console: Console, record: ApprovalRecord) -> str:
     return console.words("asked at, no limit", moment=local(created, now), ago=ago)
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     return revealed(text).replace("\n", "\\n")
 
 
@@ -192,19 +195,18 @@ def _on_one_line(text: str) -> str:
 
 async def decide(console: Console, arguments: argparse.Namespace) -> int:
     decision: HumanDecision = "approve" if arguments.command == "approve" else "deny"
-    record = await console.approvals.get(arguments.approval_id)
-    changed = getattr(arguments, "arguments", None)
-    token = await console.approvals.submit_decision(
+    before = await console.parts.approvals.get(arguments.approval_id)
+    token = await console.parts.approvals.submit_decision(
         arguments.approval_id,
         decision,
         arguments.comment,
         tell_model=getattr(arguments, "tell_model", False),
-        arguments=changed,
+        arguments=getattr(arguments, "arguments", None),
     )
+    after = await console.parts.approvals.get(arguments.approval_id)
     # The token is shown to the person who decides, who has to pass it on.
     try:
-        console.tell(token_facts(token), "\n".join(decided_lines(console, record, decision, token, changed)))
-        console.flush()
+        console.show(token_facts(token, after), *decided_lines(console, before, after, token))
     except OSError as exc:
         message = Sentence(
             "This is decided. Its token cannot be shown ({why}); the run goes on without one",
@@ -214,32 +216,29 @@ async def decide(console: Console, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def decided_lines(
-    console: Console,
-    record: ApprovalRecord,
-    decision: HumanDecision,
-    token: ResumeToken,
-    changed: JsonObject | None = None,
-) -> list[str]:
+def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecord, token: ResumeToken) -> list[str]:
     """One sentence, and the token where a run has to be resumed with it."""
-    request, words = record.request, console.words
-    call = call_shown(words, request.tool_name, changed or request.arguments)
+    request, words = after.request, console.words
     is_of_guard = token.run_id.startswith(GUARD_RUN)
-    if decision == "deny":
-        lines = [words("denied", call=call)]
-    elif request.status == "withdrawn":
-        lines = [words("kept", call=call)]
+    if request.status == "denied":
+        key = "denied"
+    elif request.status == "kept":
+        key = "kept" if before.request.status == "withdrawn" else "kept, guard gone"
     else:
-        lines = [words("approved" if is_of_guard else "approved later", call=call)]
+        key = "approved" if is_of_guard else "approved later"
+    call = call_shown(words, request.tool_name, request.changed_arguments or request.arguments)
+    lines = [*console.paper.wrapped(words(key, call=call))]
     if not is_of_guard:
         lines += ["", words("token", moment=local(token.expires_at, console.now())), f"{GAP}{token.token}"]
     return lines
 
 
-def token_facts(token: ResumeToken) -> dict[str, JsonValue]:
+def token_facts(token: ResumeToken, after: ApprovalRecord) -> dict[str, JsonValue]:
     """A call behind the guard goes on by itself, and has no run to resume."""
     if token.run_id.startswith(GUARD_RUN):
-        return {"run_id": token.run_id, "decided": "the guard goes on by itself"}
+        is_kept = after.request.status == "kept"
+        decided = "kept for ten minutes, for the identical call" if is_kept else "the guard goes on by itself"
+        return {"run_id": token.run_id, "decided": decided}
     return asdict(token)
 
 
@@ -247,20 +246,21 @@ async def allow(console: Console, arguments: argparse.Namespace) -> int:
     terms = StandingTerms(
         arguments.for_seconds, arguments.session, arguments.always, arguments.same_arguments, arguments.reads
     )
-    record = await console.approvals.get(arguments.approval_id)
+    before = await console.parts.approvals.get(arguments.approval_id)
     token, made, released = await approve_from_now_on(
-        console.approvals, console.standing, arguments.approval_id, terms=terms, comment=arguments.comment
+        console.parts.approvals, console.parts.standing, arguments.approval_id, terms=terms, comment=arguments.comment
     )
+    after = await console.parts.approvals.get(arguments.approval_id)
     facts = {
-        **token_facts(token),
+        **token_facts(token, after),
         "standing_id": made[0].standing_id,
         "holds": holds(made[0].reason),
         "released": released,
     }
     if terms.reads:
         facts["tools"] = [one.tool_name for one in made]
-    lines = decided_lines(console, record, "approve", token)
-    console.tell(facts, "\n".join([*lines, *standing_lines(console, made, released)]))
+    lines = decided_lines(console, before, after, token)
+    console.show(facts, *lines, *standing_lines(console, made, released))
     return 0
 
 
@@ -271,7 +271,7 @@ def standing_lines(console: Console, made: Sequence[StandingApproval], released:
     tools = ", ".join(name_shown(one.tool_name) for one in made)
     lines = [*console.paper.wrapped(words(key, tool=tools, count=len(made), holds=_holds(console, first)))]
     lines += [words("released", count=released)] if released else []
-    return [*lines, words("revoke with", command=f"{console.program} approvals revoke {short_id(first.made_from)}")]
+    return [*lines, words("revoke with", command=f"{PROGRAM} approvals revoke {short_id(first.made_from)}")]
 
 
 def _holds(console: Console, standing: StandingApproval) -> str:
@@ -281,28 +281,28 @@ def _holds(console: Console, standing: StandingApproval) -> str:
 
 
 async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
-    standing = await console.standing.list()
+    standing = await console.parts.standing.list()
     rows = [
         (
             one.standing_id,
             _holds(console, one),
             console.words("same arguments" if one.arguments_hash else "any arguments"),
-            name_shown(one.tool_name) + (f": {_on_one_line(one.comment)}" if one.comment else ""),
+            name_shown(one.tool_name) + (f": {on_one_line(one.comment)}" if one.comment else ""),
         )
         for one in standing
     ]
     lines = console.paper.columns(rows) or [console.words("no standing")]
-    console.tell([asdict(one) for one in standing], "\n".join(lines))
+    console.show([asdict(one) for one in standing], *lines)
     return 0
 
 
 async def revoke(console: Console, arguments: argparse.Namespace) -> int:
-    holding = _named_standing(await console.standing.list(), arguments.standing_id)
+    holding = _named_standing(await console.parts.standing.list(), arguments.standing_id)
     ids = [one.standing_id for one in holding] or [arguments.standing_id]
-    ended = [await console.standing.revoke(one, arguments.comment) for one in ids]
+    ended = [await console.parts.standing.revoke(one, arguments.comment) for one in ids]
     lines = [console.words("revoked", tool=name_shown(one.tool_name)) for one in ended]
     facts: list[JsonValue] = [{**asdict(one), "ended_because": "revoked"} for one in ended]
-    console.tell(facts[0] if len(facts) == 1 else facts, "\n".join(lines))
+    console.show(facts[0] if len(facts) == 1 else facts, *lines)
     return 0
 
 
@@ -317,25 +317,3 @@ def _named_standing(holding: Sequence[StandingApproval], written: str) -> list[S
         )
         raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", message)
     return exact or found
-
-
-def edited(text: str) -> str | None:
-    """The text after the person's own editor; None where it was not saved."""
-    import shlex
-    import subprocess
-    import tempfile
-
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "arguments.json")
-        with open(path, "w", encoding="utf-8", opener=_for_owner) as file:
-            file.write(text)
-        done = subprocess.run([*shlex.split(command), path], check=False)  # noqa: S603 - the person's own editor
-        if done.returncode != 0:
-            return None
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -7,29 +7,34 @@
     approvals allow ID --for 8h|--session|--always [--same-arguments|--reads] [--comment TEXT]
     approvals standing | revoke ID [--comment TEXT]
     approvals watch
-    approvals serve [--port N] [--open]                              (`desk_page`)
+    approvals serve [--port N] [--open]
+    approvals serve --http [HOST:]PORT [--config FILE] [--tls-cert FILE --tls-key FILE] [--open]
     log [--run RUN] [--since TIME] [--records]
     log show CALL | verify [ARCHIVE] | accept-loss --reason TEXT
     log archive --before DATE FILE
     status
 
 `agents approvals` and `agents log` are the same. The store is the one that `--store` or AGENTS_STORE names, else the
-guard's own. Exit 0: done; 1: refused, or the log is not intact; 2: wrong usage or a store that cannot be used.
+guard's own. Exit 0: done; 1: refused, or the log is not intact; 2: wrong usage, or a store or a port that cannot be
+used; 130: Ctrl-C.
+
+`serve` prints a link that opens the desk once, in one browser; for a team, it is where each person signs in.
 """
 
 import argparse
 import asyncio
 import os
 import sys
+import threading
+import webbrowser
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib.util import find_spec
 
-from openai_responses_mcp.desk.opening import open_desk_parts
-from openai_responses_mcp.desk.terminal import approvals, calls, desk_page, policy, status, watch
-from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser, duration, json_arguments, moment, words_here
+from openai_responses_mcp.desk.opening import open_desk_parts, serve_desk, serve_team_desk
+from openai_responses_mcp.desk.terminal import approvals, log, policy, watch
+from openai_responses_mcp.desk.terminal.console import PROGRAM, Console, complain, json_of, words_here
+from openai_responses_mcp.desk.terminal.parsing import CommandParser, duration, json_arguments, moment
 from openai_responses_mcp.domain.extras import needs_extra
-from openai_responses_mcp.domain.texts import visible
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.own_files import store_from, store_to_wait_at, why_no_store
 
@@ -48,42 +53,43 @@ _COMMANDS: Mapping[str, Command] = {
     "standing": approvals.show_standing,
     "revoke": approvals.revoke,
     "watch": watch.watch,
-    "log": calls.show_log,
-    "log show": calls.show_call,
-    "log verify": calls.verify,
-    "log archive": calls.archive,
-    "log accept-loss": calls.accept_loss,
-    "status": status.show_status,
+    "log": log.show_log,
+    "log show": log.show_call,
+    "log verify": log.verify,
+    "log archive": log.archive,
+    "log accept-loss": log.accept_loss,
+    "status": log.show_status,
 }
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], open_browser: Callable[[str], object] = webbrowser.open) -> int:
     if list(argv[:1]) == ["policy"]:
         return policy.main(argv[1:])
-    if list(argv[:2]) == ["approvals", "serve"]:
-        return desk_page.main(argv[2:])
     arguments = _parser().parse_args(list(argv))
-    is_waiting = arguments.command == "watch"
+    is_waiting = arguments.command in ("watch", "serve")
     try:
         store = (store_to_wait_at if is_waiting else store_from)(arguments.store, os.environ)
         if not store:
             return _without_store(arguments)
+        if arguments.command == "serve":
+            return _serve(store, arguments, open_browser)
         arguments.shown_store = store.partition("@")[2] or store
         console = Console.here(open_desk_parts(store, arguments.audit_head), is_json=bool(arguments.json))
         return asyncio.run(_run(console, arguments))
     except AgentsError as exc:
-        return _complain(words_here().error(exc), 2 if exc.code in _USAGE_CODES else 1)
+        return complain(words_here().error(exc), 2 if exc.code in _USAGE_CODES else 1)
     except ModuleNotFoundError as exc:
-        return _complain(words_here().of(needs_extra("guard", exc.name)), 2)
+        return complain(needs_extra("guard", exc.name))
     except KeyboardInterrupt:
-        sys.stdout.write("\n")
+        if arguments.command != "serve":
+            sys.stdout.write("\n")
         return _INTERRUPTED
 
 
 def _without_store(arguments: argparse.Namespace) -> int:
     """Before the guard has run for the first time there is nothing to see, which is no error."""
     if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
-        return _complain(words_here().of(why_no_store()), 2)
+        return complain(why_no_store())
     sys.stdout.write("[]\n" if arguments.json else f"{words_here()('no store')}\n")
     return 0
 
@@ -94,9 +100,25 @@ async def _run(console: Console, arguments: argparse.Namespace) -> int:
     return await _COMMANDS[arguments.command](console, arguments)
 
 
-def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"{PROGRAM}: {visible(message)}\n")
-    return code
+def _serve(store: str, arguments: argparse.Namespace, open_browser: Callable[[str], object]) -> int:
+    is_for_team, words = arguments.http is not None, words_here()
+
+    def show(link: str) -> None:
+        about = words("desk for a team" if is_for_team else "desk for one")
+        for_people = f"{words('desk is open')}\n\n  {link}\n\n{about}\n"
+        is_json = arguments.json or not sys.stdout.isatty()
+        sys.stdout.write(f"{json_of({'link': link})}\n" if is_json else for_people)
+        sys.stdout.flush()
+        if arguments.open:
+            # In a thread: the command of some browsers returns only when they are closed.
+            threading.Thread(target=open_browser, args=(link,), daemon=True).start()
+
+    if is_for_team:
+        tls = (arguments.tls_cert, arguments.tls_key)
+        given = (store, arguments.audit_head, arguments.http, arguments.config, tls, os.environ)
+        return asyncio.run(serve_team_desk(*given, on_listening=show))
+    asyncio.run(serve_desk(store, arguments.audit_head, port=arguments.port, on_listening=show))
+    return 0
 
 
 def _shared(default: str | None = None) -> CommandParser:
@@ -132,7 +154,7 @@ def _add_approvals(area: CommandParser, shared: CommandParser) -> None:
     verbs = area.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = verbs.add_parser("list", parents=[shared], help="what waits for a person")
     listing.add_argument("--run", metavar="RUN", help="of one run, or of one session of the guard")
-    listing.add_argument("--all", action="store_true", help="each request on a line of its own")
+    listing.add_argument("--all", action="store_true", help="each request on its own line")
     verbs.add_parser("show", parents=[shared], help="one request, with all its arguments").add_argument(
         "approval_id", metavar="ID"
     )
@@ -158,7 +180,13 @@ def _add_approvals(area: CommandParser, shared: CommandParser) -> None:
     revoke.add_argument("standing_id", metavar="ID", help="its id, or that of the request it was made from")
     revoke.add_argument("--comment", metavar="TEXT", help="kept in the log")
     verbs.add_parser("watch", parents=[shared], help="decide with single keys as requests come")
-    verbs.add_parser("serve", help="decide on a page in the browser, on this machine")
+    serve = verbs.add_parser("serve", parents=[shared], help="decide on a page in the browser, on this machine")
+    serve.add_argument("--port", metavar="N", type=int, default=0, help="the port on 127.0.0.1, by default a free one")
+    serve.add_argument("--http", metavar="[HOST:]PORT", help="for a team: each person signs in with a token")
+    serve.add_argument("--config", metavar="FILE", help="with --http: the file whose http: section says who may")
+    serve.add_argument("--tls-cert", metavar="FILE", help="with --http: a certificate, in PEM")
+    serve.add_argument("--tls-key", metavar="FILE", help="with --http: its key")
+    serve.add_argument("--open", action="store_true", help="open the link in the browser")
 
 
 def _add_log(log: CommandParser) -> None:
@@ -181,6 +209,8 @@ def _add_log(log: CommandParser) -> None:
     archive.add_argument("--before", metavar="DATE", required=True, type=moment, help="such as 2026-11-01, local time")
     archive.add_argument("file", metavar="FILE", help="a new file")
     archive.set_defaults(command="log archive")
-    accepting = verbs.add_parser("accept-loss", parents=inherited, help="accept the log as it is; that is a record too")
+    accepting = verbs.add_parser(
+        "accept-loss", parents=inherited, help="accept the log in its present state; that is a record too"
+    )
     accepting.add_argument("--reason", metavar="TEXT", required=True, help="why; kept in the log")
     accepting.set_defaults(command="log accept-loss")

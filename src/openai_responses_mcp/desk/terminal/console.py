@@ -1,29 +1,29 @@
 """What a command in the terminal works with, and how it writes: sentences for people, JSON for programs."""
 
+import json
+import math
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TextIO
 
 from openai_responses_mcp.desk.opening import DeskParts
-from openai_responses_mcp.desk.terminal.output import json_of, writable
 from openai_responses_mcp.desk.terminal.text import Paper
-from openai_responses_mcp.desk.words import Words, language_of
-from openai_responses_mcp.gate.approvals.controller import ApprovalController
-from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStore
-from openai_responses_mcp.gate.approvals.standing import StandingApprovals
-from openai_responses_mcp.gate.audit.log import AuditLog
-from openai_responses_mcp.gate.clock import PresenceStore
+from openai_responses_mcp.desk.words import Words
+from openai_responses_mcp.domain.languages import language_of
+from openai_responses_mcp.domain.texts import revealed_json, visible
+from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.json_values import JsonValue
-from openai_responses_mcp.gate.sentences import shown
+from openai_responses_mcp.gate.reasons import shown
 
 PROGRAM = "openai-responses-mcp"
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def words_here() -> Words:
+    return Words(language_of(os.environ))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,51 +31,74 @@ class Console:
     parts: DeskParts
     paper: Paper
     words: Words
-    is_json: bool = False
-    write: Callable[[str], object] = sys.stdout.write
-    flush: Callable[[], object] = sys.stdout.flush
-    encoding: str = "utf-8"
-    program: str = PROGRAM
-    now: Callable[[], datetime] = _now
+    is_json: bool
 
     @classmethod
     def here(cls, parts: DeskParts, *, is_json: bool) -> "Console":
-        is_terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if is_terminal else None
-        has_colours = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return cls(
-            parts,
-            Paper(width, has_colours=has_colours),
-            Words(language_of(os.environ)),
-            is_json,
-            sys.stdout.write,
-            sys.stdout.flush,
-            sys.stdout.encoding or "utf-8",
-        )
+        width = width_of(sys.stdout)
+        has_colours = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(parts, Paper(width, has_colours=has_colours), words_here(), is_json)
 
-    @property
-    def approvals(self) -> ApprovalController:
-        return self.parts.approvals
-
-    @property
-    def requests(self) -> ApprovalStore:
-        return self.parts.requests
-
-    @property
-    def standing(self) -> StandingApprovals:
-        return self.parts.standing
-
-    @property
-    def audit(self) -> AuditLog:
-        return self.parts.audit
-
-    @property
-    def presence(self) -> PresenceStore:
-        return self.parts.presence
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     def reason_of(self, record: ApprovalRecord) -> str:
         request = record.request
         return shown(request.reasons, "needs_human", self.words.language, otherwise=request.reason)
 
-    def tell(self, facts: JsonValue, for_people: str) -> None:
-        self.write(f"{json_of(facts, self.encoding)}\n" if self.is_json else writable(f"{for_people}\n", self.encoding))
+    def say(self, *lines: str) -> None:
+        sys.stdout.write(writable("".join(f"{line}\n" for line in lines), encoding()))
+        sys.stdout.flush()
+
+    def show(self, facts: JsonValue, *lines: str) -> None:
+        """Lines for a person, or the facts as JSON for a program."""
+        if self.is_json:
+            sys.stdout.write(f"{json_of(facts, encoding())}\n")
+            sys.stdout.flush()
+        else:
+            self.say(*lines)
+
+
+def encoding() -> str:
+    return sys.stdout.encoding or "utf-8"
+
+
+def width_of(stream: TextIO) -> int | None:
+    """The columns of the terminal that the stream is; None where it is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def complain(message: str, code: int = 2) -> int:
+    """Say on stderr what is wrong; returns the exit code."""
+    text = f"{PROGRAM}: {visible(words_here().of(message))}"
+    sys.stderr.write("".join(f"{line}\n" for line in Paper(width_of(sys.stderr)).wrapped(text)))
+    return code
+
+
+def json_of(value: JsonValue, encoding: str = "utf-8") -> str:
+    """Valid JSON in which nothing is invisible."""
+    plain = _plain(value)
+    text = revealed_json(json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False))
+    # Python's escapes are not JSON. Where a letter cannot be written, all are escaped as JSON does it.
+    return text if _fits(text, encoding) else json.dumps(plain, indent=2, allow_nan=False)
+
+
+def writable(text: str, encoding: str) -> str:
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _fits(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """Numbers that JSON has no word for become texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -13,26 +13,28 @@ import argparse
 import asyncio
 import os
 import shlex
-import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from openai_responses_mcp.desk.opening import check_policy, replay_policy, suggest_policy
-from openai_responses_mcp.desk.terminal.output import json_of, writable
-from openai_responses_mcp.desk.terminal.tables import table
-from openai_responses_mcp.desk.terminal.text import local
-from openai_responses_mcp.desk.terminal.typed_values import CommandParser, words_here
+from openai_responses_mcp.desk.opening import open_rules
+from openai_responses_mcp.desk.terminal.approvals import on_one_line
+from openai_responses_mcp.desk.terminal.console import complain, encoding, json_of, width_of, words_here, writable
+from openai_responses_mcp.desk.terminal.parsing import CommandParser
+from openai_responses_mcp.desk.terminal.text import Paper, local
 from openai_responses_mcp.domain.extras import needs_extra
 from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.gate.definitions import annotations_of, pinned_entries
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
-from openai_responses_mcp.gate.policy.checking import PolicyFindings
-from openai_responses_mcp.gate.policy.fitting import policy_name
-from openai_responses_mcp.gate.replaying import Replay, Replayed
-from openai_responses_mcp.gate.sentences import shown
+from openai_responses_mcp.gate.policy.checking import KnownTools, PolicyFindings
+from openai_responses_mcp.gate.policy.fitting import claims_of, policy_name
+from openai_responses_mcp.gate.reasons import shown
+from openai_responses_mcp.gate.replaying import Replay, Replayed, replay
 from openai_responses_mcp.gate.sql.own_files import store_from, why_no_store
+from openai_responses_mcp.gate.stores import Stores
+from openai_responses_mcp.gate.suggesting import suggest
 
 
 def main(argv: Sequence[str]) -> int:
@@ -40,14 +42,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _COMMANDS[arguments.command](arguments)
     except AgentsError as exc:
-        return _complain(words_here().error(exc))
+        return complain(words_here().error(exc))
     except ModuleNotFoundError as exc:
-        return _complain(needs_extra("guard", exc.name))
-
-
-def _complain(message: str) -> int:
-    sys.stderr.write(f"openai-responses-mcp: {words_here().of(message)}\n")
-    return 2
+        return complain(needs_extra("guard", exc.name))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    found = asyncio.run(check_policy(arguments.file, arguments.store))
+    found = asyncio.run(_checked(arguments.file, arguments.store))
     _write(_json(asdict(found)) if arguments.json else _lines(arguments.file, found))
     return 1 if found.lines else 0
 
@@ -94,11 +91,10 @@ def _lines(file: str, found: PolicyFindings) -> str:
 # test
 
 _KEYS = ("number", "time", "run_id", "tool", "recorded", "with_the_file", "why")
-_NEVER_CUT = 1_000_000
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    found = asyncio.run(replay_policy(arguments.file, _store(arguments)))
+    found = asyncio.run(_replayed(arguments.file, _store(arguments)))
     _write(_json(_facts(found)) if arguments.json else _report(found))
     return 1 if any(one.decision for one in found.found) else 0
 
@@ -127,20 +123,30 @@ def _report(replay: Replay) -> str:
     words = words_here()
     summary = words("otherwise", count=otherwise, calls=replay.calls)
     summary += words("hidden", count=hidden) if hidden else ""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _NEVER_CUT
-    return (table(words("policy columns").split("|"), rows, width) if rows else "") + summary
+    table = _table([words("policy columns").split("|"), *rows], Paper(width_of(sys.stdout))) if rows else []
+    return "\n".join([*table, summary])
+
+
+def _table(rows: Sequence[Sequence[str]], paper: Paper) -> list[str]:
+    """Where a terminal is too narrow, the last column stands below the others."""
+    wide = Paper().columns(rows)
+    if paper.fits(wide):
+        return wide
+    firsts = paper.columns([row[:-1] for row in rows])
+    return [line for first, row in zip(firsts, rows, strict=True) for line in (first, *paper.wrapped(row[-1], "    "))]
 
 
 def _row(one: Replayed) -> tuple[str, ...]:
     log = one.log
     tool, words = policy_name(log.tool_kind, log.tool_name), words_here()
+    why = shown(one.reasons, one.decision, words.language, otherwise=one.reason) if one.decision else one.reason
     return (
         str(log.sequence),
         local(log.timestamp, datetime.now(UTC)),
-        tool,
+        on_one_line(tool),
         words(f"was {log.decision}"),
         words(f"would {one.decision or 'unknown'}"),
-        shown(one.reasons, one.decision, words.language, otherwise=one.reason) if one.decision else one.reason,
+        on_one_line(why),
     )
 
 
@@ -149,19 +155,19 @@ def _row(one: Replayed) -> tuple[str, ...]:
 
 
 def _suggest(arguments: argparse.Namespace) -> int:
-    text = asyncio.run(suggest_policy(_store(arguments), arguments.server))
+    text = asyncio.run(_suggested(_store(arguments), arguments.server))
     if arguments.write is None:
-        sys.stdout.write(writable(text, _encoding()))
+        sys.stdout.write(writable(text, encoding()))
         return 0
     try:
         with open(arguments.write, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        return _complain(
+        return complain(
             Sentence("{file} is there already; choose another name, or take it away first", file=arguments.write)
         )
     except (OSError, ValueError) as exc:
-        return _complain(
+        return complain(
             Sentence(
                 "{file} cannot be written: {why}",
                 file=arguments.write,
@@ -178,12 +184,56 @@ _COMMANDS = {"check": _check, "test": _test, "suggest": _suggest}
 
 
 def _json(facts: JsonValue) -> str:
-    return json_of(facts, _encoding())
+    return json_of(facts, encoding())
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(writable(text, _encoding()) + "\n")
+    sys.stdout.write(writable(text, encoding()) + "\n")
 
 
-def _encoding() -> str:
-    return sys.stdout.encoding or "utf-8"
+# ---------------------------------------------------------------------------------------------------------------------
+# On the store
+
+
+async def _checked(policy_file: str, store: str | None = None) -> PolicyFindings:
+    """With a store, also names that it does not know. Raises `AGENTS-E-POLICY-INVALID` for a file that cannot be read
+    at all."""
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns, check_policy_file
+    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    known = await _known_tools(open_stores(store, must_exist=True)) if store else None
+    return check_policy_file(policy_file, LinearPatterns(), SystemPaths(), known)
+
+
+async def _replayed(policy_file: str, store: str) -> Replay:
+    """Calls in the log of a store that the file would decide otherwise. Raises `AGENTS-E-POLICY-INVALID`."""
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    rules, stores = open_rules(policy_file, store), open_stores(store, must_exist=True)
+    entries = await pinned_entries(stores.pins)
+    claims = {name: annotations_of(entry) for name, entry in entries.items()}
+    return await replay(rules, stores.policies, stores.logs, claims)
+
+
+async def _known_tools(stores: Stores) -> KnownTools:
+    """A tool that was only ever refused has no pinned definition, but the log names it."""
+    entries = await pinned_entries(stores.pins)
+    schemas = {policy_name("mcp", name): entry.get("inputSchema") for name, entry in entries.items()}
+    called = {policy_name(log.tool_kind, log.tool_name) for log in await stores.logs.query() if log.tool_name}
+    return KnownTools(
+        frozenset(schemas) | called,
+        {name: schema for name, schema in schemas.items() if isinstance(schema, Mapping)},
+        {policy_name("mcp", name): claims_of(annotations_of(entry)) for name, entry in entries.items()},
+    )
+
+
+async def _suggested(store: str, server: str | None = None) -> str:
+    """A policy file from what people have decided, for one server or for all."""
+    from openai_responses_mcp.adapters.policy_file import LinearPatterns
+    from openai_responses_mcp.adapters.system_paths import SystemPaths
+    from openai_responses_mcp.gate.sql.sql_stores import open_stores
+
+    stores = open_stores(store, must_exist=True)
+    entries = await pinned_entries(stores.pins)
+    return suggest(await stores.logs.query(), entries, SystemPaths(), LinearPatterns(), server or "")

@@ -41,6 +41,9 @@ class Paper:
             return text
         return f"{set_cell_size(text, max(self.width - used - 1, 1)).rstrip()}…"
 
+    def fits(self, lines: Sequence[str]) -> bool:
+        return self.width is None or all(cell_len(line) <= self.width for line in lines)
+
     def wrapped(self, line: str, before: str = "") -> Iterator[str]:
         """The line behind `before`, which is repeated on each line that it takes. No such line begins at the margin."""
         if self.width is None or cell_len(before) + cell_len(line) <= self.width:
@@ -56,16 +59,14 @@ class Paper:
         """A text with its line breaks, behind a bar on every line."""
         return [piece for line in revealed(text).split("\n") for piece in self.wrapped(line, BAR)]
 
-    def arguments(self, arguments: JsonObject, counted: str) -> list[str]:
-        """Every argument behind a bar: as JSON, or as text with its line breaks where it is long.
-
-        `counted` says how long such a text is, with `{lines}` and `{characters}`.
-        """
+    def arguments(self, arguments: JsonObject, words: Words) -> list[str]:
+        """Every argument behind a bar: as JSON, or as text with its line breaks where it is long."""
         lines = []
         for key, value in arguments.items():
             name = quoted(str(key))
             if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
-                size = counted.format(lines=lines_in(value), characters=len(value))
+                count = lines_in(value)
+                size = words("one line" if count == 1 else "lines", lines=count, characters=len(value))
                 lines += [f"{BAR}{name}: {size}", *(BAR + line for line in self.narrower(len(BAR)).boxed(value))]
             else:
                 written = revealed_json(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
@@ -110,7 +111,7 @@ def quoted(text: str) -> str:
 
 
 def name_shown(name: str) -> str:
-    """A tool's name as it is, or quoted where it could be taken for something else."""
+    """A name, quoted if it could be taken for something else."""
     return name if name.isprintable() and revealed(name) == name and " " not in name else quoted(name)
 
 

@@ -12,6 +12,7 @@ import logging
 import secrets
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
@@ -40,7 +41,7 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, ExecutionLogStore
 from openai_responses_mcp.gate.calls import GUARD_RUN, GateDecision, PlannedCall, arguments_hash
-from openai_responses_mcp.gate.clock import Clock, later, timestamp
+from openai_responses_mcp.gate.clock import Clock, PresenceStore, is_guard_gone, later, timestamp
 from openai_responses_mcp.gate.errors import (
     LONGEST_ID,
     LONGEST_TEXT,
@@ -60,17 +61,6 @@ KEPT_SECONDS = 600
 OnRequested = Callable[[HumanApprovalRequest], Awaitable[None] | None]
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
-
-
-async def tell(on_requested: OnRequested | None, request: HumanApprovalRequest) -> None:
-    if on_requested is None:
-        return
-    try:
-        told = on_requested(request)
-        if inspect.isawaitable(told):
-            await told
-    except Exception as exc:  # foreign code
-        _logger.warning("on_approval_requested failed with %s for %s", type(exc).__name__, request.approval_id)
 
 
 class RecordedFirst(DecisionBook):
@@ -107,6 +97,7 @@ class ApprovalController:
         token_ttl_seconds: int,
         on_requested: OnRequested | None = None,
         schemas: SchemaChecker | None = None,
+        presence: PresenceStore | None = None,
     ) -> None:
         self._store = store
         self._decisions = decisions
@@ -116,6 +107,7 @@ class ApprovalController:
         self._ttl = timedelta(seconds=token_ttl_seconds)
         self._on_requested = on_requested
         self._schemas = schemas or SchemaChecker()
+        self._presence = presence
 
     # -----------------------------------------------------------------------------------------------------------------
     # Asking
@@ -136,7 +128,7 @@ class ApprovalController:
         """Ask about one call, in words of the caller's own or in ours.
 
         A request of a `pause` is stored when the pause is opened; any other is a pause by itself and stored at once.
-        `attempt` counts how often somebody is asked about this call. After `wait_seconds` without a decision the caller
+        `attempt` counts how often a person is asked about this call. After `wait_seconds` without a decision the caller
         lets the request expire. `caller` is who asked for the call. `reading`: see `ApprovalRecord`.
         """
         opened = pause or Pause()
@@ -172,12 +164,19 @@ class ApprovalController:
             _logger.debug("approval %s is waited for, run %s", record.request.approval_id, record.request.run_id)
         await self._audit.record(
             *(
-                entry_about(record, "approval_requested", "pending", comment, who=record.request.caller)
+                entry_about(record, "approval_requested", "pending", comment, record.request.caller)
                 for record in records
             )
         )
         for record in records:
-            await tell(self._on_requested, record.request)
+            try:
+                noticed = self._on_requested(record.request) if self._on_requested else None
+                if inspect.isawaitable(noticed):
+                    await noticed
+            except Exception as exc:  # foreign code
+                _logger.warning(
+                    "on_approval_requested failed with %s for %s", type(exc).__name__, record.request.approval_id
+                )
 
     def _request(
         self, run_id: str, decision: GateDecision, prompt: str | None, call: PlannedCall
@@ -209,11 +208,19 @@ class ApprovalController:
         )
 
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
-        """What has to be decided, with a new request for each approval that expired before it was used."""
+        """What has to be decided, with a new request for each approval that expired before it was used.
+
+        A guard waits for a limited time. What is left over after that is of a guard that was killed: it is closed.
+        """
         now = await self._now()
         for record in await self._store.list_expired(now, run_id):
-            await self._reopen(record, now)
-        return [record.request for record in await self._store.list_pending(run_id)]
+            if record.waits_until is None:
+                await self._reopen(record, now)
+        waiting = await self._store.list_pending(run_id)
+        left_over = [one for one in waiting if one.waits_until is not None and one.waits_until <= now]
+        for record in left_over:
+            await self.close_undecided(record.request.approval_id, "expired", "nobody decided in time")
+        return [record.request for record in waiting if record not in left_over]
 
     async def pending_of_pause(self, pause_id: str) -> list[HumanApprovalRequest]:
         """What still has to be decided, with a new request for each decision that expired in the meantime."""
@@ -254,7 +261,8 @@ class ApprovalController:
         who: str = "",
     ) -> ResumeToken:
         """With `tell_model` the model gets the denial, and the run continues. `arguments` replace those of the call, and are
-        judged again when the run continues. `who` is the decider's name for the log, if known."""
+        judged again when the run continues. `who` is the decider's name for the log, if known. A yes that the guard does not
+        wait for any more is kept."""
         code = "AGENTS-E-APPROVAL-INVALID"
         require(decision in get_args(HumanDecision), code, "decision is approve or deny")
         is_short = comment is None or is_short_text(comment)
@@ -263,67 +271,81 @@ class ApprovalController:
         require(not tell_model or decision == "deny", code, "tell_model is for denials only")
         require(arguments is None or decision == "approve", code, "Only an approval takes new arguments")
         record = await self.get(approval_id)
-        if record.request.status == "withdrawn" and decision == "approve" and _is_of_guard(record):
-            require(
-                arguments is None,
-                code,
-                Sentence("The client has given up on this call, so its arguments cannot be changed"),
-            )
+        is_of_guard = record.request.run_id.startswith(GUARD_RUN)
+        if record.request.status == "withdrawn" and decision == "approve" and is_of_guard:
+            message = Sentence("The client has given up on this call, so its arguments cannot be changed")
+            require(arguments is None, code, message)
             return await self.keep(record, comment or "", who)
+        is_gone = decision == "approve" and await self.is_guard_gone(record.request)
+        message = Sentence("The guard that asked is gone, so the arguments of this call cannot be changed")
+        require(arguments is None or not is_gone, code, message)
         changed = None if arguments is None else await checked_changes(record, arguments, self._masking, self._schemas)
         token, now, status = secrets.token_urlsafe(32), await self._now(), _STATUS[decision]
         expires_at = timestamp(datetime.fromisoformat(now) + self._ttl)
+        decided = replace(record.request, tell_model=tell_model, changed_arguments=changed)
         choice = ApprovalChoice(
             approval_id=approval_id,
             status=status,
             comment=self._masking.text(comment or ""),
             decided_at=now,
             token_hash=token_hash(token),
-            binding=seal(token, _decided(record, tell_model, changed), status, expires_at),
             expires_at=expires_at,
+            binding=seal(token, replace(record, request=decided), status, expires_at),
             tell_model=tell_model,
             changed_arguments=changed,
         )
-        told = await self._audit.prepared(entry_about(record, "approval", status, comment or "", changed, who))
-        if record.replaced_by is not None or not await self._decisions.decide(choice, told):
-            raise AgentsError("AGENTS-E-APPROVAL-INVALID", Sentence("This approval has been decided already"))
-        return ResumeToken(token, record.request.run_id, expires_at)
+        decided_with = await self._token_for(choice, token, record, "approval", who)
+        if is_gone:
+            # A guard that is back by now, after its machine slept, may have used the yes.
+            with suppress(AgentsError):
+                return await self.keep(record, comment or "", who)
+        return decided_with
 
-    async def keep(self, record: ApprovalRecord, comment: str = "", who: str = "") -> ResumeToken:
-        """A yes to a call that its caller has given up on. It counts for the identical call, for ten minutes."""
+    async def is_guard_gone(self, request: HumanApprovalRequest) -> bool:
+        """Whether the guard that asked has ended without withdrawing the request, for example because it was killed."""
+        if self._presence is None or not request.run_id.startswith(GUARD_RUN):
+            return False
+        return await is_guard_gone(self._presence, self._clock.now(), request.run_id)
+
+    async def keep(self, record: ApprovalRecord, comment: str, who: str = "") -> ResumeToken:
+        """A yes to a call that does not wait any more. It counts for the identical call, for ten minutes."""
         token, now = secrets.token_urlsafe(32), await self._now()
-        expires_at, comment = later(now, KEPT_SECONDS), self._masking.text(comment)
         choice = ApprovalChoice(
             approval_id=record.request.approval_id,
             status="kept",
-            comment=comment,
+            comment=self._masking.text(comment),
             decided_at=now,
             token_hash=token_hash(token),
-            binding="",
-            expires_at=expires_at,
+            expires_at=later(now, KEPT_SECONDS),
         )
-        told = await self._audit.prepared(entry_about(record, "approval_kept", "kept", comment, who=who))
-        if record.replaced_by is not None or not await self._decisions.decide(choice, told):
+        return await self._token_for(choice, token, record, "approval_kept", who)
+
+    async def _token_for(
+        self, choice: ApprovalChoice, token: str, record: ApprovalRecord, event: str, who: str
+    ) -> ResumeToken:
+        if not await self._put(choice, record, event, who):
             raise AgentsError("AGENTS-E-APPROVAL-INVALID", Sentence("This approval has been decided already"))
-        return ResumeToken(token, record.request.run_id, expires_at)
+        return ResumeToken(token, record.request.run_id, choice.expires_at)
+
+    async def _put(self, choice: ApprovalChoice, record: ApprovalRecord, event: str, who: str = "") -> bool:
+        """Store the decision together with its record. False if the request was decided or replaced before."""
+        entry = entry_about(record, event, choice.status, choice.comment, who, choice.changed_arguments)
+        prepared = await self._audit.prepared(entry)
+        return record.replaced_by is None and await self._decisions.decide(choice, prepared)
 
     async def take_kept(
         self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1, caller: str = ""
     ) -> ApprovalRecord | None:
         """The yes that is kept for this very call, used up by this. It answers only the reasons it was given for."""
-        like = HumanApprovalRequest("", run_id, "", "", "pending", call.call_id, call.tool.name, call.tool.kind)
-        like = replace(like, caller=self._masking.shown_text(caller))
-        found = await self._store.find_kept(self._record(like, call, Pause(), attempt), await self._now())
-        if found is None:
-            return None
-        request = replace(self._request(run_id, decision, None, call), caller=like.caller)
-        if is_new(request.reasons, found.request.reasons):
+        request = replace(self._request(run_id, decision, None, call), caller=self._masking.shown_text(caller))
+        asked = self._record(request, call, Pause(), attempt)
+        found = await self._store.find_kept(asked, await self._now())
+        if found is None or is_new(request.reasons, found.request.reasons):
             return None
         if not await self._store.consume(found.pause_id, None, await self._now()):
             return None
         said = f"approved before, after the caller had given up ({found.request.approval_id})"
-        asked = self._record(request, call, Pause(), attempt)
-        await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said, who=request.caller))
+        await self._audit.record_for_sure(entry_about(asked, "approval", "approved", said, request.caller))
         return found
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
@@ -336,11 +358,9 @@ class ApprovalController:
             decided_at=now,
             # Every decision has a token. This one is never shown.
             token_hash=token_hash(secrets.token_urlsafe(32)),
-            binding="",
             expires_at=now,
         )
-        told = await self._audit.prepared(entry_about(record, "approval", status, comment))
-        return await self._decisions.decide(choice, told)
+        return await self._put(choice, record, "approval")
 
     # -----------------------------------------------------------------------------------------------------------------
     # Resuming
@@ -430,14 +450,6 @@ class ApprovalController:
             return None
         await self._announce([opened], "the token expired")
         return renewed.approval_id
-
-
-def _decided(record: ApprovalRecord, tell_model: bool, changed: JsonObject | None) -> ApprovalRecord:
-    return replace(record, request=replace(record.request, tell_model=tell_model, changed_arguments=changed))
-
-
-def _is_of_guard(record: ApprovalRecord) -> bool:
-    return record.request.run_id.startswith(GUARD_RUN)
 
 
 def _is_expired(record: ApprovalRecord, now: str) -> bool:

@@ -1,14 +1,14 @@
-"""What a decision is made of: the arguments that a human may give instead of the call's own, its record, its token.
+"""The parts of a decision: changed arguments, the audit record, and the token that resumes the run.
 
-The approver sees a label for each secret (`‹OPENAI_API_KEY›`) and leaves it where it stands: there it becomes the
-secret again when the run goes on. New arguments are stored until then, so they must not hold a new secret.
+The approver sees a label in place of each secret (`‹OPENAI_API_KEY›`) and must leave it there: it becomes the secret
+again when the run resumes. Changed arguments are stored until then, so they must not contain a new secret.
 """
 
 import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, ApprovalStatus
@@ -30,7 +30,7 @@ _LABEL = re.compile(r"‹[^‹›]*›")
 async def checked_changes(
     record: ApprovalRecord, arguments: object, masking: Masking, schemas: SchemaChecker
 ) -> JsonObject | None:
-    """The arguments as they are stored; None where nothing is changed. Raises `AGENTS-E-APPROVAL-INVALID`."""
+    """The approver's arguments, checked; None if they change nothing. Raises `AGENTS-E-APPROVAL-INVALID`."""
     given, shown = _as_json(arguments), record.request.arguments
     if not differences(shown, given):
         return None
@@ -43,12 +43,14 @@ async def checked_changes(
     for place, text in _places(given):
         if (place, text) not in kept and any(label in text for label in labels):
             raise _invalid(
-                Sentence("{place} holds the mark of a secret: leave such a text whole, and at its place", place=place)
+                Sentence(
+                    "{place} contains the label of a secret: leave that text unchanged and in its place", place=place
+                )
             )
     if masking.shown(given, record.parameters) != given:
-        raise _invalid(Sentence("New arguments are stored until the run goes on, and so must not hold a secret"))
+        raise _invalid(Sentence("New arguments are stored until the run resumes, so they must not contain a secret"))
     if not any(_LABEL.search(text) for text in _texts(given)):
-        # A label is not checked in place of its secret. That is done when the secret is back.
+        # The schema is meant for the secret, not for its label. It is checked once the secret is back.
         problem = (await schemas.check(given, record.parameters)).problem
         if problem is not None:
             raise _invalid(Sentence("The arguments do not fit the tool: {problem}", problem=problem))
@@ -56,21 +58,21 @@ async def checked_changes(
 
 
 def _as_json(arguments: object) -> JsonObject:
-    """As they would come back from the store."""
+    """The arguments after a round trip through JSON, as the store would return them."""
     if not isinstance(arguments, Mapping):
-        raise _invalid(Sentence("arguments is an object with the names of the tool's arguments"))
+        raise _invalid(Sentence("arguments must be an object that maps the tool's argument names to values"))
     try:
         text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False)
         read: JsonObject = json.loads(text)
     except (TypeError, ValueError, RecursionError):
-        raise _invalid(Sentence("arguments holds something that JSON has no word for")) from None
+        raise _invalid(Sentence("arguments contains a value that JSON cannot express")) from None
     if len(text) > LONGEST_ARGUMENTS:
-        raise _invalid(Sentence("arguments may have {most} characters as JSON", most=LONGEST_ARGUMENTS))
+        raise _invalid(Sentence("arguments may have at most {most} characters as JSON", most=LONGEST_ARGUMENTS))
     return read
 
 
 def _places(value: JsonValue, place: str = "") -> Iterator[tuple[str, str]]:
-    """Every text with its place; a key is a text too."""
+    """Every text with its path. Keys count as texts."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
@@ -92,11 +94,13 @@ def _invalid(message: str) -> AgentsError:
 
 
 def entry_about(
-    record: ApprovalRecord, event: str, decision: str, comment: str, changed: JsonObject | None = None, who: str = ""
+    record: ApprovalRecord, event: str, decision: str, comment: str, who: str, changed: JsonObject | None = None
 ) -> AuditEntry:
-    """`changed` are the arguments that a human gave instead of the request's. `who` asked, or decided."""
-    request = record.request
-    entry = AuditEntry(
+    """The audit record of a request or a decision. `changed` holds the approver's arguments; `who` asked or decided."""
+    request, reason, reasons = record.request, record.request.reason, record.request.reasons
+    if changed is not None:
+        reason, reasons = f"a human changed the arguments:\n{differences(request.arguments, changed)}", ()
+    return AuditEntry(
         run_id=request.run_id,
         tool_call_id=request.tool_call_id,
         event=event if record.attempt == 1 else f"{event}:{record.attempt}",
@@ -104,16 +108,12 @@ def entry_about(
         tool_name=request.tool_name,
         tool_kind=request.tool_kind,
         risk_level=request.risk_level,
-        reason=request.reason,
-        reasons=request.reasons,
-        arguments=request.arguments,
+        reason=reason,
+        reasons=reasons,
+        arguments=request.arguments if changed is None else changed,
         comment=comment,
         who=who,
     )
-    if changed is None:
-        return entry
-    change = differences(request.arguments, changed)
-    return replace(entry, reasons=(), reason=f"a human changed the arguments:\n{change}", arguments=changed)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def entry_about(
 
 
 def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
-    """As given, else as the environment says."""
+    """The given lifetime of a token, else the environment's, else the default. Raises `AGENTS-E-RUNNER-CONFIG`."""
     if given is None:
         written = environ.get(_LIFETIME_VARIABLE)
         if written is None:
@@ -148,7 +148,7 @@ def token_hash(token: str) -> str:
 
 def seal(token: str, record: ApprovalRecord, status: ApprovalStatus, expires_at: str | None) -> str:
     request = record.request
-    # A plain decision is sealed as in earlier versions, so that one from before an update still counts.
+    # A plain decision is sealed as in earlier versions, so that decisions from before an update stay valid.
     more = [request.tell_model, request.changed_arguments]
     return sealed(
         token,
@@ -171,7 +171,7 @@ def bad_token(message: str, reason: str, **facts: object) -> AgentsError:
 
 @dataclass(slots=True)
 class Pause:
-    """`state_hash` is of the run as it was saved. The records are stored when the pause is opened, all or none."""
+    """Calls that wait together. `state_hash` is the hash of the saved run. All records are stored at once, or none."""
 
     state_hash: str = ""
     pause_id: str = field(default_factory=lambda: f"pause_{uuid.uuid4().hex}")

@@ -20,9 +20,9 @@ TokenStatus = Literal["active", "used", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class HumanApprovalRequest:
-    """What a person is asked: what runs, why somebody has to decide on it, and what the tool is for.
+    """What a person is asked: what runs, why a person has to decide, and what the tool is for.
 
-    `reason` says why in words, and `reasons` as data. `arguments` are those that will be used, with a label for each real secret. `definition_change` tells what has
+    `reason` says why in words, and `reasons` as data. `arguments` are those that will be used, with a label for each real secret. `definition_change` says what has
     changed since the tool was last approved. Once it is decided, `tell_model` says that the run goes on after a denial,
     and `changed_arguments` are those that a human gave instead of the model's. `caller` is who asked, where a guard serves
     several people.
@@ -136,8 +136,8 @@ class ApprovalChoice:
     comment: str
     decided_at: str
     token_hash: str
-    binding: str
     expires_at: str
+    binding: str = ""
     tell_model: bool = False
     changed_arguments: JsonObject | None = None
 
@@ -181,7 +181,7 @@ class ApprovalStore(Protocol):
         ...
 
     async def decide(self, choice: ApprovalChoice) -> bool:
-        """One atomic step from pending to decided; False when somebody else was first.
+        """One atomic step from pending to decided; False if another process was first.
 
         To `kept` it is a step from withdrawn, or from approved and never used.
         """
@@ -212,7 +212,7 @@ class DecisionBook(Protocol):
     """Keeps a person's decision and its record in the log together. No decision counts without its record."""
 
     async def decide(self, choice: ApprovalChoice, record: ExecutionLog) -> bool:
-        """What `ApprovalStore.decide` does, and the record of it; False and no record when somebody else was first."""
+        """What `ApprovalStore.decide` does, and the record of it; False and no record if another process was first."""
         ...
 
 
@@ -220,7 +220,7 @@ Rung = Callable[[float], Awaitable[None]]
 
 
 class DecisionNews(Protocol):
-    """Tells those who wait for a decision that it was made, if the store can, as soon as it was made anywhere."""
+    """Wakes code that waits for a decision as soon as it is made anywhere, if the store can."""
 
     def about(self, approval_id: str) -> AbstractContextManager[Rung]:
         """Call what it yields to wait for so many seconds, or until there may be a decision.
@@ -246,5 +246,5 @@ class StandingStore(Protocol):
         ...
 
     async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
-        """One atomic step; False when there is none, or somebody else was first."""
+        """One atomic step; False if there is none, or another process was first."""
         ...

@@ -32,9 +32,8 @@ from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.clock import Clock, timestamp
 from openai_responses_mcp.gate.errors import LONGEST_ID, LONGEST_TEXT, AgentsError, is_short_text, is_text, require
-from openai_responses_mcp.gate.reasons import Voice
+from openai_responses_mcp.gate.reasons import Voice, reason_in_record
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.sentences import reason_in_record
 
 EXPIRED = "expired"
 REVOKED = "revoked"
@@ -191,7 +190,7 @@ class StandingApprovals:
                 await self._end(one, SESSION_OVER, await self._now())
 
     async def _end(self, standing: StandingApproval, reason: str, now: str, comment: str = "", who: str = "") -> bool:
-        """Ended first, recorded second: a failing log must not keep it in force. False when somebody else was first."""
+        """Ended first, recorded second: a failing log must not keep it in force. False if another process was first."""
         if not await self._store.end(standing.standing_id, now, reason):
             return False
         await self._audit.record(replace(_entry(standing, "standing_ended", reason, comment), who=who))
@@ -257,7 +256,7 @@ async def approve_from_now_on(
 async def _release(approvals: ApprovalController, made: Sequence[StandingApproval]) -> int:
     """Approve what waits and is covered. A guard looks at its own requests and goes on; a run has to be resumed.
 
-    The decision itself is made. What somebody else decides first, or the store does not take, is not released.
+    The decision itself is made. A request that is decided elsewhere first, or that the store does not take, is not released.
     """
     released, names = 0, {one.tool_name for one in made}
     try:
@@ -272,7 +271,7 @@ async def _release(approvals: ApprovalController, made: Sequence[StandingApprova
             if covering := next((one.standing_id for one in made if _covers(one, record)), None):
                 comment = f"covered by the standing approval {covering}"
                 await approvals.submit_decision(request.approval_id, "approve", comment)
-                released += 1
+                released += (await approvals.get(request.approval_id)).request.status == "approved"
     return released
 
 

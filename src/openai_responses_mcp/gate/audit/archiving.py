@@ -19,7 +19,6 @@ from openai_responses_mcp.gate.audit.records import (
     LogFinding,
     LogPlace,
     LogVerification,
-    archived_through,
     fingerprint,
     first_break,
 )
@@ -63,8 +62,8 @@ def older_than(moment: str, logs: Sequence[ExecutionLog]) -> Sequence[ExecutionL
     for place, log in enumerate(logs[:count]):
         first.setdefault((log.run_id, log.tool_call_id), place)
     for call in sorted(first, key=first.__getitem__, reverse=True):
-        if first[call] < count <= last[call]:
-            count = first[call]
+        if count <= last[call]:
+            count = min(count, first[call])
     return logs[:count]
 
 
@@ -97,8 +96,8 @@ def _open(earlier: ExecutionLog | None, moved: Sequence[ExecutionLog]) -> Iterat
     over = {(log.run_id, log.tool_call_id) for log in known if _ends_its_call(log)}
     for log in known:
         event = log.event.partition(":")[0]
-        is_told = event in ("decision", "approval_requested", "approval", "started", "standing_made")
-        if is_told and (log.run_id, log.tool_call_id) not in over:
+        is_referred_to = event in ("decision", "approval_requested", "approval", "started", "standing_made")
+        if is_referred_to and (log.run_id, log.tool_call_id) not in over:
             yield log
 
 
@@ -190,7 +189,7 @@ def _named(records: Sequence[ExecutionLog], logs: Sequence[ExecutionLog]) -> lis
 
 
 def newest_archive(logs: Sequence[ExecutionLog]) -> ExecutionLog | None:
-    return next((log for log in reversed(logs) if log.event == LOG_ARCHIVED and archived_through(log)), None)
+    return next((log for log in reversed(logs) if log.event == LOG_ARCHIVED), None)
 
 
 def _rows(value: JsonValue) -> list[list[JsonValue]]:

@@ -105,7 +105,7 @@ class AuditLog:
         self._noted: dict[str, list[ExecutionLog]] = {}
         self._unwritten: list[ExecutionLog] = []
         self._refused: list[ExecutionLog] = []
-        # Writes that carry earlier records than those they are made for, and the runs that these are of.
+        # Writes that also flush older records, by run id.
         self._under_way: dict[asyncio.Future[None], set[str]] = {}
 
     @property
@@ -126,11 +126,11 @@ class AuditLog:
 
         Raises `DuplicateRecord`, and `StoreUnavailable` only when the audit is `required`.
         """
-        await self._record([self._masked(entry) for entry in entries], {entry.run_id for entry in entries})
+        await self._record([self.masked(entry) for entry in entries], {entry.run_id for entry in entries})
 
     def note(self, entry: AuditEntry) -> None:
         """For records that can wait: they are written with the next record of their run, or when the run ends."""
-        self._noted.setdefault(entry.run_id, []).append(self._masked(entry))
+        self._noted.setdefault(entry.run_id, []).append(self.masked(entry))
 
     async def settle(self, run_id: str) -> None:
         """Write what was noted of the run and still waits for a record. Raises as `record` does."""
@@ -138,8 +138,8 @@ class AuditLog:
             await self._record([], {run_id})
 
     def keep(self, problem: str, *entries: AuditEntry) -> None:
-        """For what has happened and could not be recorded: it is written before the next record, in both modes."""
-        self._unwritten += map(self._masked, entries)
+        """The call ran; record it when the store is back, before the next record, in both modes."""
+        self._unwritten += map(self.masked, entries)
         self._warn_of_unwritten(problem, {entry.run_id for entry in entries})
 
     async def prepared(self, entry: AuditEntry) -> ExecutionLog:
@@ -149,14 +149,14 @@ class AuditLog:
         """
         await self._after_earlier({entry.run_id})
         await self._write_backlog()
-        return self._masked(entry)
+        return self.masked(entry)
 
     async def record_for_sure(self, entry: AuditEntry) -> None:
         """For what must not happen without its record: raises `StoreUnavailable` in both modes."""
         await self._store.append(await self.prepared(entry))
 
     async def write_with(self, write: Callable[[list[ExecutionLog]], Awaitable[_T]], run_ids: set[str]) -> _T:
-        """Hand what was noted of the runs to `write`, which stores it together with records of its own.
+        """Hand what was noted of the runs to `write`, which stores it together with its own records.
 
         Raises in both modes: what `write` stores cannot do without its records.
         """
@@ -169,10 +169,6 @@ class AuditLog:
             except BaseException:
                 self._unwritten += noted
                 raise
-
-    def masked(self, entry: AuditEntry) -> ExecutionLog:
-        """The record as it is stored."""
-        return self._masked(entry)
 
     async def flush(self) -> None:
         """Try again to write what is left. A store that is still unreachable is not reported again."""
@@ -187,7 +183,7 @@ class AuditLog:
         with self._carrying(noted):
             try:
                 await self._write_backlog()
-                await self._append([*noted, *logs])
+                await self._store.append_all([*noted, *logs])
             except StoreUnavailable as exc:
                 self._unwritten += noted
                 if self.is_required:
@@ -224,12 +220,6 @@ class AuditLog:
             del self._under_way[write]
             write.set_result(None)
 
-    async def _append(self, logs: Sequence[ExecutionLog]) -> None:
-        if len(logs) == 1:
-            await self._store.append(logs[0])
-        else:
-            await self._store.append_all(logs)
-
     async def _write_backlog(self) -> None:
         """Oldest first. One that the store refuses is put aside, so that the others get through."""
         if not self._unwritten:
@@ -253,7 +243,8 @@ class AuditLog:
             _logger.warning("AGENTS-E-LOG-STORE: %s; %s of %s is not written", exc.message, log.event, log.run_id)
             self._refused.append(log)
 
-    def _masked(self, entry: AuditEntry) -> ExecutionLog:
+    def masked(self, entry: AuditEntry) -> ExecutionLog:
+        """The record as it is stored."""
         mask = self._masking
         return ExecutionLog(
             run_id=entry.run_id,
@@ -288,7 +279,7 @@ class AuditLog:
         return (await self._look())[1]
 
     async def accept_loss(self, reason: str, by: str = "") -> ExecutionLog:
-        """A person takes the log as it is now for the truth, by name. That is a record itself."""
+        """A named person accepts the log as it is. That is a record itself."""
         if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_TEXT:
             message = Sentence("Say in 1 to {most} characters why the loss is accepted", most=LONGEST_TEXT)
             raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
@@ -324,12 +315,17 @@ class AuditLog:
         if not moved:
             raise nothing_to_move(moment)
         if not is_beginning(moved, logs):
+            found = archive_verification(moved, logs, log_is_intact=True)
+            is_complete = found.is_intact and not found.uncovered
             raise AgentsError(
-                "AGENTS-E-RUNNER-CONFIG", Sentence("{name} is there already: choose another file", name=file.name)
+                "AGENTS-E-RUNNER-CONFIG",
+                Sentence("{name} is complete: its records have been moved out of this log before", name=file.name)
+                if is_complete
+                else Sentence("{name} is there already: choose another file", name=file.name),
             )
         if kept is None:
             file.write(moved)
-        stated = statements(logs, self._head.read() if self._head else None)
+        stated = statements(logs, None)
         facts = facts_of_archive(logs, moved, newest_archive(stated), accepted_count(stated[-1] if stated else None))
         record = await self._store.move_out(
             moved,

@@ -71,7 +71,7 @@ def squeezed(text: str) -> str:
 
 
 def _below(step: str, pointers: _Pointers) -> _Pointers:
-    return [steps[1:] for steps in pointers if len(steps) > 1 and steps[0] == step]
+    return [steps[1:] for steps in pointers if steps[:1] == (step,)]
 
 
 class _Parts:

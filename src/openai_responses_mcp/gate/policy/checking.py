@@ -5,15 +5,16 @@ Only what is certain is reported, and only where a simple comparison of two rule
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.policy.argument_names import names_at
-from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_fit, place_of, same_json
+from openai_responses_mcp.gate.policy.fitting import Fit, RuledCall, condition_fit, covers_tool, place_of, same_json
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
+    Claim,
     Condition,
     Matches,
     Missing,
@@ -111,24 +112,29 @@ def glob_covers(wide: str, glob: str) -> bool:
 # A looser rule before a stricter one
 
 
-def looser_rules_first(policy: Policy, paths: Paths) -> Iterator[tuple[Rule, str]]:
-    """Each stricter rule behind a looser one that takes some of its calls away, unless the looser is the exception."""
+def looser_rules_first(policy: Policy, paths: Paths, known: "KnownTools | None" = None) -> Iterator[tuple[Rule, str]]:
+    """Each stricter rule behind a looser one that takes some of its calls away, unless the looser is the exception.
+
+    Whether a rule with `claims` takes calls of one without depends on the tools that are known.
+    """
     idle = {rule.number for rule, _ in rules_that_never_apply(policy, paths)}
     for place, rule in enumerate(policy.rules):
         for one in policy.rules[:place]:
-            if idle.isdisjoint({one.number, rule.number}) and _takes_away(one, rule, paths):
+            if idle.isdisjoint({one.number, rule.number}) and _takes_away(one, rule, paths, known):
                 yield rule, f"rule {one.number} ({one.decide}) stands before it and decides some of its calls"
 
 
-def _takes_away(one: Rule, rule: Rule, paths: Paths) -> bool:
+def _takes_away(one: Rule, rule: Rule, paths: Paths, known: "KnownTools | None") -> bool:
     if one.decide is None or rule.decide is None or _STRICTNESS[one.decide] >= _STRICTNESS[rule.decide]:
         return False
-    is_the_rest = not rule.when and rule.claims is None and _covers(rule, one)
-    if is_the_rest or one.claims not in (None, rule.claims):
-        return False
-    has_common_tools = any(globs_overlap(glob, other) for glob in one.tools for other in rule.tools)
-    is_apart = any(_are_apart(when, other, paths) for when in one.when for other in rule.when)
-    return has_common_tools and not is_apart
+    if not rule.when and rule.claims is None and _covers(rule, one):
+        return False  # the exception, and then the rest
+    if one.claims in (None, rule.claims):
+        has_common_tools = any(globs_overlap(glob, other) for glob in one.tools for other in rule.tools)
+    else:
+        calls = [RuledCall((name,), {}, claims) for name, claims in known.claims.items()] if known else []
+        has_common_tools = any(covers_tool(one, call) and covers_tool(rule, call) for call in calls)
+    return has_common_tools and not any(_are_apart(when, other, paths) for when in one.when for other in rule.when)
 
 
 def globs_overlap(one: str, other: str) -> bool:
@@ -137,7 +143,7 @@ def globs_overlap(one: str, other: str) -> bool:
     # Which beginnings of the second some text fits that also fits the beginning of the first.
     reached = {0, *_over_stars(second, 0)}
     for letter in first:
-        further = set(reached) if letter == "*" else set()
+        further = set[int]()
         for place in reached:
             if letter == "*":
                 further.update(range(place, len(second) + 1))
@@ -188,10 +194,11 @@ def _folders(condition: Condition, paths: Paths) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KnownTools:
-    """What a store knows: the names of tools as rules write them, and the schemas of those with a pinned definition."""
+    """What a store knows: tools by their names in rules, and what those with a pinned definition take and claim."""
 
     names: frozenset[str]
     schemas: Mapping[str, JsonObject]
+    claims: Mapping[str, frozenset[Claim]] = field(default_factory=dict)
 
     @property
     def servers(self) -> frozenset[str]:
@@ -240,5 +247,5 @@ def _is_glob(text: str) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     lowered = {one.lower(): one for one in sorted(known)}
-    near = get_close_matches(name.lower(), lowered, n=1)
+    near = get_close_matches(name.lower(), lowered)
     return f" (did you mean {lowered[near[0]]}?)" if near else ""

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
-from typing import Final, get_args
+from typing import get_args
 
 from openai_responses_mcp.gate.calls import ToolDescription, ToolKind
-from openai_responses_mcp.gate.json_values import JsonObject, is_number, pointer_steps
+from openai_responses_mcp.gate.json_values import MISSING, JsonObject, is_number, pointer_steps, value_at
 from openai_responses_mcp.gate.policy.rules import (
     AtMost,
     Claim,
@@ -146,7 +146,7 @@ def _yes_or_no(holds: bool) -> Fit:
 
 
 def _type_of(value: object) -> type:
-    """As JSON tells types apart."""
+    """The type in JSON."""
     if is_number(value):
         return float
     if isinstance(value, Mapping):
@@ -168,10 +168,7 @@ def same_json(one: object, other: object) -> bool:
 # ---------------------------------------------------------------------------------------------------------------------
 # JSON pointers (RFC 6901)
 
-MISSING: Final = object()
-
 _BAD_ESCAPE = re.compile(r"~(?![01])")
-_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def steps_of(place: str) -> tuple[str, ...]:
@@ -187,19 +184,6 @@ def steps_of(place: str) -> tuple[str, ...]:
 
 def place_of(steps: tuple[str, ...]) -> str:
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps)
-
-
-def value_at(steps: tuple[str, ...], args: JsonObject) -> object:
-    """`MISSING` where the steps lead to nothing."""
-    value: object = args
-    for step in steps:
-        if isinstance(value, Mapping) and step in value:
-            value = value[step]
-        elif isinstance(value, list | tuple) and _INDEX.fullmatch(step) and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return MISSING
-    return value
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Policy profiles: which risk runs alone, which is refused, and which tools are in scope; and the store of them."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast, get_args
 
@@ -31,8 +31,8 @@ class PolicyProfile:
         require(not isinstance(self.allowed_tool_scopes, str), code, "allowed_tool_scopes is a list of texts")
         object.__setattr__(self, "allowed_tool_scopes", tuple(self.allowed_tool_scopes))
         for scope in self.allowed_tool_scopes:
-            kind, colon, name = str(scope).partition(":")
-            is_scope = is_text(scope) and bool(colon and name) and kind in (*get_args(ToolKind), "*")
+            kind, _, name = str(scope).partition(":")
+            is_scope = is_text(scope) and name != "" and kind in (*get_args(ToolKind), "*")
             require(is_scope, code, f"a scope is kind:name with kind mcp, function or skill, not {scope!r}")
 
 
@@ -72,15 +72,16 @@ KEPT_SECONDS = 1.0
 class RecentProfiles(PolicyStore):
     """Around another store; what another process changes there counts a moment later."""
 
-    def __init__(self, store: PolicyStore) -> None:
+    def __init__(self, store: PolicyStore, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._now = now
         self._read: dict[str, tuple[float, PolicyProfile]] = {}
 
     async def get_profile(self, name: str) -> PolicyProfile:
         read_at, profile = self._read.get(name, (0.0, None))
-        if profile is None or time.monotonic() - read_at > KEPT_SECONDS:
+        if profile is None or self._now() - read_at > KEPT_SECONDS:
             profile = await self._store.get_profile(name)
-            self._read[name] = (time.monotonic(), profile)
+            self._read[name] = (self._now(), profile)
         return profile
 
     async def set_profile(self, profile: PolicyProfile) -> None:

@@ -50,19 +50,8 @@ LONGEST_GLOB = 500
 LONGEST_WAIT_SECONDS = 24 * 60 * 60
 
 TOP_KEYS = (
-    "version",
-    "profile",
-    "rules",
-    "scopes",
-    "audit",
-    "ask",
-    "budget",
-    "wait",
-    "relative_to",
-    "hide_denied",
-    "results",
-    "notify",
-    "unstable",
+    *("version", "profile", "rules", "scopes", "audit", "ask", "budget", "wait"),
+    *("relative_to", "hide_denied", "results", "notify", "unstable"),
 )
 RULE_KEYS = ("tools", "claims", "when", "decide", "risk", "reason")
 CONDITION_KEYS = ("equals", "in", "matches", "at_most", "any", "every", "not", "missing")
@@ -116,105 +105,66 @@ class _Checker:
         if data is None:
             self._problem((), "the file is empty; it needs at least version: 1")
             return Policy()
-        file = self._mapping((), data, TOP_KEYS)
+        file = self._mapping((), data, TOP_KEYS) or {}
         if "version" not in file:
             self._problem((), "version is missing; this is version: 1")
-        elif type(file["version"]) is not int or file["version"] != VERSION:
-            self._problem(("version",), f"is {VERSION}, the only version there is")
+        self._given(("version",), file, _version)
         return Policy(
             profile=self._choice(("profile",), file, get_args(ProfileName)),
-            rules=self._rules(file),
-            scopes=self._scopes(file),
+            rules=self._rules(file.get("rules", [])),
+            scopes=self._given(("scopes",), file, self._scopes),
             audit=self._choice(("audit",), file, get_args(AuditNeed)),
             ask=self._choice(("ask",), file, get_args(AskedAt)),
             budget=self._budget(file),
-            wait_seconds=self._wait(file),
-            relative_to=dict(self._folders(file)),
-            hide_denied=self._flag(("hide_denied",), file),
+            wait_seconds=self._given(("wait",), file, _seconds),
+            relative_to=self._given(("relative_to",), file, self._folders) or {},
+            hide_denied=self._given(("hide_denied",), file, _flag) or False,
             results=self._results(file),
             webhook_env=self._webhook(file),
-            unstable=tuple(self._unstable(file)),
+            unstable=tuple(self._unstable(file.get("unstable", []))),
         )
 
     # -----------------------------------------------------------------------------------------------------------------
     # The top of the file
 
-    def _scopes(self, file: Mapping[str, object]) -> tuple[str, ...] | None:
-        if "scopes" not in file:
-            return None
-        if not isinstance(file["scopes"], list):
-            self._problem(("scopes",), 'is a list of scopes such as ["mcp:files/*"]')
-            return None
-        return tuple(self._items(("scopes",), file["scopes"], _scope))
+    def _scopes(self, written: object) -> tuple[str, ...]:
+        if not isinstance(written, list):
+            raise ValueError('is a list of scopes such as ["mcp:files/*"]')
+        return tuple(self._items(("scopes",), written, _scope))
 
     def _budget(self, file: Mapping[str, object]) -> Budget | None:
-        if "budget" not in file:
+        budget = self._mapping(("budget",), file["budget"], BUDGET_KEYS) if "budget" in file else None
+        if budget is None:
             return None
-        budget = self._mapping(("budget",), file["budget"], BUDGET_KEYS)
         if missing := [key for key in BUDGET_KEYS if key not in budget]:
-            if isinstance(file["budget"], dict):
-                self._problem(("budget",), f"needs {' and '.join(missing)}")
-            return None
-        per, calls = self._choice(("budget", "per"), budget, get_args(BudgetPeriod)), budget["calls"]
-        if type(calls) is not int or calls < 1:
-            self._problem(("budget", "calls"), "is a whole number from 1 up")
-            return None
-        return Budget(calls, per) if per else None
+            self._problem(("budget",), f"needs {' and '.join(missing)}")
+        per = self._choice(("budget", "per"), budget, get_args(BudgetPeriod))
+        calls = self._given(("budget", "calls"), budget, _count)
+        return Budget(calls, per) if calls and per else None
 
-    def _wait(self, file: Mapping[str, object]) -> float | None:
-        if "wait" not in file:
-            return None
-        wait = file["wait"]
-        if not is_number(wait) or not 0 < wait <= LONGEST_WAIT_SECONDS:
-            self._problem(("wait",), f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
-            return None
-        return float(wait)
-
-    def _folders(self, file: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-        written = file.get("relative_to", {})
+    def _folders(self, written: object) -> dict[str, str]:
         if not isinstance(written, dict):
-            self._problem(("relative_to",), "names servers and the folders they start from, such as {files: ~/notes}")
-            return
-        for server, folder in written.items():
-            if isinstance(folder, str) and (folder == "~" or folder.startswith(("/", "~/"))):
-                yield server, folder
-            else:
-                self._problem(("relative_to", server), "is a whole path, such as ~/notes or /srv/data")
-
-    def _flag(self, path: KeyPath, mapping: Mapping[str, object]) -> bool:
-        value = mapping.get(str(path[-1]), False)
-        if not isinstance(value, bool):
-            self._problem(path, "is true or false")
-        return value is True
+            raise ValueError("names servers and the folders they start from, such as {files: ~/notes}")
+        found = {server: self._given(("relative_to", server), written, _folder) for server in written}
+        return {server: folder for server, folder in found.items() if folder}
 
     def _results(self, file: Mapping[str, object]) -> ResultLimits:
-        results = self._mapping(("results",), file.get("results", {}), RESULTS_KEYS)
-        most = results.get("max_bytes")
-        if "max_bytes" in results and (type(most) is not int or most < 1):
-            self._problem(("results", "max_bytes"), "is a whole number from 1 up")
+        results = self._mapping(("results",), file.get("results", {}), RESULTS_KEYS) or {}
         secrets = self._choice(("results", "secrets"), results, get_args(SecretsInResults))
-        return ResultLimits(secrets or "pass", most if type(most) is int else None)
+        return ResultLimits(secrets or "pass", self._given(("results", "max_bytes"), results, _count))
 
     def _webhook(self, file: Mapping[str, object]) -> str | None:
-        if "notify" not in file:
-            return None
-        notify = self._mapping(("notify",), file["notify"], NOTIFY_KEYS)
-        variable = notify.get("webhook_env")
-        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
-            if isinstance(file["notify"], dict):
-                self._problem(("notify", "webhook_env"), "is the name of the variable that holds the address")
-            return None
-        return variable
+        notify = self._mapping(("notify",), file["notify"], NOTIFY_KEYS) if "notify" in file else None
+        return notify if notify is None else self._made(("notify", "webhook_env"), notify.get("webhook_env"), _variable)
 
-    def _unstable(self, file: Mapping[str, object]) -> Iterator[Unstable]:
-        written = file.get("unstable", [])
+    def _unstable(self, written: object) -> Iterator[Unstable]:
         if not isinstance(written, list):
             self._problem(("unstable",), "is a list of mappings with tools, parts")
             return
         for place, entry in enumerate(written):
             path: KeyPath = ("unstable", place)
             known = self._mapping(path, entry, UNSTABLE_KEYS)
-            if not isinstance(entry, dict):
+            if known is None:
                 continue
             parts = known.get("parts")
             if not isinstance(parts, list) or not parts:
@@ -226,8 +176,7 @@ class _Checker:
     # -----------------------------------------------------------------------------------------------------------------
     # Rules
 
-    def _rules(self, file: Mapping[str, object]) -> tuple[Rule, ...]:
-        written = file.get("rules", [])
+    def _rules(self, written: object) -> tuple[Rule, ...]:
         if not isinstance(written, list):
             self._problem(("rules",), "is a list")
             return ()
@@ -235,26 +184,19 @@ class _Checker:
 
     def _rule(self, number: int, written: object) -> Rule:
         path: KeyPath = ("rules", number - 1)
-        if not isinstance(written, dict):
-            self._problem(path, f"is a mapping with {', '.join(RULE_KEYS)}")
-            return Rule(number, ())
         rule = self._mapping(path, written, RULE_KEYS)
+        if rule is None:
+            return Rule(number, ())
         if ("decide" in rule) == ("risk" in rule):
             self._problem(path, "needs decide or risk, one of the two")
-        risk = rule.get("risk")
-        if not is_risk_level(risk) and "risk" in rule:
-            self._problem((*path, "risk"), "is a whole number from 1 to 5")
-        reason = rule.get("reason", "")
-        if not isinstance(reason, str) or len(reason) > LONGEST_TEXT:
-            self._problem((*path, "reason"), f"is a text of at most {LONGEST_TEXT} characters")
         return Rule(
             number=number,
+            risk=self._given((*path, "risk"), rule, _risk),
+            reason=self._given((*path, "reason"), rule, _reason) or "",
             tools=self._tools((*path, "tools"), rule.get("tools")),
             when=tuple(self._when((*path, "when"), rule)),
             claims=self._choice((*path, "claims"), rule, get_args(Claim)),
             decide=self._choice((*path, "decide"), rule, get_args(RuleDecision)),
-            risk=risk if is_risk_level(risk) else None,
-            reason=reason if isinstance(reason, str) else "",
         )
 
     def _tools(self, path: KeyPath, written: object) -> tuple[str, ...]:
@@ -285,7 +227,7 @@ class _Checker:
             if condition is not None:
                 yield condition
             return
-        known = self._mapping(path, wanted, CONDITION_KEYS)
+        known = self._mapping(path, wanted, CONDITION_KEYS) or {}
         if not wanted:
             self._problem(path, f"needs one of {', '.join(CONDITION_KEYS)}")
         for key, value in known.items():
@@ -326,25 +268,28 @@ class _Checker:
     def _problem(self, path: KeyPath, text: str) -> None:
         self.problems.append(Problem(path, text))
 
-    def _mapping(self, path: KeyPath, value: object, known: tuple[str, ...]) -> dict[str, object]:
+    def _mapping(self, path: KeyPath, value: object, known: tuple[str, ...]) -> dict[str, object] | None:
         if not isinstance(value, dict):
             self._problem(path, f"{'' if path else 'the file '}is a mapping with {', '.join(known)}")
-            return {}
+            return None
         for key in value:
             if key not in known:
                 self._problem((*path, key), f"is an unknown key{_nearest(key, known)}")
         return {key: item for key, item in value.items() if key in known}
 
     def _choice(self, path: KeyPath, mapping: Mapping[str, object], names: tuple[Name, ...]) -> Name | None:
-        key = path[-1]
-        if key not in mapping:
-            return None
-        value = mapping[str(key)]
-        for name in names:
-            if name == value:
-                return name
-        self._problem(path, f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
-        return None
+        def chosen(value: object) -> Name:
+            for name in names:
+                if name == value:
+                    return name
+            raise ValueError(f"is {', '.join(names[:-1])} or {names[-1]}{_nearest(value, names)}")
+
+        return self._given(path, mapping, chosen)
+
+    def _given(self, path: KeyPath, mapping: Mapping[str, object], read: Callable[[object], T]) -> T | None:
+        """None if the last key of the path is not there."""
+        key = str(path[-1])
+        return self._made(path, mapping[key], read) if key in mapping else None
 
     def _items(self, path: KeyPath, values: list[object], read: Callable[[object], T]) -> Iterator[T]:
         for place, value in enumerate(values):
@@ -363,6 +308,53 @@ class _Checker:
 def _nearest(name: object, known: tuple[str, ...]) -> str:
     near = get_close_matches(name.lower(), known, n=1) if isinstance(name, str) else []
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _version(value: object) -> None:
+    if type(value) is not int or value != VERSION:
+        raise ValueError(f"is {VERSION}, the only version there is")
+
+
+def _seconds(value: object) -> float:
+    if not is_number(value) or not 0 < value <= LONGEST_WAIT_SECONDS:
+        raise ValueError(f"is a number of seconds above 0, at most {LONGEST_WAIT_SECONDS}")
+    return float(value)
+
+
+def _folder(value: object) -> str:
+    if not isinstance(value, str) or not (value == "~" or value.startswith(("/", "~/"))):
+        raise ValueError("is a whole path, such as ~/notes or /srv/data")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is true or false")
+    return value
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError("is a whole number from 1 up")
+    return value
+
+
+def _variable(value: object) -> str:
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ValueError("is the name of the variable that holds the address")
+    return value
+
+
+def _risk(value: object) -> int:
+    if not is_risk_level(value):
+        raise ValueError("is a whole number from 1 to 5")
+    return value
+
+
+def _reason(value: object) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise ValueError(f"is a text of at most {LONGEST_TEXT} characters")
+    return value
 
 
 def _tool_glob(value: object) -> str:

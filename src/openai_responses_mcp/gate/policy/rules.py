@@ -195,9 +195,9 @@ def _without(entry: Mapping[str, object], steps: tuple[str, ...]) -> Mapping[str
     inner = entry[step]
     if isinstance(inner, Mapping):
         return {**entry, step: _without(inner, tuple(further))}
-    place = int(further[0]) if further[0].isdecimal() else -1
-    if len(further) == 1 or not isinstance(inner, list) or not 0 <= place < len(inner):
+    if len(further) == 1 or not isinstance(inner, list) or further[0] not in map(str, range(len(inner))):
         return entry
+    place = int(further[0])
     part = inner[place]
     if not isinstance(part, Mapping):
         return entry

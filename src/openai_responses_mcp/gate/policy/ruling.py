@@ -20,6 +20,7 @@ from openai_responses_mcp.gate.policy.fitting import (
     covers_tool,
     fit_of,
     folded,
+    is_below,
     names_tool,
     policy_name,
     server_of,
@@ -54,9 +55,10 @@ _LIKE_A_PATH = re.compile(r"[/~.\\$%]|[A-Za-z][A-Za-z0-9+.-]*:")
 class OwnFiles:
     """`folder` is the guard's own: everything in it counts."""
 
-    def __init__(self, files: Iterable[str], paths: Paths, folder: str = "") -> None:
+    def __init__(self, files: Iterable[str], paths: Paths, folder: str | None) -> None:
         self._paths = paths
-        self._folder = folded((paths.anchor(folder, "") if folder else None) or "")
+        anchor = None if folder is None else paths.anchor(folder, "")
+        self._folder = None if anchor is None else folded(anchor)
         places = [place for file in files if (place := paths.anchor(file, "")) is not None]
         self._places = {folded(f"{place}{ending}") for place in places for ending in _BESIDE}
         self._ends = (*CLIENT_FILES, *(place.rpartition("/")[2] for place in self._places))
@@ -77,7 +79,7 @@ class OwnFiles:
         if path is None:
             return any(_ends_with(one, self._ends) for one in _as_servers_read(text))
         place = folded(path)
-        is_inside = bool(self._folder) and f"{place}/".startswith(f"{self._folder}/")
+        is_inside = self._folder is not None and is_below(place, self._folder, ["**"])
         return is_inside or place in self._places or _ends_with(path, CLIENT_FILES)
 
 
@@ -92,7 +94,7 @@ def _as_servers_read(text: str) -> Iterator[str]:
         end = one[-_LONGEST_PATH:]
         for written in (end, unquote(end)):
             yield written.strip(_EDGES)
-            yield _BEHIND.split(written.strip(_EDGES), maxsplit=1)[0].rstrip(". ")
+            yield _BEHIND.split(written.strip(_EDGES))[0].rstrip(". ")
 
 
 def _ends_with(path: str, ends: Iterable[str]) -> bool:
@@ -141,7 +143,7 @@ class PolicyRules:
         paths: Paths,
         *,
         own_files: Iterable[str] = (),
-        own_folder: str = "",
+        own_folder: str | None = None,
         former_names: Mapping[str, str] | None = None,
     ) -> None:
         self._source = source
@@ -150,22 +152,23 @@ class PolicyRules:
         self._former_names = dict(former_names or {})
         self._with_roots: set[str] = set()
         self._warned: list[Rule] = []
-        self._known = self._looked_up(source.current())
+        self._known = source.current()
+        self._look_up(self._known)
 
     @property
     def policy(self) -> Policy:
         policy = self._source.current()
         if policy is not self._known:
-            self._known = self._looked_up(policy)
+            self._known = policy
+            self._look_up(policy)
         return policy
 
-    def _looked_up(self, policy: Policy) -> Policy:
+    def _look_up(self, policy: Policy) -> None:
         """Where its globs begin is looked up now, before any call could put a link there."""
         bases = {"", *policy.relative_to.values()}
         for folder in {glob.folder for rule in policy.rules for glob in rule.path_globs}:
             for base in bases:
                 self._paths.anchor(folder, self._folder(base))
-        return policy
 
     def _folder(self, base: str) -> str:
         return (self._paths.anchor(base, "") or "") if base else ""

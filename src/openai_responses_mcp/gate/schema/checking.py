@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, is_number
-from openai_responses_mcp.gate.schema.documents import Document
-from openai_responses_mcp.gate.schema.keywords import Doubt, Finding, Misfit, OutOfSteps, Steps, TooDeep, Walk
+from openai_responses_mcp.gate.schema.documents import UNKNOWN_DRAFT
+from openai_responses_mcp.gate.schema.keywords import Misfit, OutOfSteps, Steps, Walk
 from openai_responses_mcp.gate.schema.patterns import Patterns, SchemaPatterns
 
-# Less than a second of work, and enough for a list of many thousand ordinary objects.
+# About a second of work, and enough for a list of many thousand ordinary objects.
 MOST_STEPS = 500_000
 # Few enough not to hold up the event loop.
 FEW_STEPS = 2_000
 LONGEST_PROBLEM = 500
 
 TOO_MANY_STEPS = "it: takes too many steps to check; make it or the schema simpler"
-TOO_DEEP = "it: nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +59,26 @@ class SchemaChecker:
             return SchemaFit("does_not_fit", TOO_MANY_STEPS)
 
     def _fit(self, value: JsonValue, schema: JsonObject, steps: Steps) -> SchemaFit:
+        walk = Walk(schema, steps, self._patterns)
         try:
-            finding = _infinity_in(value, steps) or self._finding(value, schema, steps)
-        except (TooDeep, RecursionError):
-            return SchemaFit("does_not_fit", TOO_DEEP)
+            if _has_infinity(value, steps):
+                return SchemaFit("does_not_fit", "it: holds a number that JSON does not have")
+            if walk.document.draft == UNKNOWN_DRAFT:
+                return SchemaFit("cannot_say", "the schema is of a kind that is not known here")
+            finding = walk.check(schema, value)
+        except RecursionError:
+            return SchemaFit("does_not_fit", "it: nested too deeply")
         if isinstance(finding, Misfit):
             return SchemaFit("does_not_fit", str(finding)[:LONGEST_PROBLEM])
         return SchemaFit("fits") if finding is None else SchemaFit("cannot_say", finding.why)
 
-    def _finding(self, value: JsonValue, schema: JsonObject, steps: Steps) -> Finding:
-        document = Document(schema)
-        if document.draft is None:
-            return Doubt("the schema is of a kind that is not known here")
-        return Walk(document, steps, self._patterns).check(schema, value, None)
 
-
-def _infinity_in(value: JsonValue, steps: Steps) -> Misfit | None:
+def _has_infinity(value: JsonValue, steps: Steps) -> bool:
     waiting = [value]
     while waiting:
         one = waiting.pop()
         steps.spend()
         if isinstance(one, float) and not is_number(one):
-            return Misfit((), "holds a number that JSON does not have")
+            return True
         waiting.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
-    return None
+    return False

@@ -1,18 +1,19 @@
-"""The walk through a value and a schema, with a rule for each keyword.
+"""The walk through a value and a schema: what each keyword says about a value of its kind.
 
-A rule says None if the value fits, `Misfit` if it does not, and `Doubt` if that cannot be said here: a pattern that the
+A finding is None if the value fits, `Misfit` if it does not, `Doubt` if that cannot be said here: a pattern that the
 engine cannot read, a reference that leads out of the schema, a keyword of the wrong form. A doubt stays a doubt under
 `not`; it is lost only where it makes no difference, as beside a misfit, or beside a form of `anyOf` that fits.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from openai_responses_mcp.gate.json_values import JsonValue, is_number
-from openai_responses_mcp.gate.schema.documents import FORMS, TYPES, Document, are_texts
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, is_number
+from openai_responses_mcp.gate.schema.documents import ANY_DRAFT, DEFINITIONS, FORMS, TYPES, Document, are_texts
 from openai_responses_mcp.gate.schema.patterns import SchemaPatterns
 
 DEEPEST = 100
@@ -24,10 +25,6 @@ _PATTERN_WORK_PER_STEP = 100
 
 class OutOfSteps(Exception):
     """The budget is used up."""
-
-
-class TooDeep(Exception):
-    """The value or the schema is nested deeper than anybody writes."""
 
 
 class Steps:
@@ -46,15 +43,23 @@ class Steps:
 class Misfit:
     """Put into words only when it is reported: most are in branches that do not matter."""
 
-    path: tuple[str | int, ...]
     said: str
     about: tuple[Any, ...] = ()
+    path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
         return f"{'.'.join(_short(str(name)) for name in self.path) or 'it'}: {self.without_path()}"
 
     def without_path(self) -> str:
-        return f"{self.said}{', '.join(_shown(one) for one in self.about)}"
+        texts = (
+            one.without_path() if isinstance(one, Misfit) else _short(json.dumps(one, ensure_ascii=False))
+            for one in self.about
+        )
+        return f"{self.said}{', '.join(texts)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,64 +68,47 @@ class Doubt:
 
 
 Finding: TypeAlias = Misfit | Doubt | None
-Rule = Callable[["Case", Any], Finding]
-
-
-def every(findings: Iterable[Finding]) -> Finding:
-    """A misfit if there is one, else a doubt if there is one."""
-    doubt: Finding = None
-    for finding in findings:
-        if isinstance(finding, Misfit):
-            return finding
-        doubt = doubt or finding
-    return doubt
-
-
 # Which names and items some keyword has looked at, for `unevaluated…`, which is about the others. False stands for those
 # that it may have looked at: that depends on a doubt.
 Seen: TypeAlias = dict[str | int, bool]
 
 
-def note(seen: Seen | None, places: Iterable[str | int], is_certain: bool = True) -> None:
-    if seen is not None:
-        seen.update({place: is_certain or seen.get(place, False) for place in places})
-
-
 class Walk:
     """One value and one schema."""
 
-    def __init__(self, document: Document, steps: Steps, patterns: SchemaPatterns) -> None:
-        self.document = document
+    def __init__(self, schema: JsonObject, steps: Steps, patterns: SchemaPatterns) -> None:
+        self.document = Document(schema, steps.spend)
         self.steps = steps
         self.patterns = patterns
-        self.path: list[str | int] = []
         self._depth = 0
 
-    def check(self, schema: Any, value: Any, seen: Seen | None) -> Finding:
-        """`seen` gets what was looked at, if somebody above needs it."""
+    def check(self, schema: Any, value: Any, seen: Seen | None = None) -> Finding:
+        """`seen` gets what was looked at, if a keyword above needs it."""
         if isinstance(schema, bool):
             self.steps.spend()
-            return None if schema else Misfit(tuple(self.path), "is not allowed here")
+            return None if schema else Misfit("is not allowed here")
         if not isinstance(schema, Mapping):
             return Case(self, {}, value, seen).doubt("a part of it is no schema")
         self.steps.spend(1 + len(schema))
-        if self.document.ignores_beside_ref and "$ref" in schema:
-            schema = {"$ref": schema["$ref"]}
-        own: Seen | None = {} if seen is not None or not _LAST.isdisjoint(schema) else None
         self._depth += 1
         if self._depth > DEEPEST:
-            raise TooDeep
-        case = Case(self, schema, value, own)
-        finding = every(case.asked(keyword) for keyword in sorted(schema, key=_LAST.__contains__))
+            raise RecursionError
+        needs_seen = seen is not None or "unevaluatedItems" in schema or "unevaluatedProperties" in schema
+        case = Case(self, schema, value, {} if needs_seen else None)
+        finding: Finding = None  # a misfit if there is one, else a doubt if there is one
+        for one in case.findings():
+            finding = one if isinstance(one, Misfit) else finding or one
+            if isinstance(one, Misfit):
+                break
         self._depth -= 1
-        if isinstance(finding, Misfit) and not self.document.draft and "$ref" in schema and len(schema) > 1:
-            # Of the drafts that it may be, the older ones ignore what stands beside a reference.
-            is_certain = isinstance(case.asked("$ref"), Misfit)
-            return finding if is_certain else Case(self, {}, value, seen).doubt("it does not name its draft")
-        if own and seen is not None and not isinstance(finding, Misfit):
-            self.steps.spend(len(own))
-            for place, is_certain in own.items():
-                note(seen, [place], is_certain and finding is None)
+        if isinstance(finding, Misfit):
+            if self.document.draft == ANY_DRAFT and "$ref" in schema and not isinstance(case.of_ref, Misfit):
+                # Of the drafts that it may be, the older ones ignore what stands beside a reference.
+                return Case(self, {}, value, seen).doubt("it does not name its draft")
+        elif case.seen and seen is not None:
+            self.steps.spend(len(case.seen))
+            for place, is_certain in case.seen.items():
+                seen[place] = seen.get(place, False) or (is_certain and finding is None)
         return finding
 
     def canonical(self, value: JsonValue, depth: int = 0) -> str:
@@ -130,7 +118,7 @@ class Walk:
         """
         self.steps.spend()
         if depth > DEEPEST:
-            raise TooDeep
+            raise RecursionError
         if isinstance(value, Mapping):
             named = [f"{self.canonical(name)}:{self.canonical(value[name], depth + 1)}" for name in sorted(value)]
             return f"{{{','.join(named)}}}"
@@ -145,63 +133,78 @@ class Walk:
         return f"{value:x}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
 
 
-@dataclass(frozen=True, slots=True)
 class Case:
-    """A value and a schema that it must fit."""
+    """A value and a schema that it must fit. `said` has the keywords that count."""
 
-    walk: Walk
-    schema: Mapping[str, Any]
-    value: Any
-    seen: Seen | None
+    def __init__(self, walk: Walk, schema: JsonObject, value: Any, seen: Seen | None) -> None:
+        self.walk = walk
+        self.schema = schema
+        self.value = value
+        self.seen = seen
+        self.of_ref: Finding = None
+        words = ["$ref"] if walk.document.ignores_beside_ref and "$ref" in schema else schema
+        self.said: dict[str, Any] = {word: schema[word] for word in words if walk.document.knows(word)}
 
-    def asked(self, keyword: str) -> Finding:
-        rule = RULES.get(keyword)
-        if rule is None or not self.walk.document.knows(keyword):
-            return None
-        is_well_formed, _ = FORMS.get(keyword, (None, ""))
-        if is_well_formed is not None and not is_well_formed(self.schema[keyword]):
-            return self.doubt(f"{keyword} of the schema has a form that it should not have")
-        return rule(self, self.schema[keyword])
+    @property
+    def places(self) -> Iterable[str | int]:
+        """The names or the items of the value."""
+        if isinstance(self.value, Mapping):
+            return self.value
+        return range(len(self.value)) if isinstance(self.value, list) else ()
 
-    def known(self, keyword: str, default: Any) -> Any:
-        """What another keyword of the same schema says, if it can be used."""
-        value = self.schema.get(keyword, default) if self.walk.document.knows(keyword) else default
-        return value if keyword not in FORMS or FORMS[keyword][0](value) else default
-
-    def misfit(self, said: str, *about: Any) -> Misfit:
-        return Misfit(tuple(self.walk.path), said, about)
+    def findings(self) -> Iterator[Finding]:
+        for word in [word for word, value in self.said.items() if not FORMS[word].is_kept(value)]:
+            del self.said[word]
+            if word not in DEFINITIONS:
+                yield self.doubt(f"{word} of the schema has a form that it should not have")
+        if "$ref" in self.said:
+            target = self.walk.document.find(self.said["$ref"], self.schema)
+            self.of_ref = self.doubt(target) if isinstance(target, str) else self.check(target)
+            yield self.of_ref
+        yield from _about_any(self)
+        if isinstance(self.value, str):
+            yield from _about_texts(self, self.value)
+        elif isinstance(self.value, list):
+            yield from _about_lists(self, self.value)
+        elif isinstance(self.value, Mapping):
+            yield from _about_objects(self, self.value)
+        elif is_number(self.value):
+            yield from _about_numbers(self, self.value)
 
     def doubt(self, why: str) -> Doubt:
         """What cannot be read may have looked at every part of the value."""
-        note(self.seen, [*self.names(), *range(len(self.items()))], is_certain=False)
+        self.note(self.places, is_certain=False)
         return Doubt(why)
+
+    def note(self, places: Iterable[str | int], is_certain: bool = True) -> None:
+        if self.seen is not None:
+            self.seen.update({place: is_certain or self.seen.get(place, False) for place in places})
 
     def check(self, schema: Any) -> Finding:
         """The same value with another schema."""
         return self.walk.check(schema, self.value, self.seen)
 
     def check_inside(self, place: str | int, schema: Any, value: Any) -> Finding:
-        self.walk.path.append(place)
-        finding = self.walk.check(schema, value, None)
-        self.walk.path.pop()
-        return finding
+        finding = self.walk.check(schema, value)
+        return replace(finding, path=(place, *finding.path)) if isinstance(finding, Misfit) else finding
 
-    def check_parts(self, places: Iterable[Any], schema: Any) -> Finding:
-        """Names or items of the value, which count as looked at from now on."""
-
-        def finding_at(place: Any) -> Finding:
+    def check_parts(self, places: Mapping[Any, bool | None], schema: Any) -> Iterator[Finding]:
+        """Names or items of the value. They have to fit where it says true, and may have to where it does not."""
+        for place, is_certain in places.items():
             finding = self.check_inside(place, schema, self.value[place])
-            note(self.seen, [place])
-            is_forbidden = schema is False and isinstance(place, str) and finding is not None
-            return self.misfit("may not have ", place) if is_forbidden else finding
+            self.note([place], bool(is_certain))
+            if not is_certain:
+                yield finding and Doubt("it depends on a pattern of the schema")
+            else:
+                yield Misfit("may not have ", (place,)) if schema is False and isinstance(place, str) else finding
 
-        return every(map(finding_at, places))
-
-    def names(self) -> Mapping[str, Any]:
-        return self.value if isinstance(self.value, Mapping) else {}
-
-    def items(self) -> list[Any]:
-        return self.value if isinstance(self.value, list) else []
+    def check_unseen(self, keyword: str) -> Iterator[Finding]:
+        """The parts that no other keyword has looked at."""
+        if keyword in self.said:
+            self.walk.steps.spend(len(self.value))
+            seen = self.seen or {}
+            unseen = {place: place not in seen for place in self.places if not seen.get(place)}
+            yield from self.check_parts(unseen, self.said[keyword])
 
     def is_match(self, pattern: str, text: str) -> bool | None:
         """None if that cannot be said."""
@@ -212,287 +215,161 @@ class Case:
         return read.is_in(text)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Any value
+def _about_any(case: Case) -> Iterator[Finding]:
+    said, canonical = case.said, case.walk.canonical
+    if "type" in said:
+        names = [said["type"]] if isinstance(said["type"], str) else said["type"]
+        if not any(TYPES[name](case.value) for name in names):
+            yield Misfit(f"must be {' or '.join(names)}")
+    if "const" in said and canonical(case.value) != canonical(said["const"]):
+        yield Misfit("must be ", (said["const"],))
+    if "enum" in said:
+        mine = canonical(case.value)
+        if not any(canonical(one) == mine for one in said["enum"]):
+            yield Misfit("must be one of ", tuple(said["enum"][:_MOST_SHOWN]))
+    if "$dynamicRef" in said or "$recursiveRef" in said:
+        yield case.doubt("a reference of the schema depends on the way to it")
+    yield from map(case.check, said.get("allOf", ()))
+    yield _forms(case, "anyOf", is_one=False)
+    yield _forms(case, "oneOf", is_one=True)
+    if "not" in said:
+        finding = case.walk.check(said["not"], case.value)
+        if not isinstance(finding, Misfit):
+            yield finding or Misfit("has a form that is not allowed")
+    if "if" in said:
+        yield _branch(case, said["if"], [case.schema.get("then", True), case.schema.get("else", True)])
 
 
-def _type(case: Case, wanted: Any) -> Finding:
-    names = [wanted] if isinstance(wanted, str) else wanted
-    return None if any(TYPES[name](case.value) for name in names) else case.misfit(f"must be {' or '.join(names)}")
-
-
-def _enum(case: Case, wanted: Any) -> Finding:
-    mine = case.walk.canonical(case.value)
-    if any(case.walk.canonical(one) == mine for one in wanted):
-        return None
-    return case.misfit("must be one of ", *wanted[:_MOST_SHOWN])
-
-
-def _const(case: Case, wanted: Any) -> Finding:
-    return None if _enum(case, [wanted]) is None else case.misfit("must be ", wanted)
-
-
-def _ref(case: Case, wanted: Any) -> Finding:
-    target = case.walk.document.find(wanted, case.schema, case.walk.steps.spend)
-    return case.doubt(target) if isinstance(target, str) else case.check(target)
-
-
-def _dynamic_ref(case: Case, _: Any) -> Finding:
-    return case.doubt("a reference of the schema depends on the way to it")
-
-
-def _all_of(case: Case, wanted: Any) -> Finding:
-    return every(map(case.check, wanted))
-
-
-def _any_of(case: Case, wanted: Any) -> Finding:
+def _forms(case: Case, keyword: str, is_one: bool) -> Finding:
+    """`anyOf` and `oneOf`."""
     findings: list[Finding] = []
-    for one in wanted:
-        findings.append(case.check(one))
-        # A keyword about what is left over needs to know what every one of them has looked at.
-        if findings[-1] is None and case.seen is None:
-            return None
-    return None if None in findings else _fits_none(case, "anyOf", findings)
-
-
-def _one_of(case: Case, wanted: Any) -> Finding:
-    findings: list[Finding] = []
-    for one in wanted:
-        findings.append(case.check(one))
-        if findings.count(None) > 1:
-            return case.misfit("fits more than one of the forms of oneOf")
-    doubts = [finding for finding in findings if isinstance(finding, Doubt)]
-    if None in findings:
-        return doubts[0] if doubts else None
-    return _fits_none(case, "oneOf", findings)
-
-
-def _fits_none(case: Case, keyword: str, findings: list[Finding]) -> Finding:
+    for form in case.said.get(keyword, ()):
+        findings.append(case.check(form))
+        if is_one and findings.count(None) > 1:
+            return Misfit("fits more than one of the forms of oneOf")
+        # A keyword about what is left over needs to know what every form has looked at.
+        if not is_one and findings[-1] is None and case.seen is None:
+            break
     doubt = next((finding for finding in findings if isinstance(finding, Doubt)), None)
-    return doubt or case.misfit(f"fits none of the {len(findings)} forms of {keyword}; the first: ", findings[0])
+    if None in findings or not findings:
+        return doubt if is_one else None
+    return doubt or Misfit(f"fits none of the {len(findings)} forms of {keyword}; the first: ", (findings[0],))
 
 
-def _not(case: Case, wanted: Any) -> Finding:
-    finding = case.walk.check(wanted, case.value, None)
-    if isinstance(finding, Doubt):
-        return finding
-    return case.misfit("has a form that is not allowed") if finding is None else None
+def _branch(case: Case, condition: Any, branches: list[Any]) -> Finding:
+    finding = case.check(condition)
+    if not isinstance(finding, Doubt):
+        return case.check(branches[isinstance(finding, Misfit)])
+    doubt = case.doubt(finding.why)
+    findings = [case.walk.check(branch, case.value) for branch in branches]
+    if all(isinstance(one, Misfit) for one in findings):
+        return findings[0]
+    return doubt if any(findings) else None
 
 
-def _if(case: Case, wanted: Any) -> Finding:
-    condition = case.check(wanted)
-    then, otherwise = case.schema.get("then", True), case.schema.get("else", True)
-    if not isinstance(condition, Doubt):
-        return case.check(then if condition is None else otherwise)
-    branches: tuple[Seen, Seen] = ({}, {})
-    findings = [case.walk.check(one, case.value, seen) for one, seen in zip((then, otherwise), branches, strict=True)]
-    note(case.seen, [*branches[0], *branches[1]], is_certain=False)
-    return findings[0] if all(isinstance(finding, Misfit) for finding in findings) else every(findings) and condition
+def _about_numbers(case: Case, value: int | float) -> Iterator[Finding]:
+    for keyword, (said, is_within) in _LIMITS.items():
+        limit = case.said.get(keyword)
+        if limit is True:  # In the oldest draft it makes the other limit a strict one.
+            limit = case.said.get(keyword.removeprefix("exclusive").lower())
+        if is_number(limit) and not is_within(value, limit):
+            yield Misfit(f"must be {said} {limit}")
+    divisor = case.said.get("multipleOf")
+    if divisor is not None and _fraction(value) % _fraction(divisor):
+        yield Misfit(f"must be a multiple of {divisor}")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Numbers and texts
-
-
-def _limit(said: str, is_within: Callable[[Any, Any], bool], strictly: str = "") -> Rule:
-    def rule(case: Case, wanted: Any) -> Finding:
-        # In the oldest draft the strict limit is true or false, and belongs to the other one.
-        if isinstance(wanted, bool) or not is_number(case.value):
-            return None
-        if case.schema.get(strictly) is True:
-            return RULES[strictly](case, wanted)
-        return None if is_within(case.value, wanted) else case.misfit(f"must be {said} {wanted}")
-
-    return rule
-
-
-def _multiple_of(case: Case, wanted: Any) -> Finding:
-    if not is_number(case.value):
-        return None
-    # From their digits, as they were written: 0.3 is a multiple of 0.1.
-    value, divisor = (Fraction(one) if isinstance(one, int) else Fraction(repr(one)) for one in (case.value, wanted))
-    return None if value % divisor == 0 else case.misfit(f"must be a multiple of {wanted}")
-
-
-def _pattern(case: Case, wanted: Any) -> Finding:
-    if not isinstance(case.value, str):
-        return None
-    is_match = case.is_match(wanted, case.value)
-    if is_match is None:
-        return Doubt("a pattern of the schema cannot be tried here")
-    return None if is_match else case.misfit("must match the pattern ", wanted)
-
-
-def _length(kind: type[Any], what: str, *, is_least: bool) -> Rule:
-    def rule(case: Case, wanted: Any) -> Finding:
-        length = len(case.value) if isinstance(case.value, kind) else wanted
-        is_fine = length >= wanted if is_least else length <= wanted
-        return None if is_fine else case.misfit(f"must have at {'least' if is_least else 'most'} {wanted} {what}")
-
-    return rule
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Lists
-
-
-def _prefix_items(case: Case, wanted: Any) -> Finding:
-    return every(case.check_parts([place], one) for place, one in enumerate(wanted[: len(case.items())]))
-
-
-def _items(case: Case, wanted: Any) -> Finding:
-    if isinstance(wanted, list):
-        return _prefix_items(case, wanted)
-    return case.check_parts(range(len(case.known("prefixItems", ())), len(case.items())), wanted)
-
-
-def _additional_items(case: Case, wanted: Any) -> Finding:
-    prefix = case.schema.get("items")
-    return case.check_parts(range(len(prefix), len(case.items())), wanted) if isinstance(prefix, list) else None
-
-
-def _contains(case: Case, wanted: Any) -> Finding:
-    if not isinstance(case.value, list):
-        return None
-    findings = [case.check_inside(place, wanted, item) for place, item in enumerate(case.value)]
-    certain = [place for place, finding in enumerate(findings) if finding is None]
-    doubts = [place for place, finding in enumerate(findings) if isinstance(finding, Doubt)]
-    if case.walk.document.draft != 2019:
-        note(case.seen, certain)
-        note(case.seen, doubts, is_certain=False)
-    least, most = case.known("minContains", 1), case.known("maxContains", len(findings))
-    if least <= len(certain) and len(certain) + len(doubts) <= most:
-        return None
-    if len(certain) + len(doubts) < least or len(certain) > most:
-        return case.misfit(f"has {len(certain)} items of the form of contains, but must have {least} to {most}")
-    return findings[doubts[0]]
-
-
-def _unique_items(case: Case, wanted: Any) -> Finding:
-    different = {case.walk.canonical(item) for item in case.items()} if wanted else case.items()
-    return None if len(different) == len(case.items()) else case.misfit("has the same item twice")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Objects
-
-
-def _properties(case: Case, wanted: Any) -> Finding:
-    value = case.names()
-    case.walk.steps.spend(min(len(wanted), len(value)))
-    fewer, more = (wanted, value) if len(wanted) < len(value) else (value, wanted)
-    return every(case.check_parts([name], wanted[name]) for name in fewer if name in more)
-
-
-def _pattern_properties(case: Case, wanted: Any) -> Finding:
-    return every(_matching(case, pattern, one) for pattern, one in wanted.items())
-
-
-def _matching(case: Case, pattern: str, schema: Any) -> Finding:
-    matches = {name: case.is_match(pattern, name) for name in case.names()}
-    finding = case.check_parts([name for name, is_match in matches.items() if is_match], schema)
-    doubtful = [name for name, is_match in matches.items() if is_match is None]
-    return every([finding, _only_perhaps(case, doubtful, schema)])
-
-
-def _only_perhaps(case: Case, places: Iterable[Any], schema: Any) -> Finding:
-    """Parts that perhaps need not fit: if one does not, that is a doubt."""
-    findings = {place: case.check_inside(place, schema, case.value[place]) for place in places}
-    note(case.seen, findings, is_certain=False)
-    return Doubt("it depends on a pattern of the schema") if any(findings.values()) else None
-
-
-def _additional_properties(case: Case, wanted: Any) -> Finding:
-    patterns, known = case.known("patternProperties", {}), case.known("properties", {})
-    case.walk.steps.spend(len(case.names()))
-    others = [name for name in case.names() if name not in known]
-    matches = {name: {case.is_match(pattern, name) for pattern in patterns} for name in others}
-    finding = case.check_parts([name for name in others if matches[name] <= {False}], wanted)
-    doubtful = [name for name in others if None in matches[name] and True not in matches[name]]
-    return every([finding, _only_perhaps(case, doubtful, wanted)])
-
-
-def _unevaluated(case: Case, wanted: Any, places: Iterable[Any]) -> Finding:
-    seen = case.seen or {}
-    case.walk.steps.spend(len(case.value) if isinstance(case.value, Mapping | list) else 0)
-    doubtful = [place for place in places if seen.get(place) is False]
-    finding = case.check_parts([place for place in places if place not in seen], wanted)
-    return every([finding, _only_perhaps(case, doubtful, wanted)])
-
-
-def _property_names(case: Case, wanted: Any) -> Finding:
-    return every(case.check_inside(name, wanted, name) for name in case.names())
-
-
-def _required(case: Case, wanted: Any) -> Finding:
-    if not isinstance(case.value, Mapping):
-        return None
-    case.walk.steps.spend(len(wanted))
-    missing = next((name for name in wanted if name not in case.value), None)
-    return None if missing is None else case.misfit("lacks ", missing)
-
-
-def _dependencies(case: Case, wanted: Any) -> Finding:
-    """What must hold where a name is there: further names, or a schema."""
-    case.walk.steps.spend(len(wanted))
-    present = [one for name, one in wanted.items() if name in case.names()]
-    return every(_required(case, one) if are_texts(one) else case.check(one) for one in present)
-
-
-def _old_dependencies(case: Case, wanted: Any) -> Finding:
-    finding = _dependencies(case, wanted)
-    is_old = not case.walk.document.draft or case.walk.document.ignores_beside_ref
-    return finding if is_old or finding is None else Doubt("dependencies is no keyword of this draft")
-
-
-# Keywords about what is left over come last.
-_LAST = frozenset({"unevaluatedItems", "unevaluatedProperties"})
-
-RULES: Mapping[str, Rule] = {
-    "$dynamicRef": _dynamic_ref,
-    "$recursiveRef": _dynamic_ref,
-    "$ref": _ref,
-    "additionalItems": _additional_items,
-    "additionalProperties": _additional_properties,
-    "allOf": _all_of,
-    "anyOf": _any_of,
-    "const": _const,
-    "contains": _contains,
-    "dependencies": _old_dependencies,
-    "dependentRequired": _dependencies,
-    "dependentSchemas": _dependencies,
-    "enum": _enum,
-    "exclusiveMaximum": _limit("below", lambda value, limit: value < limit),
-    "exclusiveMinimum": _limit("above", lambda value, limit: value > limit),
-    "if": _if,
-    "items": _items,
-    "maxItems": _length(list, "items", is_least=False),
-    "maxLength": _length(str, "characters", is_least=False),
-    "maxProperties": _length(Mapping, "names", is_least=False),
-    "maximum": _limit("at most", lambda value, limit: value <= limit, "exclusiveMaximum"),
-    "minItems": _length(list, "items", is_least=True),
-    "minLength": _length(str, "characters", is_least=True),
-    "minProperties": _length(Mapping, "names", is_least=True),
-    "minimum": _limit("at least", lambda value, limit: value >= limit, "exclusiveMinimum"),
-    "multipleOf": _multiple_of,
-    "not": _not,
-    "oneOf": _one_of,
-    "pattern": _pattern,
-    "patternProperties": _pattern_properties,
-    "prefixItems": _prefix_items,
-    "properties": _properties,
-    "propertyNames": _property_names,
-    "required": _required,
-    "type": _type,
-    "unevaluatedItems": lambda case, wanted: _unevaluated(case, wanted, range(len(case.items()))),
-    "unevaluatedProperties": lambda case, wanted: _unevaluated(case, wanted, case.names()),
-    "uniqueItems": _unique_items,
+_LIMITS = {
+    "maximum": ("at most", operator.le),
+    "minimum": ("at least", operator.ge),
+    "exclusiveMaximum": ("below", operator.lt),
+    "exclusiveMinimum": ("above", operator.gt),
 }
 
 
-def _shown(about: Any) -> str:
-    return about.without_path() if isinstance(about, Misfit) else _short(json.dumps(about, ensure_ascii=False))
+def _fraction(number: int | float) -> Fraction:
+    """From its digits, as it was written: 0.3 is a multiple of 0.1."""
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
+def _about_texts(case: Case, value: str) -> Iterator[Finding]:
+    yield from _about_size(case, "Length", "characters")
+    is_match = "pattern" not in case.said or case.is_match(case.said["pattern"], value)
+    if is_match is None:
+        yield Doubt("a pattern of the schema cannot be tried here")
+    elif not is_match:
+        yield Misfit("must match the pattern ", (case.said["pattern"],))
+
+
+def _about_size(case: Case, what: str, unit: str) -> Iterator[Finding]:
+    size, least, most = len(case.value), case.said.get(f"min{what}"), case.said.get(f"max{what}")
+    if least is not None and size < least:
+        yield Misfit(f"must have at least {least} {unit}")
+    if most is not None and size > most:
+        yield Misfit(f"must have at most {most} {unit}")
+
+
+def _about_lists(case: Case, value: list[Any]) -> Iterator[Finding]:
+    said, places = case.said, range(len(value))
+    yield from _about_size(case, "Items", "items")
+    is_old = isinstance(said.get("items"), list)
+    prefix, rest = said.get("prefixItems", said["items"] if is_old else ()), "additionalItems" if is_old else "items"
+    for place, schema in zip(places, prefix, strict=False):
+        yield from case.check_parts({place: True}, schema)
+    if rest in said:
+        yield from case.check_parts(dict.fromkeys(places[len(prefix) :], True), said[rest])
+    if said.get("uniqueItems") and len({case.walk.canonical(item) for item in value}) < len(value):
+        yield Misfit("has the same item twice")
+    if "contains" in said:
+        yield _contains(case, [case.check_inside(place, said["contains"], value[place]) for place in places])
+    yield from case.check_unseen("unevaluatedItems")
+
+
+def _contains(case: Case, findings: list[Finding]) -> Finding:
+    certain = [place for place, finding in enumerate(findings) if finding is None]
+    doubts = [place for place, finding in enumerate(findings) if isinstance(finding, Doubt)]
+    if case.walk.document.draft != 2019:
+        case.note(certain)
+        case.note(doubts, is_certain=False)
+    least, most = case.said.get("minContains", 1), case.said.get("maxContains", len(findings))
+    if len(certain) + len(doubts) < least or len(certain) > most:
+        return Misfit(f"has {len(certain)} items of the form of contains, but must have {least} to {most}")
+    return None if least <= len(certain) and len(certain) + len(doubts) <= most else findings[doubts[0]]
+
+
+def _about_objects(case: Case, value: Mapping[str, Any]) -> Iterator[Finding]:
+    said = case.said
+    yield from _about_size(case, "Properties", "names")
+    yield from _lacking(case, said.get("required", ()))
+    case.walk.steps.spend(len(value))
+    properties, patterns = said.get("properties", {}), said.get("patternProperties", {})
+    for name in sorted(properties.keys() & value.keys()):
+        yield from case.check_parts({name: True}, properties[name])
+    matches = {name: {pattern: case.is_match(pattern, name) for pattern in patterns} for name in value}
+    for pattern, schema in patterns.items():
+        matching = {name: found[pattern] for name, found in matches.items() if found[pattern] is not False}
+        yield from case.check_parts(matching, schema)
+    if "additionalProperties" in said:
+        unnamed = {name: found.values() for name, found in matches.items() if name not in properties}
+        others = {name: None not in found for name, found in unnamed.items() if True not in found}
+        yield from case.check_parts(others, said["additionalProperties"])
+    if "propertyNames" in said:
+        yield from (case.check_inside(name, said["propertyNames"], name) for name in value)
+    yield from _about_dependents(case, value)
+    yield from case.check_unseen("unevaluatedProperties")
+
+
+def _lacking(case: Case, names: Sequence[str]) -> Iterator[Finding]:
+    case.walk.steps.spend(len(names))
+    yield from (Misfit("lacks ", (name,)) for name in names if name not in case.value)
+
+
+def _about_dependents(case: Case, value: Mapping[str, Any]) -> Iterator[Finding]:
+    """What must hold where a name is there: further names, or a schema."""
+    for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
+        dependents = case.said.get(keyword, {})
+        case.walk.steps.spend(len(dependents))
+        for one in [one for name, one in dependents.items() if name in value]:
+            finding = next(_lacking(case, one), None) if are_texts(one) else case.check(one)
+            is_dropped = keyword == "dependencies" and case.walk.document.draft > 7
+            yield (finding and Doubt("dependencies is no keyword of this draft")) if is_dropped else finding

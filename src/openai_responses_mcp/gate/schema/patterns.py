@@ -8,12 +8,12 @@ another way cannot be tried.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 LONGEST_PATTERN = 2_000
 # The engine writes counted repetitions out; this bounds how many places of a pattern it can be at.
 LARGEST_PATTERN = 5_000
-_MOST_KEPT = 1_000
 
 _ESCAPE = (
     r"\\(?:[dDwWsS]|[pP]\{[A-Za-z0-9_=]+\}|[tnvfr]|0(?![0-9])|c[A-Za-z]|x[0-9A-Fa-f]{2}|u[dD][89abAB][0-9A-Fa-f]{2}"
@@ -25,20 +25,17 @@ _PIECE = re.compile(
     rf"|(?P<set>\[(?P<negated>\^?+)(?P<parts>(?:{_ESCAPE}|\\b|[^\\\]])+)\])|(?P<one>\.|{_ESCAPE}|[^\\(){{}}\[\]*+?])",
     re.DOTALL,
 )
-_PART = re.compile(
-    rf"(?P<first>{_ESCAPE}|\\b|[^\\])(?:-(?P<last>{_ESCAPE}|\\b|[^\\]))?",
-    re.DOTALL,
-)
+_PART = re.compile(rf"(?P<first>{_ESCAPE}|\\b|[^\\])(?:-(?P<last>{_ESCAPE}|\\b|[^\\]))?", re.DOTALL)
 _EDGES = {"|": "|", "^": r"\A", "$": r"\z", r"\b": r"(?-u:\b)"}
+_ANY_LETTER = r"[^\n\r\x{2028}\x{2029}]"
 _SPACES = r"\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}"
-_SETS = {"d": "[0-9]", "w": "[A-Za-z0-9_]", "s": f"[{_SPACES}]"}
+_SETS = {"d": "0-9", "w": "A-Za-z0-9_", "s": _SPACES}
 _CONTROLS = {"b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
 
 
 class Patterns(Protocol):
     def compile(self, pattern: str) -> Callable[[str], bool]:
-        """Tells whether a whole text matches, in time that grows no faster than the text. Raises ValueError."""
-        ...
+        """True if the whole text matches, in time that grows no faster than the text. Raises ValueError."""
 
 
 class UnreadablePattern(ValueError):
@@ -46,7 +43,7 @@ class UnreadablePattern(ValueError):
 
 
 class SearchedPattern(NamedTuple):
-    """Tells whether a text holds a match. `size` bounds the work for each of its characters."""
+    """`is_in` is true of a text that holds a match. `size` bounds the work for each of its characters."""
 
     is_in: Callable[[str], bool]
     size: int
@@ -57,22 +54,17 @@ class SchemaPatterns:
 
     def __init__(self, engine: Patterns | None = None) -> None:
         self._engine = engine
-        self._known: dict[str, SearchedPattern | None] = {}
+        self.read = lru_cache(maxsize=1_000)(self._read)
 
-    def read(self, pattern: str) -> SearchedPattern | None:
+    def _read(self, pattern: str) -> SearchedPattern | None:
         """None for a pattern that cannot be tried."""
         if self._engine is None:
             return None
-        if pattern not in self._known:
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            try:
-                translated, size = translate(pattern)
-                found = SearchedPattern(self._engine.compile(f"(?s:.*)(?:{translated})(?s:.*)"), size)
-            except ValueError:
-                found = None
-            self._known[pattern] = found
-        return self._known[pattern]
+        try:
+            translated, size = translate(pattern)
+            return SearchedPattern(self._engine.compile(f"(?s:.*)(?:{translated})(?s:.*)"), size)
+        except ValueError:
+            return None
 
 
 def translate(pattern: str) -> tuple[str, int]:
@@ -86,17 +78,16 @@ def translate(pattern: str) -> tuple[str, int]:
         if piece is None or len(pattern) > LONGEST_PATTERN or sizes[-1] > LARGEST_PATTERN:
             raise UnreadablePattern
         place = piece.end()
+        repeated, last = last, 0
         match piece.lastgroup:
             case "repeat":
-                if not last:
+                if not repeated:
                     raise UnreadablePattern
                 times = max(int(piece["most"] or 0), int(piece["least"] or 0) + (piece["comma"] is not None), 1)
-                sizes[-1] += last * (times - 1)
-                last = 0
+                sizes[-1] += repeated * (times - 1)
                 written.append(piece[0])
             case "open":
                 sizes.append(1)
-                last = 0
                 written.append("(?:")
             case "close":
                 if len(sizes) == 1:
@@ -105,19 +96,20 @@ def translate(pattern: str) -> tuple[str, int]:
                 sizes[-1] += last
                 written.append(")")
             case "edge":
-                last = 0
                 written.append(_EDGES[piece[0]])
             case _:
                 last = 1
                 sizes[-1] += 1
-                written.append(_set(piece) if piece["parts"] else _one(piece[0]))
+                written.append(_one_letter(piece))
     if len(sizes) > 1 or sizes[0] > LARGEST_PATTERN:
         raise UnreadablePattern
     return "".join(written), sizes[0]
 
 
-def _set(piece: re.Match[str]) -> str:
-    """A set in square brackets: letters, ranges, and other sets."""
+def _one_letter(piece: re.Match[str]) -> str:
+    """A letter, or a set in square brackets: letters, ranges, and other sets."""
+    if not piece["parts"]:
+        return _ANY_LETTER if piece[0] == "." else _letter_or_set(piece[0])
     written: list[str] = []
     for part in _PART.finditer(piece["parts"]):
         ends = [_letter_or_set(end) for end in (part["first"], part["last"]) if end]
@@ -127,10 +119,6 @@ def _set(piece: re.Match[str]) -> str:
     return f"[{piece['negated']}{''.join(written)}]"
 
 
-def _one(text: str) -> str:
-    return r"[^\n\r\x{2028}\x{2029}]" if text == "." else _letter_or_set(text)
-
-
 def _letter_or_set(text: str) -> str:
     if len(text) == 1:
         return _exactly(ord(text))
@@ -138,8 +126,7 @@ def _letter_or_set(text: str) -> str:
     if kind in "pP":
         return text
     if kind.lower() in _SETS:
-        found = _SETS[kind.lower()]
-        return f"[^{found[1:]}" if kind.isupper() else found
+        return f"[{'^' if kind.isupper() else ''}{_SETS[kind.lower()]}]"
     if kind in _CONTROLS:
         return _exactly(_CONTROLS[kind])
     if kind == "c":

@@ -21,7 +21,8 @@ from openai_responses_mcp.domain.masking import (
     replaced,
 )
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, pointer_steps, texts_in
+from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, texts_in
+from openai_responses_mcp.gate.schema.documents import Document
 
 Path = tuple[object, ...]
 
@@ -64,7 +65,7 @@ class Masking:
     def label_in(self, args: JsonObject) -> str | None:
         """The first label in the arguments that stands, or may stand, in the place of a secret."""
         for text in texts_in(args):
-            for match in _LABEL.finditer(text) if "‹" in text else ():
+            for match in _LABEL.finditer(text):
                 if _SURE_LABEL.fullmatch(match[0]) or match[0] in self.finder.labels:
                     return match[0]
         return None
@@ -90,8 +91,8 @@ class Masking:
 
     def error(self, failure: AgentsError, also: Sequence[str] = (), **details: object) -> AgentsError:
         """The error as it may be shown: masked, and without a cause that has a secret in its text."""
-        told = self.mapping({**details, **failure.details}, also)
-        shown = AgentsError(failure.code, self.text(failure.message, also), failure.category, told)
+        facts = self.mapping({**details, **failure.details}, also)
+        shown = AgentsError(failure.code, self.text(failure.message, also), failure.category, facts)
         shown.__cause__ = failure.__cause__ if self._is_clean(failure.__cause__, also) else None
         return shown
 
@@ -138,7 +139,7 @@ def _mapped_object(
 
 
 def _labelled(name: str, text: str) -> str:
-    # A label is left as it is: what was shown may be shown again.
+    # A label stays: what was shown may be shown again.
     is_label = text.startswith("‹") and text.find("›") == len(text) - 1
     return text if is_label else label_of(name, len(text))
 
@@ -206,14 +207,14 @@ class _Reading:
     """One schema being read, in a bounded number of steps."""
 
     def __init__(self, root: JsonObject) -> None:
-        self._root = root
+        self._document = Document(root, self.count)
         self._steps = 0
 
     def alternatives(self, schemas: Iterable[JsonValue]) -> Iterator[JsonObject]:
         """Every schema that may describe a value, each once, however they refer to each other."""
         waiting, seen = list(schemas), set[int]()
         while waiting:
-            self._count(1)
+            self.count(1)
             schema = waiting.pop()
             if not isinstance(schema, Mapping) or id(schema) in seen:
                 continue
@@ -223,27 +224,13 @@ class _Reading:
                 parts = schema.get(word)
                 waiting += parts if isinstance(parts, list) else []
             waiting += [schema.get(word) for word in ("then", "else")]
-            waiting.append(self._referred(schema.get("$ref")))
+            if "$ref" in schema:
+                waiting.append(self._document.find(schema["$ref"]))
 
-    def properties_of(self, schema: JsonObject) -> JsonObject:
-        found = schema.get("properties")
-        properties = found if isinstance(found, Mapping) else {}
-        self._count(len(properties))
-        return properties
-
-    def _referred(self, reference: JsonValue) -> JsonValue:
-        """What a reference inside the schema leads to. None for one that leads elsewhere, or nowhere."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        found: JsonValue = self._root
-        for step in pointer_steps(reference[1:]):
-            found = found.get(step) if isinstance(found, Mapping) else None
-        return found
-
-    def _count(self, steps: int) -> None:
+    def count(self, steps: int) -> None:
         self._steps += steps
         if self._steps > MOST_STEPS:
-            message = "The schema of a tool is too intricate to tell which of its fields hold secrets"
+            message = "The schema of a tool is too complex to find which of its fields hold secrets"
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", message)
 
 
@@ -257,8 +244,11 @@ class _Place:
         self._items: list[JsonValue] = []
         self._first: list[Sequence[JsonValue]] = []
         for schema in reading.alternatives(schemas):
-            for name, inner in reading.properties_of(schema).items():
-                self._named.setdefault(name, []).append(inner)
+            properties = schema.get("properties")
+            if isinstance(properties, Mapping):
+                reading.count(len(properties))
+                for name, inner in properties.items():
+                    self._named.setdefault(name, []).append(inner)
             self._free.append(schema.get("additionalProperties"))
             self._items.append(schema.get("items"))
             first = schema.get("prefixItems")
@@ -270,9 +260,8 @@ class _Place:
         return key in self._named
 
     def below(self, key: JsonValue) -> "_Place":
-        return (
-            self._at(key, self._named[key]) if isinstance(key, str) and self.names(key) else self._at(None, self._free)
-        )
+        is_named = isinstance(key, str) and self.names(key)
+        return self._at(key, self._named[str(key)]) if is_named else self._at(None, self._free)
 
     def item(self, number: int) -> "_Place":
         in_order = [first[number] for first in self._first if number < len(first)]

@@ -3,8 +3,8 @@
 A URL that cannot be used is `AGENTS-E-RUNNER-CONFIG`, with what to write instead.
 
 Nothing in a file is touched before it is known to be ours. A process that was killed in the middle of a write leaves a
-journal, and SQLite undoes that write when the file is next opened for writing. That would change a file of somebody
-else. So the first look is `immutable`: SQLite takes no lock, makes no file and ignores journals. What it sees may be
+journal, and SQLite undoes that write when the file is next opened for writing. That would change a file of another
+program. So the first look is `immutable`: SQLite takes no lock, makes no file and ignores journals. What it sees may be
 half written, but our mark is on the first page before our first table is made, and a write never changes the names of
 tables that are there already.
 
@@ -39,6 +39,8 @@ _OTHERS = 0o077
 _DRIVER_ARGUMENTS = frozenset(
     ("uri", "timeout", "isolation_level", "detect_types", "check_same_thread", "cached_statements")
 )
+
+_LONGEST_TIMEOUT_SECONDS = 1_000_000
 
 
 def understood(url: str) -> URL:
@@ -94,6 +96,11 @@ def _check_query(url: URL) -> None:
         raise _unusable(
             Sentence("SQLite reads {names} of store only in a URI: sqlite:///file:agents.db?…&uri=true", names=names)
         )
+    try:
+        if not abs(float(str(url.query.get("timeout", 0)))) <= _LONGEST_TIMEOUT_SECONDS:
+            raise ValueError
+    except ValueError:
+        raise _unusable(Sentence("timeout of store is a number of seconds")) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def _unusable(message: str) -> AgentsError:
 def make_ours(file: SqliteFile, busy_seconds: float) -> None:
     """A missing file is created; one that is there is made private if it is empty or holds our tables.
 
-    Anything else is `AGENTS-E-RUNNER-CONFIG` and stays as it is. Raises `OSError` and `sqlite3.OperationalError`.
+    Anything else is `AGENTS-E-RUNNER-CONFIG` and is not changed. Raises `OSError` and `sqlite3.OperationalError`.
     """
     if file.may_create and not file.path.exists() and create_private(file.path):
         return
@@ -165,7 +172,7 @@ def create_private(file: Path) -> bool:
 def make_private(file: Path) -> None:
     """Only for a file that is known to be ours."""
     if os.stat(file).st_mode & _OTHERS:
-        # A file of another user that we may use stays as it is.
+        # A file of another user that we may use keeps its mode.
         with suppress(PermissionError):
             os.chmod(file, _OWNER_ONLY)
 

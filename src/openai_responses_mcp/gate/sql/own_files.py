@@ -36,7 +36,7 @@ def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
 
 
 def store_to_wait_at(given: str | None, environ: Mapping[str, str]) -> str | None:
-    """The same for somebody who waits for requests: the user's own is made where there is none yet.
+    """The same for code that waits for requests: the user's own is made if there is none yet.
 
     None without the extra that a store needs. Raises `StoreUnavailable`.
     """

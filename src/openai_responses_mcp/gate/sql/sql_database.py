@@ -74,16 +74,15 @@ class SqlDatabase:
         self._url = understood(url)
         self._sqlite_file = sqlite_file(self._url)
         self._must_exist = must_exist
+        self._busy_seconds = float(str(self._url.query.get("timeout", BUSY_SECONDS)))
         self.dialect = self._url.get_backend_name()
         self.is_sqlite = self.dialect == "sqlite"
         self.is_in_memory = self.is_sqlite and self._sqlite_file is None
         self._engine = self._make_engine()
         self._writing = self._engine.execution_options(is_writing=True)
-        # A database in memory is one connection. Taking it from the pool each time takes longer than most of the work.
-        self._held: dict[bool, Connection] = {}
         # Connections are closed in order, also when close() is not called.
-        weakref.finalize(self, _close, self._engine, self._held)
-        # Threads of its own, so that slow tools on the loop's threads do not hold the store up.
+        weakref.finalize(self, self._engine.dispose)
+        # Own threads, so that slow tools on the loop's threads do not delay the store.
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="agents-store")
         self._setting_up = threading.Lock()
         # Threads take turns with a database in memory.
@@ -150,7 +149,7 @@ class SqlDatabase:
 
     @contextmanager
     def own_connection(self) -> Iterator[Connection]:
-        """One for somebody who keeps it, each statement by itself. Raises as SQLAlchemy and the driver do."""
+        """A connection to keep, each statement by itself. Raises as SQLAlchemy and the driver do."""
         with self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
@@ -165,19 +164,13 @@ class SqlDatabase:
         if self._waiting:
             self.work_now(lambda connection: None)
         with self._turn:
-            _close(self._engine, self._held)
+            self._engine.dispose()
 
     @contextmanager
     def _transaction(self, is_writing: bool) -> Iterator[Connection]:
         engine = self._writing if is_writing else self._engine
-        if self.is_in_memory:
-            if is_writing not in self._held:
-                self._held[is_writing] = engine.connect()
-            with self._held[is_writing].begin():
-                yield self._held[is_writing]
-        else:
-            with engine.connect() as connection, connection.begin():
-                yield connection
+        with engine.connect() as connection, connection.begin():
+            yield connection
 
     def _make_engine(self) -> Engine:
         if not self.is_sqlite:
@@ -185,8 +178,10 @@ class SqlDatabase:
         if self.is_in_memory:
             shared = {"check_same_thread": False}
             return create_engine(self._url, poolclass=StaticPool, connect_args=shared, hide_parameters=True)
-        patient = {} if "timeout" in self._url.query else {"timeout": BUSY_SECONDS}
-        return _with_sqlite_settings(create_engine(self._url, connect_args=patient, hide_parameters=True))
+        patient = {"timeout": self._busy_seconds}
+        return _with_sqlite_settings(
+            create_engine(self._url, connect_args=patient, hide_parameters=True), self._busy_seconds
+        )
 
     def _make_ready(self) -> None:
         if self._is_ready:
@@ -200,7 +195,7 @@ class SqlDatabase:
                             name=self._sqlite_file.path.name,
                         )
                     )
-                make_ours(self._sqlite_file, float(self._url.query.get("timeout", BUSY_SECONDS)))  # type: ignore[arg-type]
+                make_ours(self._sqlite_file, self._busy_seconds)
             self._make_tables()
             self._is_ready = True
 
@@ -228,12 +223,6 @@ class SqlDatabase:
                 connection.execute(insert(tables.clock).values(id=1, latest=""))
 
 
-def _close(engine: Engine, held: dict[bool, Connection]) -> None:
-    while held:
-        held.popitem()[1].close()
-    engine.dispose()
-
-
 def _add_new_columns(connection: Connection) -> None:
     """Tables of an earlier version get what has been added since. An earlier version goes on using them."""
     for table in tables.metadata.sorted_tables:
@@ -248,19 +237,22 @@ def _columns_of(connection: Connection, table: str) -> set[str]:
     return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
-def _with_sqlite_settings(engine: Engine) -> Engine:
+def _with_sqlite_settings(engine: Engine, busy_seconds: float) -> Engine:
     @event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, _record: object) -> None:
         # SQLAlchemy says when a transaction begins (below), not the driver.
         connection.isolation_level = None
         cursor = connection.cursor()
         try:
+            # The transaction waits for a lock anyway. Waiting here too would double the time.
+            cursor.execute(f"PRAGMA busy_timeout={min(1000, int(busy_seconds * 1000))}")
             cursor.execute("PRAGMA synchronous=FULL")
             cursor.execute(f"PRAGMA journal_mode={journal_mode(sqlite3.sqlite_version_info)}")
         except sqlite3.OperationalError:
             # Read-only or locked at this moment; the first write will say so itself.
             pass
         finally:
+            cursor.execute(f"PRAGMA busy_timeout={int(busy_seconds * 1000)}")
             cursor.close()
 
     @event.listens_for(engine, "begin")
@@ -289,9 +281,11 @@ def _translated() -> Iterator[None]:
 def _kind_of(error: Exception) -> str:
     """In words of our own: those of a driver may hold the address with its password, and values of the statement."""
     cause = getattr(error, "orig", None) or error
+    if known := _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", "")):
+        return known
     if isinstance(cause, sqlite3.OperationalError):
-        # SQLite has no address and no password to tell.
-        return _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", ""), str(cause))
+        # SQLite has no address and no password that it could name.
+        return str(cause)
     if isinstance(cause, OSError):
         return cause.strerror or Sentence("the system does not say why")
     return _WORDS.get(type(cause).__name__, Sentence("the database does not say why"))
@@ -299,12 +293,19 @@ def _kind_of(error: Exception) -> str:
 
 _READ_ONLY = Sentence("the file or its folder is read-only")
 _NOT_UNDONE = Sentence("a write was interrupted and has to be undone first, but the file or its folder is read-only")
+_MOVED = Sentence("the file was moved or replaced while it was in use; restart this program")
+_DAMAGED = Sentence("the file is damaged; put back a copy of it, or move it away to start with an empty store")
 _SQLITE_WORDS = {
     "SQLITE_IOERR_WRITE": Sentence("the disk did not take the write; is it full?"),
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_READONLY_DIRECTORY": _READ_ONLY,
     "SQLITE_READONLY_ROLLBACK": _NOT_UNDONE,
     "SQLITE_IOERR_DELETE": _NOT_UNDONE,
+    "SQLITE_READONLY_DBMOVED": _MOVED,
+    "SQLITE_IOERR_FSTAT": _MOVED,
+    "SQLITE_BUSY": Sentence("the database is locked by another process; try again when it is done"),
+    "SQLITE_CORRUPT": _DAMAGED,
+    "SQLITE_NOTADB": _DAMAGED,
 }
 _WORDS = {
     "OperationalError": Sentence("no connection to the database"),

@@ -1,44 +1,49 @@
-"""Policies, runs, pinned definitions, standing approvals, budgets and leases in the database."""
+"""Policies, runs, pinned definitions, standing approvals, budgets, leases and what callers use, in the database."""
 
+import asyncio
 import json
 import os
+import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, Insert, Table, bindparam, case, delete, insert, select, update
+from sqlalchemy import Connection, Insert, Table, case, delete, func, insert, select, text, update
 
+from openai_responses_mcp.domain.ports import WallClock
+from openai_responses_mcp.domain.usage import (
+    MINUTE_SECONDS,
+    CallerLimits,
+    OverLimit,
+    UsageBook,
+    seconds_until_tomorrow,
+)
 from openai_responses_mcp.gate.approvals.models import StandingApproval, StandingStore
 from openai_responses_mcp.gate.audit.records import AuditHead
 from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
 from openai_responses_mcp.gate.clock import Presence, PresenceKind, PresenceStore, SystemClock, timestamp
 from openai_responses_mcp.gate.definitions import DefinitionPins
-from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, ProfileName, profile_name
+from openai_responses_mcp.gate.errors import StoreUnavailable
+from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
 from openai_responses_mcp.gate.sql.log_files import HeadFile
-from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook
+from openai_responses_mcp.gate.sql.sql_approvals import SqlApprovalStore, SqlDecisionBook, SqlDecisionNews
 from openai_responses_mcp.gate.sql.sql_database import IN_MEMORY, INSERTS, SqlDatabase, row_of
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, SqlStartBook
-from openai_responses_mcp.gate.sql.sql_news import SqlDecisionNews
-from openai_responses_mcp.gate.sql.sql_tables import budgets, definitions, pins, policies, runs, standing
+from openai_responses_mcp.gate.sql.sql_tables import budgets, caller_calls, definitions, pins, policies, runs, standing
 from openai_responses_mcp.gate.sql.sql_tables import presence as leases
 from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
 
-# Made once: putting a statement together takes longer than running it.
-_PROFILE = select(policies.c.allow_up_to, policies.c.refuse_from, policies.c.scopes).where(
-    policies.c.name == bindparam("name")
-)
-_RUN = select(runs).where(runs.c.run_id == bindparam("run_id"))
-_PINS = select(pins.c.tool, pins.c.pin)
 _STANDING = [standing.c[name] for name in StandingApproval.__slots__]
-_ALL_STANDING = select(*_STANDING).where(standing.c.ended_at.is_(None)).order_by(standing.c.number)
-_STANDING_OF_TOOL = _ALL_STANDING.where(
-    standing.c.tool_kind == bindparam("kind"), standing.c.tool_name == bindparam("name")
-)
 _PRESENCE = [leases.c[name] for name in Presence.__slots__]
 _LEASES_KEPT = timedelta(days=1)
-_PINS_OF_GUARD = select(definitions.c.tool, definitions.c.pin)
+
+LEASE_SECONDS = 30.0
+_BETWEEN_RENEWALS_SECONDS = 10.0
+_COME_BACK_SECONDS = 10.0
+# One caller's calls begin one after the other, so that two processes cannot both take the last place.
+_TURN = text("SELECT pg_advisory_xact_lock(hashtext(:caller))")
 
 
 @cache
@@ -57,24 +62,15 @@ def _insert_new(dialect: str, table: Table) -> Insert:
 
 
 class SqlPolicyStore(PolicyStore):
-    """Asked before every call. A database in memory is read once, since no other process can change it."""
-
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
-        self._read: dict[str, PolicyProfile] = {}
 
     async def get_profile(self, name: str) -> PolicyProfile:
         known = profile_name(name)
-        if known not in self._read or not self._database.is_in_memory:
-            self._read[known] = await self._profile(known)
-        return self._read[known]
-
-    async def _profile(self, known: ProfileName) -> PolicyProfile:
-        rows = await self._database.rows(_PROFILE, {"name": known})
+        rows = await self._database.rows(select(policies).where(policies.c.name == known))
         if not rows:
             return PROFILES[known]
-        row = rows[0]
-        return PolicyProfile(known, row.allow_up_to, row.refuse_from, tuple(json.loads(row.scopes)))
+        return PolicyProfile(known, rows[0].allow_up_to, rows[0].refuse_from, tuple(json.loads(rows[0].scopes)))
 
     async def set_profile(self, profile: PolicyProfile) -> None:
         values = {
@@ -84,7 +80,6 @@ class SqlPolicyStore(PolicyStore):
             "scopes": json.dumps(profile.allowed_tool_scopes),
         }
         await self._database.change(_upsert(self._database.dialect, policies), values)
-        self._read.clear()
 
 
 class SqlRunStateStore(RunStateStore):
@@ -102,7 +97,8 @@ class SqlRunStateStore(RunStateStore):
 
     async def get(self, run_id: str) -> RunRecord | None:
         # A run that has just begun is written first.
-        rows = await self._database.rows(_RUN, {"run_id": run_id}, is_writing=self._database.has_waiting)
+        query = select(runs).where(runs.c.run_id == run_id)
+        rows = await self._database.rows(query, is_writing=self._database.has_waiting)
         return RunRecord(**rows[0]._mapping) if rows else None
 
     async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
@@ -121,8 +117,8 @@ class SqlPins(DefinitionPins):
         """Also those of the guard: for rules it is the same tool, whatever command its server has."""
 
         def read(connection: Connection) -> dict[str, str]:
-            rows = [*connection.execute(_PINS_OF_GUARD), *connection.execute(_PINS)]
-            return {row.tool: row.pin for row in rows}
+            found = (connection.execute(select(table.c.tool, table.c.pin)) for table in (definitions, pins))
+            return {row.tool: row.pin for rows in found for row in rows}
 
         return await self._database.work(read, is_writing=False)
 
@@ -138,17 +134,16 @@ class SqlStandingStore(StandingStore):
         await self._database.change(insert(standing), row_of(made))
 
     async def get(self, standing_id: str) -> StandingApproval | None:
-        query = select(*_STANDING).where(standing.c.standing_id == standing_id)
-        rows = await self._database.rows(query)
+        rows = await self._database.rows(select(*_STANDING).where(standing.c.standing_id == standing_id))
         return StandingApproval(**rows[0]._mapping) if rows else None
 
     async def list_standing(
         self, tool_kind: ToolKind | None = None, tool_name: str | None = None
     ) -> list[StandingApproval]:
-        query = _ALL_STANDING if tool_name is None else _STANDING_OF_TOOL
-        tool = {} if tool_name is None else {"kind": tool_kind, "name": tool_name}
-        rows = await self._database.rows(query, tool)
-        return [StandingApproval(**row._mapping) for row in rows]
+        query = select(*_STANDING).where(standing.c.ended_at.is_(None)).order_by(standing.c.number)
+        if tool_name is not None:
+            query = query.where(standing.c.tool_kind == tool_kind, standing.c.tool_name == tool_name)
+        return [StandingApproval(**row._mapping) for row in await self._database.rows(query)]
 
     async def end(self, standing_id: str, ended_at: str, because: str) -> bool:
         statement = (
@@ -210,8 +205,100 @@ class SqlPresenceStore(PresenceStore):
         query = select(*_PRESENCE).where(leases.c.renewed_at >= moment).order_by(leases.c.since, leases.c.presence_id)
         if kind is not None:
             query = query.where(leases.c.kind == kind)
-        rows = await self._database.rows(query)
-        return [Presence(**row._mapping) for row in rows]
+        return [Presence(**row._mapping) for row in await self._database.rows(query)]
+
+
+class SqlUsageBook(UsageBook):
+    """Limits of callers hold for all processes on the store together. Tokens per day are stored like a budget.
+
+    A running call has a row with a lease, which its process renews. If the process is killed, the call stops counting
+    when the lease expires.
+    """
+
+    def __init__(self, database: SqlDatabase, clock: WallClock) -> None:
+        self._database = database
+        self._clock = clock
+        self._open: dict[str, str] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def begin(self, caller: str, limits: CallerLimits) -> str | OverLimit:
+        call_id, now = uuid.uuid4().hex, self._clock.now()
+        try:
+            over = await self._database.work(lambda connection: self._begun(connection, call_id, caller, limits, now))
+        except StoreUnavailable:
+            return OverLimit("uncounted", seconds=_COME_BACK_SECONDS)
+        if over is not None:
+            return over
+        self._open[call_id] = caller
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew())
+        return call_id
+
+    async def end(self, call_id: str, tokens: int = 0) -> None:
+        caller = self._open.pop(call_id)
+        window, ended = _window(caller, self._clock), timestamp(self._clock.now())
+
+        def put(connection: Connection) -> None:
+            connection.execute(update(caller_calls).where(caller_calls.c.call_id == call_id).values(ended_at=ended))
+            if tokens:
+                put_budget(connection, window, used=tokens)
+
+        try:
+            await self._database.work(put)
+        except StoreUnavailable:
+            # Written with the next successful transaction.
+            self._database.work_later(put)
+
+    def _begun(
+        self, connection: Connection, call_id: str, caller: str, limits: CallerLimits, now: datetime
+    ) -> OverLimit | None:
+        if not self._database.is_sqlite:
+            connection.execute(_TURN, {"caller": caller})
+        moment, rows = timestamp(now), caller_calls.c
+        minute_ago, lease = (timestamp(now - timedelta(seconds=one)) for one in (MINUTE_SECONDS, LEASE_SECONDS))
+        over = (rows.started_at <= minute_ago) & (rows.ended_at.is_not(None) | (rows.renewed_at < lease))
+        connection.execute(delete(caller_calls).where(over))
+
+        def count(*conditions: object) -> int:
+            query = select(func.count()).select_from(caller_calls).where(rows.caller == caller, *conditions)  # type: ignore[arg-type]
+            return int(connection.execute(query).scalar_one())
+
+        if limits.tokens_per_day is not None:
+            used = select(budgets.c.used).where(budgets.c.window == _window(caller, self._clock))
+            if (connection.execute(used).scalar() or 0) >= limits.tokens_per_day:
+                return OverLimit("tokens_per_day", limits.tokens_per_day, seconds_until_tomorrow(now))
+        is_in_flight = rows.ended_at.is_(None) & (rows.renewed_at >= lease)
+        if limits.calls_at_once is not None and count(is_in_flight) >= limits.calls_at_once:
+            return OverLimit("calls_at_once", limits.calls_at_once)
+        if limits.calls_per_minute is not None and count(rows.started_at > minute_ago) >= limits.calls_per_minute:
+            begun = select(rows.started_at).where(rows.caller == caller).order_by(rows.started_at.desc())
+            oldest = connection.execute(begun.offset(limits.calls_per_minute - 1).limit(1)).scalar_one()
+            waited = (now - datetime.fromisoformat(oldest)).total_seconds()
+            return OverLimit("calls_per_minute", limits.calls_per_minute, MINUTE_SECONDS - waited)
+        row = {"call_id": call_id, "caller": caller, "started_at": moment, "renewed_at": moment}
+        connection.execute(caller_calls.insert().values(row))
+        return None
+
+    async def _renew(self) -> None:
+        """Renew the leases while calls run. After a failure the next renewal tries again."""
+        try:
+            while self._open:
+                await self._clock.sleep(_BETWEEN_RENEWALS_SECONDS)
+                await self._renewed()
+        finally:
+            self._renewing = None
+
+    async def _renewed(self) -> None:
+        now, ids = timestamp(self._clock.now()), list(self._open)
+        renewing = update(caller_calls).where(caller_calls.c.call_id.in_(ids)).values(renewed_at=now)
+        try:
+            await self._database.work(lambda connection: connection.execute(renewing))
+        except StoreUnavailable:
+            return
+
+
+def _window(caller: str, clock: WallClock) -> str:
+    return f"tokens per day {clock.today().isoformat()} caller {caller}"
 
 
 def open_stores(

@@ -29,20 +29,20 @@ export class Card {
     this.isOpen = true;
     this.checkbox = element("input", { type: "checkbox", onchange: () => onChanged() });
     this.place = element("article", { className: "card new", tabIndex: -1 });
+    this.place.onanimationend = () => this.place.classList.remove("new");
     this.count = element("span", { className: "badge", hidden: true });
     this.time = element("span", { className: "left" });
     this.runs = element("div", { className: "runs" });
-    this.joining = button("", "quiet joining", () => this.showLater());
-    this.joining.hidden = true;
+    this.joining = button(words.joined(1), "quiet joining", () => this.showLater());
+    this.joining.disabled = true;
     this.footer = element("div");
     const heading = element("h3", { id: `of-${request.approval_id}` }, data(request.tool_name));
     this.place.setAttribute("aria-labelledby", heading.id);
     this.place.append(
       element("header", {}, this.choosing(), heading, ...badges(request), this.count, this.time),
       this.runs,
-      this.joining,
       request.definition_change ? changed(request.definition_change) : "",
-      facts(request),
+      facts(request, this.joining),
       this.footer,
     );
     this.footer.append(this.deciding(request));
@@ -64,28 +64,31 @@ export class Card {
   /** One more of the kind; it is not part of any decision before it is shown. */
   join(request) {
     this.later.push(request);
-    this.joining.textContent = words.joined(this.later.length);
-    this.joining.hidden = false;
+    this.offerLater();
+  }
+
+  offerLater() {
+    this.joining.disabled = !this.later.length;
+    if (this.later.length) this.joining.textContent = words.joined(this.later.length);
   }
 
   showLater() {
     for (const request of this.later.splice(0)) this.show(request);
-    this.joining.hidden = true;
+    this.offerLater();
     this.onChanged();
   }
 
   show(request) {
     this.items.push(request);
     this.runs.append(run(request));
-    const many = this.items.length > 1;
-    this.count.hidden = !many;
-    this.count.textContent = words.alike(number(this.items.length));
-    this.more.setSingle(!many);
+    this.more.setSingle(this.items.length === 1);
     this.label();
   }
 
   label() {
     const many = this.items.length;
+    this.count.hidden = many < 2;
+    this.count.textContent = words.alike(number(many));
     this.buttons[0].textContent = many > 1 ? words.approveAll(number(many)) : this.more.approval;
     this.buttons[1].textContent = many > 1 ? words.denyAll(number(many)) : words.deny;
     this.buttons[2].textContent = words.allowSession;
@@ -149,21 +152,23 @@ export class Card {
       this.hold(false);
       if (!this.items.length) return this.close([problem(failed[0].error)]);
       this.label();
-      return this.tell(problem(failed[0].error));
+      return this.say(problem(failed[0].error));
     }
     const isApproved = results[0].decision === "approve";
     const outcome = element("p", { className: `outcome ${isApproved ? "approved" : "denied"}`, role: "status" });
     outcome.textContent = isApproved ? words.approved : words.denied;
     const tokens = done.filter((result) => result.token).map((result) => result.token);
+    const gone = new Set(done.map((result) => result.kept_because_gone).filter(Boolean));
+    const kept = [...gone].map((who) => element("p", {}, words.keptBecauseGone[who]));
     if (tokens.length) this.close([outcome, ...tokens.map(token)], ...tokens.map(copying));
-    else this.close([outcome], element("a", { href: "#log" }, words.seeLog));
+    else this.close([outcome, ...kept], element("a", { href: "#log" }, words.seeLog));
   }
 
   drop(approvalId) {
     this.items = this.items.filter((item) => item.approval_id !== approvalId);
   }
 
-  tell(sentence) {
+  say(sentence) {
     this.footer.querySelector(".problem")?.remove();
     this.footer.append(sentence);
   }
@@ -171,8 +176,7 @@ export class Card {
   /** Decided elsewhere, or not asked any more; what became of it follows. */
   async vanish(approvalId) {
     this.later = this.later.filter((request) => request.approval_id !== approvalId);
-    this.joining.textContent = words.joined(this.later.length);
-    this.joining.hidden = !this.later.length;
+    this.offerLater();
     if (!this.isOpen || !this.ids.includes(approvalId)) return;
     const shown = this.runs.querySelector(`[data-id="${CSS.escape(approvalId)}"]`);
     const outcome = element("p", { className: "outcome", role: "status" }, words.elsewhere);
@@ -185,20 +189,22 @@ export class Card {
     outcome.textContent = words.became[found?.requests[0]?.status] ?? words.elsewhere;
   }
 
-  close(told, ...buttons) {
+  close(said, ...buttons) {
     const hadFocus = this.focused || this.place.contains(document.activeElement);
-    const hasToken = told.length > 1;
+    const saysMore = said.length > 1;
     this.isOpen = false;
     this.checkbox.checked = false;
     this.checkbox.disabled = true;
-    this.joining.hidden = true;
+    this.joining.disabled = true;
+    // The cards below stay where they are.
+    this.footer.style.minHeight = `${this.footer.getBoundingClientRect().height}px`;
     this.place.classList.add("decided");
     this.time.textContent = "";
     const dismissing = button(words.dismiss, "quiet", () => this.remove());
-    this.footer.replaceChildren(...told, element("div", { className: "afterwards" }, ...buttons, dismissing));
+    this.footer.replaceChildren(...said, element("div", { className: "afterwards" }, ...buttons, dismissing));
     if (hadFocus) this.place.focus({ preventScroll: true });
-    // A token is nowhere else, so its card stays until the reader removes it.
-    if (!hasToken) setTimeout(() => this.leave(), GONE_AFTER_MS);
+    // A token is nowhere else, and a call that does not run now has to be repeated: such a card stays until the reader removes it.
+    if (!saysMore) setTimeout(() => this.leave(), GONE_AFTER_MS);
     this.onChanged();
   }
 
@@ -218,7 +224,7 @@ export class Card {
   }
 }
 
-/** The same decision for each of the cards. `comment` is for those that have none of their own. */
+/** The same decision for each card. `comment` is for those without one. */
 export async function decideAll(cards, decision, comment = "") {
   for (const card of cards) card.hold(true);
   for (const card of cards) await decideCard(card, card.choices(decision, comment));
@@ -254,7 +260,7 @@ function argument({ name, text, json, lines, characters }) {
   return element("div", { className: "argument" }, element("p", { className: "size" }, data(name), `: ${size}`), block(text, name));
 }
 
-function facts(request) {
+function facts(request, joining) {
   const usual = `May ${request.tool_kind} ${request.tool_name} run? ${request.reason}`.trim();
   const about = [
     [words.why, request.reason && data(request.why[language])],
@@ -270,7 +276,7 @@ function facts(request) {
   const description = request.tool_description
     ? element("details", {}, element("summary", {}, words.tool), data(request.tool_description, "p"))
     : "";
-  return element("div", { className: "facts" }, list(about), element("div", { className: "besides" }, description, origin));
+  return element("div", { className: "facts" }, list(about), element("div", { className: "besides" }, description, origin, joining));
 }
 
 function changed(text) {

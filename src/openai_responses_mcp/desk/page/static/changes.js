@@ -2,7 +2,7 @@
 
 import { data, element } from "./elements.js";
 
-/** A line that can be read in one way only becomes a diff; any other is shown as it is. */
+/** A line that can be read in only one way becomes a diff; any other stays a line. */
 export function changes(text) {
   return element("pre", { tabIndex: 0 }, ...text.split("\n").map(shown));
 }

@@ -6,7 +6,7 @@
 import { Card, decideAll, likeness } from "./cards.js";
 import { find } from "./elements.js";
 import * as log from "./log.js";
-import { look } from "./server.js";
+import { change, look, who } from "./server.js";
 import * as standing from "./standing.js";
 import { translate, words } from "./words.js";
 
@@ -21,7 +21,9 @@ const cardOf = new Map();
 const known = {};
 let part = "waiting";
 let looks = 0;
+let guards = [];
 let current;
+let last;
 let currentSince = 0;
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -30,7 +32,7 @@ let currentSince = 0;
 async function watch() {
   try {
     const news = await look("waiting", known);
-    if (news) await update(news.waiting);
+    if (news) await update(news);
     await refreshPart();
     connected("live", words.live);
   } catch (error) {
@@ -49,7 +51,8 @@ async function refreshPart() {
   if (part === "log" && looks % LOOKS_BETWEEN_LOGS === 0) await log.refresh();
 }
 
-async function update(waiting) {
+async function update({ waiting, guards: running = [] }) {
+  guards = running;
   const there = new Set(waiting);
   for (const [id, card] of cardOf) {
     if (there.has(id)) continue;
@@ -57,15 +60,16 @@ async function update(waiting) {
     card.vanish(id);
   }
   const arrived = waiting.filter((id) => !cardOf.has(id));
+  const requests = [];
   for (let at = 0; at < arrived.length; at += READ_AT_ONCE) {
     const ids = arrived.slice(at, at + READ_AT_ONCE).map(encodeURIComponent).join(",");
-    const { requests } = await look(`requests?ids=${ids}`);
-    // Those of the first look are put together; later ones join when the reader wants to see them.
-    const fresh = new Set();
-    for (const request of requests) take(request, fresh);
+    requests.push(...(await look(`requests?ids=${ids}`)).requests);
   }
+  // Those of one look are put together; later ones join when the reader wants to see them.
+  const fresh = new Set();
+  for (const request of requests) take(request, fresh);
   summarise();
-  if (arrived.length) announce(arrived.length, [...cards].at(-1)?.name ?? "");
+  if (requests.length) announce(requests.length, requests.at(-1).tool_name);
 }
 
 function take(request, fresh) {
@@ -80,7 +84,7 @@ function take(request, fresh) {
 function add(request) {
   const card = new Card(request, (removed) => {
     if (removed) cards.delete(removed);
-    // Those that were not shown yet were not decided either: they get a card of their own.
+    // Requests that were not shown are not decided: they get a new card.
     const fresh = new Set();
     if (!card.isOpen) for (const one of card.later.splice(0)) take(one, fresh);
     summarise();
@@ -98,18 +102,21 @@ function announce(count, name) {
 }
 
 function summarise() {
+  filter();
   const open = openCards();
-  const chosen = open.filter((card) => card.isChosen);
+  const shown = shownCards();
+  const chosen = shown.filter((card) => card.isChosen);
   const waiting = open.reduce((sum, card) => sum + card.items.length + card.later.length, 0);
   find("count").textContent = String(waiting);
   document.title = waiting ? `(${waiting}) ${words.title}` : words.title;
-  find("nothing").hidden = cards.size > 0;
+  const isFiltered = cards.size > 0 && [...cards].every((card) => card.place.hidden);
+  find("nothing").hidden = cards.size > 0 && !isFiltered;
+  find("nothing").textContent = isFiltered ? words.noMatch : words.nothing(guards);
   find("several").hidden = open.length < 2;
   find("chosen").textContent = words.chosen(chosen.length);
-  find("choose-all").checked = open.length > 0 && chosen.length === open.length;
-  find("choose-all").indeterminate = chosen.length > 0 && chosen.length < open.length;
+  find("choose-all").checked = shown.length > 0 && chosen.length === shown.length;
+  find("choose-all").indeterminate = chosen.length > 0 && chosen.length < shown.length;
   for (const id of ["approve-chosen", "deny-chosen"]) find(id).disabled = chosen.length === 0;
-  filter();
 }
 
 const openCards = () => [...cards].filter((card) => card.isOpen);
@@ -139,7 +146,7 @@ function chooseAll() {
 function move(step) {
   const shown = shownCards();
   if (!shown.length) return;
-  const at = shown.indexOf(current);
+  const at = shown.indexOf(current ?? last);
   const next = at < 0 ? shown[step > 0 ? 0 : shown.length - 1] : shown[Math.min(Math.max(at + step, 0), shown.length - 1)];
   next.place.focus();
   next.place.scrollIntoView({ block: "nearest" });
@@ -165,16 +172,25 @@ const keys = {
   "?": () => find("help").showModal(),
 };
 
-function pressed(event) {
-  const typing = event.target.closest("input, textarea, select, dialog");
-  if (event.key === "Escape" && event.target === find("filter")) {
+/** In the filter, Enter goes to the first match. Escape leaves a field for the request that was in focus. */
+function pressedInField(event) {
+  const isFilter = event.target === find("filter");
+  if (event.key === "Enter" && isFilter) shownCards()[0]?.place.focus();
+  if (event.key !== "Escape") return;
+  if (isFilter) {
     find("filter").value = "";
-    filter();
-    find("main").focus();
+    summarise();
   }
-  if (typing || part !== "waiting" || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  (shownCards().includes(last) ? last.place : find("main")).focus();
+}
+
+function pressed(event) {
+  // The keys that choose a Japanese word are not for the page.
+  if (event.isComposing || event.target.closest("dialog")) return;
+  if (event.target.closest("input:not([type=checkbox]), textarea, select")) return pressedInField(event);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const act = keys[event.key];
-  if (!act) return;
+  if (!act || (part !== "waiting" && event.key !== "?")) return;
   event.preventDefault();
   act();
 }
@@ -184,6 +200,7 @@ function focused(event) {
   if (card === current) return;
   current?.place.classList.remove("current");
   current = card;
+  last = card ?? last;
   currentSince = performance.now();
   current?.place.classList.add("current");
 }
@@ -225,13 +242,12 @@ function offerNotices() {
 
 translate();
 connected("", words.connecting);
-find("nothing").textContent = words.nothing;
 find("several").setAttribute("aria-label", words.several);
 find("several-comment").placeholder = words.commentHint;
 find("several-comment").setAttribute("aria-label", words.commentHint);
 find("filter").placeholder = words.filter;
 find("filter").setAttribute("aria-label", words.filter);
-find("filter").oninput = filter;
+find("filter").oninput = summarise;
 find("approve-chosen").textContent = words.approveChosen;
 find("deny-chosen").textContent = words.denyChosen;
 find("approve-chosen").onclick = () => decideChosen("approve");
@@ -243,6 +259,11 @@ document.querySelector(".skip").onclick = (event) => {
   event.preventDefault();
   find("main").focus();
 };
+if (who) {
+  find("who").textContent = who;
+  find("sign-out").hidden = false;
+  find("sign-out").onclick = () => change("sign-out", {}).then(() => location.assign("/"), trouble);
+}
 offerNotices();
 log.start(trouble);
 addEventListener("hashchange", showPart);

@@ -23,8 +23,8 @@ export function block(text, label) {
 
 /** Names and values below each other; a row without a value is left out. */
 export function list(rows) {
-  const told = rows.filter(([, value]) => value);
-  return element("dl", {}, ...told.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  const given = rows.filter(([, value]) => value);
+  return element("dl", {}, ...given.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
 export function button(text, className, onclick) {

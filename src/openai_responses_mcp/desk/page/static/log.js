@@ -66,7 +66,7 @@ function line(call, isOpen = false) {
     element("span", { className: "number" }, number(call.number)),
     element("span", { className: "time" }, moment(call.timestamp)),
     element("span", { className: "tool" }, data(call.tool_name)),
-    element("span", { className: `decided ${call.decided}` }, words.decided(call.decided, call.by)),
+    element("span", { className: `data decided ${call.decided}` }, words.decided(call.decided, call.by, call.who)),
     element("span", { className: `ended ${call.outcome}` }, words.outcomes[call.outcome]),
     element("span", { className: "beginning" }, data(call.beginning)),
   );
@@ -89,6 +89,7 @@ function inside(call) {
       data(record.event),
       ": ",
       data(record.decision),
+      record.who ? data(` (${record.who})`) : "",
       record.why[language] ? element("span", { className: "why" }, " — ", data(record.why[language])) : "",
     ),
   );

@@ -3,6 +3,8 @@
 import { language, words } from "./words.js";
 
 const pageToken = document.querySelector("meta[name=page-token]").content;
+/** Who has signed in, on the desk for a team. */
+export const who = document.querySelector("meta[name=signed-in-as]").content;
 const LONGEST_WAIT_MS = 30_000;
 
 export class Refusal extends Error {}
@@ -32,8 +34,8 @@ async function send(path, options) {
 
 async function factsOf(response) {
   if (response.ok) return response.json();
-  const told = await response.json().catch(() => undefined);
+  const said = await response.json().catch(() => undefined);
   // Another desk may have taken the port; it does not know this page.
-  if (!told && [403, 404].includes(response.status)) throw new Refusal(words.shut);
-  throw new Refusal(told?.error?.says?.[language] ?? told?.error?.message ?? `HTTP ${response.status}`);
+  if (!said && [403, 404].includes(response.status)) throw new Refusal(who ? words.signedOut : words.shut);
+  throw new Refusal(said?.error?.says?.[language] ?? said?.error?.message ?? `HTTP ${response.status}`);
 }

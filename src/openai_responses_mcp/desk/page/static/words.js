@@ -8,8 +8,12 @@ const english = {
   live: "Live",
   connecting: "Connecting…",
   closed: "No connection. If the desk was closed in the terminal, start it again and use the new link.",
+  signOut: "Sign out",
+  signedOut: "You are signed out, or the desk was started again. Load this page again to sign in.",
   shut: "This page is not let in any more. Start the desk again in the terminal and use the new link.",
-  nothing: "Nothing waits for a decision. Requests appear here as they come in.",
+  nothing: (guards) =>
+    `Nothing waits for a decision. Requests appear here as they come in.\n${guards.length ? `Guards that run now: ${guards.join(", ")}` : "No guard runs on this store now."}`,
+  noMatch: "No request matches the filter. Escape clears it.",
   chooseAll: "Select all",
   choose: "Select",
   chosen: (count) => (count === 1 ? "1 selected" : `${count} selected`),
@@ -26,7 +30,7 @@ const english = {
   tool: "What the tool is for",
   changed: "The definition of this tool is not what it was when it was last approved",
   noArguments: "Without arguments",
-  textSize: (lines, characters) => `${lines} lines, ${characters} characters`,
+  textSize: (lines, characters) => `${lines} ${lines === "1" ? "line" : "lines"}, ${characters} characters`,
   alike: (count) => `${count} alike`,
   joined: (count) => (count === 1 ? "1 more like these: show it" : `${count} more like these: show them`),
   approveAll: (count) => `Approve all ${count}`,
@@ -44,14 +48,15 @@ const english = {
   keyApprove: "approve what is in focus",
   keyDeny: "deny what is in focus",
   keySession: "approve, and allow this tool for the session",
-  keyFilter: "filter the list",
+  keyFilter: "filter the list; Enter goes to the first match",
+  keyEscape: "clear the filter, or leave a field",
   keyHelp: "this help",
   keyPause: "A key counts half a second after the request in focus has changed.",
-  decided: (decided, by) => ({
+  decided: (decided, by, who) => ({
     observed: "only observed",
     asked: "waits for a person",
-    allowed: { policy: "allowed by the policy", person: "allowed by a person", standing: "allowed by a standing approval", client: "allowed by the client" }[by],
-    refused: { policy: "refused by the policy", person: "denied by a person", standing: "refused", client: "no person was asked", nobody: "not decided in time" }[by],
+    allowed: { policy: "allowed by the policy", person: `allowed by ${who || "a person"}`, standing: "allowed by a standing approval", client: "allowed by the client" }[by],
+    refused: { policy: "refused by the policy", person: `denied by ${who || "a person"}`, standing: "refused", client: "no person was asked", nobody: "not decided in time" }[by],
   })[decided],
   outcomes: { done: "ran", failed: "failed", unknown: "outcome unknown", waiting: "", none: "did not run" },
   comment: "Comment",
@@ -59,13 +64,17 @@ const english = {
   approve: "Approve",
   deny: "Deny",
   approved: "Approved",
+  keptBecauseGone: {
+    client: "The client has given up on the call. The yes counts for ten minutes, for the identical call.",
+    guard: "The guard that asked is gone. The yes counts for ten minutes, for the identical call.",
+  },
   denied: "Denied",
   elsewhere: "Decided elsewhere, or not asked any more",
   became: {
     approved: "Approved elsewhere",
     denied: "Denied elsewhere",
     kept: "Approved elsewhere, for the next identical call",
-    expired: "Expired: nobody decided in time",
+    expired: "Expired: not decided in time",
     withdrawn: "Withdrawn: the caller does not need it any more",
     unasked: "Nobody was asked: the client answered by itself",
   },
@@ -116,8 +125,12 @@ const japanese = {
   live: "接続中",
   connecting: "接続しています…",
   closed: "接続できません。ターミナルでデスクを終了した場合は、もう一度起動して新しいリンクを開いてください。",
+  signOut: "サインアウト",
+  signedOut: "サインアウトしたか、デスクが再起動されました。ページを再読み込みしてサインインしてください。",
   shut: "このページはもう使えません。ターミナルでデスクを起動し直し、新しいリンクを開いてください。",
-  nothing: "承認待ちのリクエストはありません。届くとここに表示されます。",
+  nothing: (guards) =>
+    `承認待ちのリクエストはありません。届くとここに表示されます。\n${guards.length ? `動作中のガード：${guards.join("、")}` : "このストアで動作中のガードはありません。"}`,
+  noMatch: "絞り込みに合うリクエストはありません。Esc で解除します。",
   chooseAll: "すべて選択",
   choose: "選択",
   chosen: (count) => `${count} 件を選択中`,
@@ -144,7 +157,7 @@ const japanese = {
   units: { days: "日", hours: "時間", minutes: "分", seconds: "秒" },
   overdue: "残り時間なし",
   seeLog: "ログで見る",
-  filter: "絞り込み：ツール名または引数",
+  filter: "ツールや引数で絞る",
   notify: "新しいリクエストを通知する",
   close: "閉じる",
   keysTitle: "キー操作",
@@ -152,14 +165,15 @@ const japanese = {
   keyApprove: "選択中のリクエストを承認",
   keyDeny: "選択中のリクエストを拒否",
   keySession: "承認し、このセッションでこのツールを許可",
-  keyFilter: "一覧を絞り込む",
+  keyFilter: "一覧を絞り込む（Enter で最初の一致へ）",
+  keyEscape: "絞り込みを解除、または入力欄を離れる",
   keyHelp: "この説明",
   keyPause: "選択が変わってから 0.5 秒後にキーが有効になります。",
-  decided: (decided, by) => ({
+  decided: (decided, by, who) => ({
     observed: "観察のみ",
     asked: "人の判断待ち",
-    allowed: { policy: "ポリシーが許可", person: "人が許可", standing: "継続承認が許可", client: "クライアントが許可" }[by],
-    refused: { policy: "ポリシーが拒否", person: "人が拒否", standing: "拒否", client: "人には確認していません", nobody: "時間内に判断なし" }[by],
+    allowed: { policy: "ポリシーが許可", person: `${who || "人"}が許可`, standing: "継続承認が許可", client: "クライアントが許可" }[by],
+    refused: { policy: "ポリシーが拒否", person: `${who || "人"}が拒否`, standing: "拒否", client: "人には確認していません", nobody: "時間内に判断なし" }[by],
   })[decided],
   outcomes: { done: "実行済み", failed: "失敗", unknown: "結果不明", waiting: "", none: "実行されず" },
   comment: "コメント",
@@ -167,6 +181,10 @@ const japanese = {
   approve: "承認",
   deny: "拒否",
   approved: "承認しました",
+  keptBecauseGone: {
+    client: "クライアントはすでにあきらめています。この承認は同じ呼び出しに 10 分間有効です。",
+    guard: "依頼したガードはもう動いていません。この承認は同じ呼び出しに 10 分間有効です。",
+  },
   denied: "拒否しました",
   elsewhere: "ほかで決定されたか、取り下げられました",
   became: {
@@ -228,7 +246,7 @@ export function translate() {
 // In English the order of day and month depends on who reads it; this one does not.
 const format = new Intl.DateTimeFormat(language === "ja" ? "ja" : "sv", { dateStyle: "short", timeStyle: "medium" });
 
-/** A moment in the reader's own time zone; a text that is none stays as it is. */
+/** A moment in the reader's time zone; any other text is returned unchanged. */
 export function moment(text) {
   const parsed = new Date(text);
   return Number.isNaN(parsed.valueOf()) ? text : format.format(parsed);

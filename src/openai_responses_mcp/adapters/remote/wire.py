@@ -1,0 +1,235 @@
+"""The wire to a remote MCP server, without I/O: its address, the headers of a request, server-sent events.
+
+Imports nothing slow: the command line checks `--url` with it.
+"""
+
+import base64
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from openai_responses_mcp.domain.jsonrpc import Notification, Request
+
+SESSION, VERSION = "mcp-session-id", "mcp-protocol-version"
+
+_REVISION_KEY = "io.modelcontextprotocol/protocolVersion"
+_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"} | dict.fromkeys(
+    ("tasks/get", "tasks/cancel", "tasks/update", "tasks/result"), "taskId"
+)
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_WRAPPED = re.compile(r"=\?base64\?.*\?=")
+_FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
+_MOST_TOOLS = 10_000
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_MARK = b"\xef\xbb\xbf"
+_LONGEST_OTHER_FIELD = 4096
+
+ArgumentPath = tuple[str, ...]
+
+
+class RemoteFault(Exception):
+    """The exchange failed; the text is for the user. `status` is that of the response, 0 where there was none."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The address
+
+
+class WrongAddress(Exception):
+    """The text says what is wrong, and never repeats the URL."""
+
+
+class RemoteAddress(NamedTuple):
+    """`host` is what messages call the server: its name, with the port where one is given."""
+
+    url: str
+    name: str
+    host: str
+    is_loopback: bool
+
+
+def remote_address(url: str) -> RemoteAddress:
+    """Raises `WrongAddress`."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise WrongAddress("--url has characters that no URL has")
+    try:
+        parts = urlsplit(url)
+        name, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise WrongAddress("--url is not a URL") from None
+    if parts.scheme not in ("http", "https") or not name:
+        raise WrongAddress("--url is the whole address of an MCP server, such as https://example.com/mcp")
+    if parts.username is not None or parts.password is not None:
+        raise WrongAddress("--url holds a user name or a password; give them with --header-env")
+    if parts.fragment:
+        raise WrongAddress("--url has a part behind #, which no server gets to see")
+    is_here = is_loopback(name)
+    if parts.scheme == "http" and not is_here:
+        raise WrongAddress("--url has to begin with https://; http:// is for servers on this machine only")
+    return RemoteAddress(url, name, name if port is None else f"{name}:{port}", is_here)
+
+
+def is_loopback(host: str) -> bool:
+    """Also of an IPv6 address in brackets."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Headers. From 2026-07-28 on they repeat parts of the body: the revision, the method, the name of the tool, and the arguments
+# that the tool's schema marks with `x-mcp-header`. The older revisions have a session instead.
+
+
+def revision_of(message: Request | Notification) -> str:
+    """The revision that the message itself names; empty in the older eras, which agree on it once."""
+    meta = message.params.get("_meta")
+    revision = meta.get(_REVISION_KEY) if isinstance(meta, dict) else None
+    return revision if isinstance(revision, str) else ""
+
+
+class EnvelopeHeaders:
+    """Remembers which arguments of which tools are repeated in headers."""
+
+    def __init__(self) -> None:
+        self._arguments: dict[str, dict[ArgumentPath, str]] = {}
+
+    def note_tools(self, result: Any) -> None:
+        """The result of a `tools/list`."""
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
+                marked = dict(_marked(tool.get("inputSchema"), ()))
+                if marked and len(self._arguments) < _MOST_TOOLS:
+                    self._arguments[name] = marked
+                else:
+                    self._arguments.pop(name, None)
+
+    def of(self, message: Request | Notification, revision: str) -> dict[str, str]:
+        headers = {VERSION: revision, "mcp-method": _encoded(message.method)}
+        name = message.params.get(_NAMES.get(message.method, ""))
+        if isinstance(name, str):
+            headers["mcp-name"] = _encoded(name)
+        if message.method == "tools/call" and isinstance(name, str):
+            arguments = message.params.get("arguments")
+            for path, field in self._arguments.get(name, {}).items():
+                text = _as_text(_value_at(arguments, path))
+                if text is not None:
+                    headers[f"mcp-param-{field.lower()}"] = _encoded(text)
+        return headers
+
+
+def _marked(schema: Any, path: ArgumentPath) -> Iterator[tuple[ArgumentPath, str]]:
+    properties = schema.get("properties") if isinstance(schema, dict) and len(path) < 32 else None
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        field = inner.get("x-mcp-header") if isinstance(inner, dict) else None
+        if isinstance(field, str) and _FIELD_NAME.fullmatch(field):
+            yield (*path, name), field
+        yield from _marked(inner, (*path, name))
+
+
+def _value_at(arguments: Any, path: ArgumentPath) -> Any:
+    for key in path:
+        arguments = arguments.get(key) if isinstance(arguments, Mapping) else None
+    return arguments
+
+
+def _as_text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    try:
+        return str(value) if isinstance(value, str | int | float) else None
+    except ValueError:  # Python writes no number with thousands of digits.
+        return None
+
+
+def _encoded(text: str) -> str:
+    """Text that no header can carry is wrapped in base64, as the specification says."""
+    if _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Events, as the HTML standard has them: a line ends with CR, LF or both, an empty line ends the event, several `data` lines are
+# joined. An event larger than the limit is dropped to its end and reported, so that the stream can go on behind it.
+
+
+class EventReader:
+    """`last_id` and `retry_seconds`: as the server sent them last; empty and None before that."""
+
+    def __init__(self, longest_bytes: int) -> None:
+        self.last_id = ""
+        self.retry_seconds: float | None = None
+        self._longest = longest_bytes
+        self._rest = bytearray()
+        self._searched = 0
+        self._is_first = True
+        self._ended_with_cr = False
+        self._is_skipping_line = False
+        self._data: list[bytes] = []
+        self._size = 0
+        self._is_too_large = False
+        self._kind = b""
+
+    def feed(self, chunk: bytes) -> list[bytes | None]:
+        """The data of each event that has come to its end; None for one that was larger than the limit."""
+        ended: list[bytes | None] = []
+        for line in self._lines(chunk):
+            if line:
+                self._take(line)
+                continue
+            data, is_message = b"\n".join(self._data), self._kind in (b"", b"message")
+            if self._is_too_large:
+                ended.append(None)
+            elif data and is_message:  # An event without data only says where the stream can be resumed.
+                ended.append(data)
+            self._data, self._size, self._is_too_large, self._kind = [], 0, False, b""
+        return ended
+
+    def _lines(self, chunk: bytes) -> Iterator[bytes]:
+        if chunk:
+            if self._ended_with_cr and chunk.startswith(b"\n"):
+                chunk = chunk[1:]
+            self._ended_with_cr = chunk.endswith(b"\r")
+        self._rest += chunk
+        start = 0
+        while end := _LINE_END.search(self._rest, max(start, self._searched)):
+            line, start = bytes(self._rest[start : end.start()]), end.end()
+            if self._is_skipping_line:
+                self._is_skipping_line = False
+                continue
+            if self._is_first:
+                self._is_first, line = False, line.removeprefix(_MARK)
+            yield line
+        del self._rest[:start]
+        self._searched = len(self._rest)
+        if self._searched > self._longest + _LONGEST_OTHER_FIELD or self._is_skipping_line:
+            self._is_too_large = self._is_skipping_line = True
+            self._rest.clear()
+            self._searched = 0
+
+    def _take(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._size += len(value) + 1
+            if self._size > self._longest + 1:
+                self._is_too_large = True
+            if self._is_too_large:
+                self._data.clear()
+            else:
+                self._data.append(value)
+        elif name == b"event":
+            self._kind = value
+        elif name == b"id" and b"\0" not in value and len(value) <= _LONGEST_OTHER_FIELD:
+            self.last_id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit() and len(value) < 10:
+            self.retry_seconds = int(value) / 1000

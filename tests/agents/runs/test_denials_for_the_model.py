@@ -1,0 +1,140 @@
+"""A human refuses a call and wants the model to know: the run goes on, and the rest of the turn is decided again."""
+
+import pytest
+
+from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.gate.approvals.models import ResumeToken
+from tests.agents.fake_engine import FakeAgent, FakeCall, FakeTool
+from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of, collected, within
+from tests.agents.scenes import LOOK, PAY, Scene, fake_runner
+
+PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
+
+
+async def test_the_run_goes_on_and_the_output_is_the_refusal_with_the_comment() -> None:
+    scene = Scene(PAY, "then not")
+    run = await scene.paused()
+    token = await scene.runner.submit_approval(
+        run.interruptions[0].approval_id, "deny", "別の口座にして", tell_model=True
+    )
+    result = await within(scene.runner.resume_run(run.run_id, token.token))
+    assert result.output_text == "then not"
+    assert scene.ran == []
+    assert result.tool_calls == []
+    assert {"call_id": "p-1", "output": "A human refused this call: 別の口座にして"} in scene.engine.heard[-1]
+    assert await scene.events() == [
+        ("decision", "needs_human"),
+        ("approval_requested", "pending"),
+        ("approval", "denied"),
+        ("told", "deny"),
+    ]
+    assert (await scene.runner.get_run(run.run_id)).status == "done"
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+async def test_without_it_a_denial_ends_the_run_as_before() -> None:
+    scene = Scene([PAY, PAY_MORE], "never said")
+    run = await scene.paused()
+    first, second = run.interruptions
+    await scene.runner.submit_approval(first.approval_id, "deny", tell_model=True)
+    await scene.runner.submit_approval(second.approval_id, "deny")
+    assert await code_of(scene.runner.resume_run(run.run_id)) == "AGENTS-E-GATE-DENIED"
+    assert (await scene.runner.get_run(run.run_id)).status == "denied"
+    assert scene.engine.turns_left == ["never said"]
+
+
+async def test_the_rest_of_the_turn_is_decided_again_and_what_was_approved_stays_so() -> None:
+    scene = Scene([LOOK, PAY, PAY_MORE], "done")
+    run = await scene.paused()
+    first, second = run.interruptions
+    await scene.runner.submit_approval(first.approval_id, "deny", "not this one", tell_model=True)
+    await scene.runner.submit_approval(second.approval_id, "approve")
+    asked = len(scene.judge.requests)
+    result = await within(scene.runner.resume_run(run.run_id))
+    assert scene.ran == ["look here", "pay 7"]
+    assert [request.tool_call_id for request in scene.judge.requests[asked:]] == ["l-1", "p-2"]
+    assert {request.attempt for request in scene.judge.requests[asked:]} == {2}
+    assert [call.tool_call_id for call in result.tool_calls] == ["l-1", "p-2"]
+    decided = [
+        (one.tool_call_id, one.decision) for one in await scene.runner.get_execution_logs() if one.event == "decision:2"
+    ]
+    assert decided == [("l-1", "allow"), ("p-2", "needs_human")]
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+async def test_the_rest_of_the_turn_can_need_a_human_then() -> None:
+    scene = Scene([LOOK, PAY, PAY_MORE], "done")
+    run = await scene.paused()
+    first, second = run.interruptions
+    await scene.runner.submit_approval(first.approval_id, "deny", "no", tell_model=True)
+    await scene.runner.submit_approval(second.approval_id, "approve")
+    scene.judge.on("look", ASK)
+    again = await within(scene.runner.resume_run(run.run_id))
+    assert scene.ran == []
+    assert [(one.tool_call_id, one.reason) for one in again.interruptions] == [("l-1", "ask somebody")]
+    assert (await scene.runner.get_run(run.run_id)).status == "paused"
+    # What was decided before stays decided, in another process as well.
+    result = await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
+    assert result.output_text == "done"
+    assert scene.ran == ["look here", "pay 7"]
+    assert {"call_id": "p-1", "output": "A human refused this call: no"} in scene.engine.heard[-1]
+    assert (await scene.runner.verify_execution_logs()).is_intact
+
+
+async def test_an_agent_inside_gets_the_refusal_and_goes_on() -> None:
+    scene = Scene(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
+    inside = FakeAgent("Inside", [scene.pay])
+    scene.agent = FakeAgent("Outside", [FakeTool("ask", agent=inside)])
+    run, _ = await scene.decided("deny", "no", tell_model=True)
+    result = await within(scene.runner.resume_run(run.run_id))
+    assert result.output_text == "done"
+    assert scene.ran == []
+    assert scene.engine.heard[-2][-1]["output"] == "A human refused this call: no"
+    assert scene.engine.heard[-1][-1]["output"] == "inside: then not"
+
+
+async def streamed(scene: Scene, token: ResumeToken) -> list[RunEvent]:
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)))
+    return await within(collected(scene.runner.run_stream(scene.agent, "", options)))
+
+
+async def test_the_humans_words_for_a_resume_that_waits_again_reach_the_model_later() -> None:
+    scene = Scene([LOOK, PAY], "done")
+    run, token = await scene.decided("deny", tell_model=True)
+    scene.judge.on("look", ASK)
+    options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token, "急いで")))
+    again = await within(scene.runner.run(scene.agent, "", options))
+    await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
+    assert str(scene.engine.heard[-1]).count("急いで") == 1
+
+
+async def test_a_denial_for_the_model_never_expires(clock: FakeClock) -> None:
+    scene = Scene(PAY, "then not", clock=clock, resume_token_ttl_sec=60)
+    run, _ = await scene.decided("deny", tell_model=True)
+    clock.move(3600)
+    assert (await within(scene.runner.resume_run(run.run_id))).output_text == "then not"
+
+
+async def test_another_process_goes_on(sqlite_url: str) -> None:
+    scene = Scene([LOOK, PAY], store=sqlite_url)
+    run = await scene.paused()
+    there = Scene("then not", store=sqlite_url)
+    await there.runner.submit_approval(run.interruptions[0].approval_id, "deny", "だめ", tell_model=True)
+    elsewhere = Scene("then not")
+    runner = fake_runner(elsewhere.engine, FakeJudge(), store=sqlite_url)
+    result = await within(runner.resume_run(run.run_id, agent=elsewhere.agent))
+    assert result.output_text == "then not"
+    assert elsewhere.ran == ["look here"]
+    assert "A human refused this call: だめ" in str(elsewhere.engine.heard[-1])
+
+
+@pytest.mark.parametrize(
+    ("decision", "more"),
+    [("approve", {"tell_model": True}), ("deny", {"tell_model": "yes"}), ("deny", {"arguments": {"amount": 1}})],
+)
+async def test_what_makes_no_sense_decides_nothing(decision: str, more: dict[str, object]) -> None:
+    scene = Scene(PAY, "never said")
+    run = await scene.paused()
+    work = scene.runner.submit_approval(run.interruptions[0].approval_id, decision, **more)  # type: ignore[arg-type]
+    assert await code_of(work) == "AGENTS-E-APPROVAL-INVALID"
+    assert len(await scene.runner.get_pending_approvals(run.run_id)) == 1

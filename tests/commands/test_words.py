@@ -1,0 +1,124 @@
+"""The answering side in a Japanese terminal. That the table has every sentence: tests/desk/terminal/test_for_people.py."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import httpx2
+import openai
+import pytest
+
+from openai_responses_mcp.adapters.clocks import clock_in
+from openai_responses_mcp.adapters.openai.errors import EXCEPTIONS, refusal
+from openai_responses_mcp.cli import main
+from openai_responses_mcp.commands.doctor.clients import CLIENTS
+from openai_responses_mcp.commands.words import IN_JAPANESE, speaking
+from openai_responses_mcp.domain.languages import linked
+from openai_responses_mcp.domain.texts import Sentence
+from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
+from tests.stand_in.server import StandInThread
+
+JAPANESE = {"LANG": "ja_JP.UTF-8"}
+
+
+def templates_in(text: object) -> set[str]:
+    """Those of a sentence and of the sentences in it."""
+    if not isinstance(text, Sentence):
+        return set()
+    return {text.template}.union(*map(templates_in, text.facts.values()))
+
+
+def test_templates_that_are_chosen_from_tables_are_translated() -> None:
+    failures = {text for *_, words in EXCEPTIONS for text in words if text}
+    assert failures - set(IN_JAPANESE) == set()
+    assert {client.how_to_name_key for client in CLIENTS} - set(IN_JAPANESE) == set()
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 413, 418, 429, 500])
+@pytest.mark.parametrize("error", [{}, {"code": "insufficient_quota"}, {"param": "previous_response_id"}])
+def test_what_the_api_refuses_is_translated_as_a_whole(status: int, error: dict[str, str]) -> None:
+    reply = httpx2.Response(status, json={"error": error}, request=httpx2.Request("POST", "https://a.org"))
+    refused = refusal(openai.APIStatusError("", response=reply, body=None), clock_in("Asia/Tokyo").now)
+    assert templates_in(refused.sentence) - set(IN_JAPANESE) == set()
+    assert str(refused) == refused.sentence
+    assert speaking(JAPANESE)(refused.sentence).endswith(f"。API の説明: HTTP {status}")
+
+
+def test_a_text_that_is_not_in_the_table_is_said_as_it_is() -> None:
+    say = speaking(JAPANESE)
+    assert say("plain") == "plain"
+    assert say(Sentence("not {known}", known=Sentence("thinking"))) == "not 考えています"
+    assert say(linked("{first} and {second}", ["a", "b", "c"])) == "a と b と c"
+    assert linked("{first} and {second}", ["a", "b", "c"]) == "a and b and c"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        (
+            ["--ask", "Why?"],
+            1,
+            "回答できませんでした: API キーがありません。環境変数 OPENAI_API_KEY を設定してください\n"
+            "キーは https://platform.openai.com/api-keys で取得できます。"
+            "キーなしで試すには: openai-responses-mcp --rehearse\n",
+        ),
+        (
+            ["--doktor"],
+            2,
+            "openai-responses-mcp: 不明なオプションです: --doktor (--doctor のことですか?)"
+            " (openai-responses-mcp --help を見てください)\n",
+        ),
+        (["a", "--recency", "soon"], 2, "openai-responses-mcp: --recency には 0 以上の数を指定してください\n"),
+    ],
+)
+def test_a_failure_says_in_japanese_what_to_do(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], line: list[str], code: int, said: str
+) -> None:
+    assert main(line, {"HOME": str(tmp_path), **JAPANESE}) == code
+    assert capfd.readouterr() == ("", said)
+
+
+def test_a_lost_conversation_is_named_by_its_option(
+    rehearsal: StandInThread, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ = environment(tmp_path, OPENAI_BASE_URL=rehearsal.base_url, **JAPANESE)
+    assert main(["--ask", "And?", "--continue", "resp_unknown"], environ) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("回答できませんでした: --continue の応答を API が知りません。--continue なしで")
+
+
+def test_the_doctor_is_japanese_and_begins_with_the_first_problem(
+    tmp_path: Path, rehearsal: StandInThread, capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ = {"HOME": str(tmp_path), "OPENAI_BASE_URL": rehearsal.base_url, "TZ": "Asia/Tokyo", **JAPANESE}
+    assert main(["--doctor"], environ) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0] == "ok    設定: 既定値 (ファイルなし)。環境変数 OPENAI_BASE_URL"
+    assert lines[1].startswith("FAIL  キー: API キーがありません。環境変数 OPENAI_API_KEY を設定してください。キーは ")
+    assert lines[3].endswith(" のモデル: gpt-5.2 は確認していません。確認にはキーが必要です")
+    assert "--    Codex: このマシンには見つかりません" in lines
+    assert lines[-1].startswith("1 件の問題があります。警告 2 件。まずこれから: キー: API キーがありません")
+
+
+def test_programs_get_the_same_words_in_every_language(tmp_path: Path) -> None:
+    asked = {"name": "answer", "arguments": {"query": "Why?"}}
+    lines = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}},
+        {"id": 2, "method": "tools/call", "params": asked},
+        {"id": 3, "method": "tools/call", "params": {**asked, "arguments": {"query": "Why?", "recency_days": "x"}}},
+    ]
+    given = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+    said = [
+        subprocess.run(
+            [*COMMAND, "--stdio"],
+            input=given.encode(),
+            capture_output=True,
+            env={**environment(tmp_path), "OPENAI_API_KEY": "", "LANG": language},
+            timeout=WAIT_SECONDS,
+        )
+        for language in ("C.UTF-8", "ja_JP.UTF-8")
+    ]
+    assert b"Missing API key: set OPENAI_API_KEY" in said[0].stdout
+    assert b"recency_days must be a number, 0 or more" in said[0].stdout
+    assert sorted(said[0].stdout.splitlines()) == sorted(said[1].stdout.splitlines())
+    assert said[0].stderr == said[1].stderr

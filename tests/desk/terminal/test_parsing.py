@@ -1,0 +1,34 @@
+"""Dates and arguments that a person types."""
+
+import argparse
+from datetime import UTC, datetime
+
+import pytest
+
+from openai_responses_mcp.desk.terminal.parsing import duration, json_arguments, moment
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": Infinity}', '{"a": 1e400}', "[" * 100_000, "{", "[1]", ""]
+)
+def test_json_that_can_be_read_in_two_ways_or_in_none_is_wrong_usage(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        json_arguments(text)
+
+
+def test_an_object_is_read() -> None:
+    assert json_arguments('{"a": [1, 2.5, "x"]}') == {"a": [1, 2.5, "x"]}
+
+
+def test_a_date_is_local_and_anything_else_is_wrong_usage() -> None:
+    assert moment("2026-11-01") == datetime(2026, 11, 1).astimezone()
+    assert moment("2026-11-01T09:00:00+09:00") == datetime(2026, 11, 1, tzinfo=UTC)
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a date such as 2026-11-01"):
+        moment("yesterday")
+
+
+def test_durations_are_from_a_second_to_ten_years() -> None:
+    assert [duration(text) for text in ("30s", "90m", "8h", "1h30m", "2w")] == [30, 5400, 28_800, 5400, 1_209_600]
+    for wrong in ("8", "0m", "八時間", "８h", "99999w"):
+        with pytest.raises(argparse.ArgumentTypeError, match="such as 30m, 8h or 7d"):
+            duration(wrong)
