@@ -65,10 +65,13 @@ class HttpServer:
         """Stop listening and drop every connection; safe to call twice."""
         if self._server is None:
             return
-        self._server.close()
-        # A client that was accepted just before is known here, and can be dropped, only some turns of the loop later.
+        # asyncio leaves a socket open that it has accepted but not yet given to a connection when the server closes.
+        # So accept no more clients, give those accepted the turns of the loop that they need, and close last.
+        for listener in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listener.fileno())
         for _ in range(_TURNS_TO_ACCEPT):
             await asyncio.sleep(0)
+        self._server.close()
         tasks = [task for connection in list(self._connections) if (task := connection.drop())]
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.wait_until(lambda: not self._connections)
@@ -97,8 +100,6 @@ class HttpServer:
 
     def note_opened(self, connection: "_Connection") -> None:
         self._connections.add(connection)
-        if self._server is None or not self._server.is_serving():
-            connection.drop()  # accepted just before the end of listening
         self._tell_waiters()
 
     def note_received(self, request: RecordedRequest) -> None:
