@@ -13,8 +13,7 @@ from openai_responses_mcp.adapters.openai.errors import EXCEPTIONS, refusal
 from openai_responses_mcp.cli import main
 from openai_responses_mcp.commands.doctor.clients import CLIENTS
 from openai_responses_mcp.commands.words import IN_JAPANESE, speaking
-from openai_responses_mcp.domain.languages import linked
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, linked
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment
 from tests.stand_in.server import StandInThread
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Connection, TextClause, text
 
-from openai_responses_mcp.domain.languages import Language
+from openai_responses_mcp.domain.texts import Language
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog, hash_of, linked

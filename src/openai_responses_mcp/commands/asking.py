@@ -19,9 +19,8 @@ from openai_responses_mcp.commands.usage import TOOLS as NAMES
 from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.config.loading import Configuration
 from openai_responses_mcp.domain.errors import InvalidArguments
-from openai_responses_mcp.domain.languages import linked
 from openai_responses_mcp.domain.models import Answer, ProgressListener, Question
-from openai_responses_mcp.domain.texts import Sentence, without_surrogates
+from openai_responses_mcp.domain.texts import Sentence, linked, without_surrogates
 from openai_responses_mcp.server.tools import RESULT_TOOL, TOOLS, Tool, read_question
 from openai_responses_mcp.start import basis_of
 

@@ -5,7 +5,7 @@ A sentence is made where its facts are, as a `Sentence` in English, and translat
 
 from collections.abc import Callable, Mapping
 
-from openai_responses_mcp.domain.languages import language_of, translated
+from openai_responses_mcp.domain.texts import language_of, translated
 
 Say = Callable[[str], str]
 

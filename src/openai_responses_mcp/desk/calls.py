@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from openai_responses_mcp.domain.languages import Language
+from openai_responses_mcp.domain.texts import Language
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.reasons import reason_in_record, shown
 

@@ -7,7 +7,7 @@ is found in a log or in the files of clients. Those of the answering side are in
 from collections.abc import Mapping
 
 from openai_responses_mcp.commands import words as answering
-from openai_responses_mcp.domain.languages import Language, translated
+from openai_responses_mcp.domain.texts import Language, translated
 from openai_responses_mcp.gate.errors import AgentsError
 
 

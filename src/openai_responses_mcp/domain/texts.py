@@ -1,11 +1,13 @@
-"""What a text may hold, depending on where it goes: to a wire, to a terminal, to a file, onto one line; and how wide it is.
+"""Sentences in two languages; texts made safe for a wire, a terminal, a file or one line; and how wide a text is.
 
-Only what does harm is touched. Blanks of other scripts, joiners of emoji and marks of direction are part of a text.
-A text that a person decides on is the exception: nothing in it may be invisible, whatever it is good for.
+Only harmful characters are replaced. Spaces of other scripts, emoji joiners and direction marks belong to a text. A text
+that a person decides on is the exception: nothing in it may be invisible.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Literal
 
 
 class Sentence(str):
@@ -25,6 +27,34 @@ class Sentence(str):
     def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
         """For copies."""
         return (self.template,), self.facts
+
+
+Language = Literal["en", "ja"]
+
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def language_of(environ: Mapping[str, str]) -> Language:
+    """The first variable that is set decides, as in every other program."""
+    given = next((environ[name] for name in _VARIABLES if environ.get(name)), "")
+    return "ja" if given.lower().startswith("ja") else "en"
+
+
+def translated(text: str, table: Mapping[str, str]) -> str:
+    """A `Sentence` by the templates in the table, and so are the sentences in it. Other texts stay as they are."""
+    if not isinstance(text, Sentence):
+        return text
+    facts = {name: translated(fact, table) if isinstance(fact, str) else fact for name, fact in text.facts.items()}
+    return table.get(text.template, text.template).format(**facts)
+
+
+def about(subject: str, text: str) -> Sentence:
+    return Sentence("{subject}: {text}", subject=subject, text=text)
+
+
+def linked(template: str, texts: Sequence[str]) -> str:
+    """The texts in a row; the template has places for the `first` ones and the `second`, such as "{first} and {second}"."""
+    return reduce(lambda first, second: Sentence(template, first=first, second=second), texts)
 
 
 # Patterns as text, which `re` compiles with the first use: they stand on the way to the first reply.

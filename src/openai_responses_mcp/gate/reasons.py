@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, get_args
 
-from openai_responses_mcp.domain.languages import Language
+from openai_responses_mcp.domain.texts import Language
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue, OwnJson
 
 Decision = Literal["allow", "deny", "needs_human"]

@@ -21,8 +21,7 @@ from openai_responses_mcp.commands.doctor.entries import Entry, maybe_guard
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.extras import needs_extra
-from openai_responses_mcp.domain.languages import language_of
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, language_of
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from openai_responses_mcp.domain.languages import Language
+from openai_responses_mcp.domain.texts import Language
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.budgets import SessionBudget

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from openai_responses_mcp.domain.languages import Language
+from openai_responses_mcp.domain.texts import Language
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.reasons import notice, shown
 

@@ -11,7 +11,7 @@ from openai_responses_mcp.adapters.child_process import StderrLines
 from openai_responses_mcp.adapters.clocks import TokyoClock
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
 from openai_responses_mcp.desk.opening import controller_on, open_rules, standing_on
-from openai_responses_mcp.domain.languages import language_of
+from openai_responses_mcp.domain.texts import language_of
 from openai_responses_mcp.domain.usage import UsageBook
 from openai_responses_mcp.gate.approvals.decisions import lifetime_seconds
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest

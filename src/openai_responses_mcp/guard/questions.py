@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Literal, NamedTuple, cast, get_args
 
-from openai_responses_mcp.domain.languages import Language
 from openai_responses_mcp.domain.ports import Channel
-from openai_responses_mcp.domain.texts import columns, revealed, revealed_json
+from openai_responses_mcp.domain.texts import Language, columns, revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.calls import PlannedCall, ToolDescription
 from openai_responses_mcp.gate.errors import LONGEST_TEXT

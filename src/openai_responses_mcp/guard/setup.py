@@ -21,9 +21,8 @@ from openai_responses_mcp.desk.terminal.console import words_here
 from openai_responses_mcp.desk.terminal.parsing import CommandParser, nearest
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.extras import REPOSITORY, needs_extra
-from openai_responses_mcp.domain.languages import language_of
 from openai_responses_mcp.domain.masking import MASK
-from openai_responses_mcp.domain.texts import Sentence, visible
+from openai_responses_mcp.domain.texts import Sentence, language_of, visible
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.sql.own_files import own_folder

@@ -24,7 +24,7 @@ import openai_responses_mcp
 from openai_responses_mcp.desk.terminal.command_line import main
 from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
 from openai_responses_mcp.desk.words import IN_JAPANESE, SENTENCES, Words
-from openai_responses_mcp.domain.languages import language_of
+from openai_responses_mcp.domain.texts import language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.audit.records import Head, LogPlace, kept_finding, misfit
 from openai_responses_mcp.gate.calls import GateDecision, PlannedCall, ToolDescription

@@ -15,8 +15,7 @@ from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.config.loading import VARIABLES
 from openai_responses_mcp.config.settings import Profile, Settings
 from openai_responses_mcp.domain.errors import GatewayError, GatewayOverloaded, GatewayTimeout, KeyMissing, KeyUnusable
-from openai_responses_mcp.domain.languages import about, linked
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, about, linked
 from openai_responses_mcp.start import Basis
 
 if TYPE_CHECKING:

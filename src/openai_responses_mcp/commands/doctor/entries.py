@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses_mcp.commands.doctor.clients import PLACEHOLDER, Client, CommandFinder
 from openai_responses_mcp.commands.usage import GUARDING, OPTIONS
-from openai_responses_mcp.domain.languages import about
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, about
 
 Level = Literal["ok", "warn", "FAIL"]
 

@@ -30,9 +30,8 @@ from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, CannotReport
 from openai_responses_mcp.commands.init import maybe_days_apart
 from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.config.loading import Configuration, default_paths
-from openai_responses_mcp.domain.languages import about, linked
 from openai_responses_mcp.domain.masking import MASK
-from openai_responses_mcp.domain.texts import Sentence
+from openai_responses_mcp.domain.texts import Sentence, about, linked
 from openai_responses_mcp.start import Basis, basis_of
 
 LONGEST_WAIT_SECONDS = 10.0

@@ -11,8 +11,7 @@ from typing import cast, get_args
 from openai_responses_mcp.desk.calls import LoggedCall, reason_of
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain import strict_json
-from openai_responses_mcp.domain.languages import Language
-from openai_responses_mcp.domain.texts import revealed, revealed_json
+from openai_responses_mcp.domain.texts import Language, revealed, revealed_json
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord, HumanDecision, ResumeToken, StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification

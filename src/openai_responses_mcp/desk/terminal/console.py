@@ -13,8 +13,7 @@ from typing import TextIO
 from openai_responses_mcp.desk.opening import DeskParts
 from openai_responses_mcp.desk.terminal.text import Paper
 from openai_responses_mcp.desk.words import Words
-from openai_responses_mcp.domain.languages import language_of
-from openai_responses_mcp.domain.texts import revealed_json, visible
+from openai_responses_mcp.domain.texts import language_of, revealed_json, visible
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.reasons import shown
