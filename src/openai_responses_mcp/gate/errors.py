@@ -2,7 +2,8 @@
 
 AgentsError
 ├── StoreUnavailable        a store cannot be reached, is full, locked or read-only (AGENTS-E-LOG-STORE)
-│   └── RecordRefused       the store works, but rejects this one record (AGENTS-E-LOG-STORE)
+│   ├── ReadOnlyStore       it can be read, but not written (AGENTS-E-LOG-STORE)
+│   └── RecordRefused       it works, but rejects this one record (AGENTS-E-LOG-STORE)
 └── DuplicateRecord         an audit record with this run, call and event already exists (AGENTS-E-LOG-STORE)
 
 `CODES` is the whole list, each with the layer it comes from; `docs/agents.md` shows the same table.
@@ -72,6 +73,10 @@ class StoreUnavailable(AgentsError):
 
     def __init__(self, message: str) -> None:
         super().__init__("AGENTS-E-LOG-STORE", message, details={"reason": "unavailable"})
+
+
+class ReadOnlyStore(StoreUnavailable):
+    """Commands that only read go on."""
 
 
 class RecordRefused(StoreUnavailable):

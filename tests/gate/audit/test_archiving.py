@@ -233,6 +233,14 @@ async def test_after_a_crash_between_file_and_log_the_same_command_goes_on(room:
         await moved(room, name="other.jsonl")
 
 
+async def test_the_next_archive_removes_what_a_killed_one_left_in_the_folder(room: Room) -> None:
+    (room.folder / "old.jsonl.4711.new").write_text("half of it")
+    (room.folder / "other.jsonl.4711.new").touch()
+    await room.done("c1")
+    assert await moved(room) == [1, 2, 3]
+    assert {file.name for file in room.folder.iterdir()} == {"head", "old.jsonl", "other.jsonl.4711.new"}
+
+
 async def test_a_crash_before_the_commit_changes_nothing(room: Room) -> None:
     await room.done("c1")
     await room.sql("CREATE TRIGGER stop BEFORE DELETE ON agents_log BEGIN SELECT RAISE(ABORT, 'killed'); END")

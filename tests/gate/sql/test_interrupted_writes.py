@@ -188,6 +188,27 @@ def test_tables_of_another_program_are_seen_in_its_write_ahead_log(tmp_path: Pat
     assert (file.read_bytes(), Path(f"{file}-wal").read_bytes()) == before
 
 
+def test_commands_that_only_read_work_on_a_store_that_is_read_only(
+    waiting: str, sqlite_url: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["approvals", "allow", waiting, "--for", "8h", "--store", sqlite_url]) == 0
+    asyncio.run(a_run(sqlite_url, "b"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        # A command that may write would ask again, end the standing approval and note the time.
+        for table in ("agents_approvals", "agents_standing"):
+            connection.execute(f"UPDATE {table} SET expires_at = '2020' WHERE expires_at IS NOT NULL")
+        connection.execute("UPDATE agents_clock SET latest = '2020-01-01T00:00:00+00:00'")
+    before = file.read_bytes()
+    capsys.readouterr()
+    for command in (["approvals", "list"], ["approvals", "show", waiting], ["log"], ["log", "--verify"], ["status"]):
+        assert main([*command, "--store", f"sqlite:///file:{file}?mode=ro&uri=true"]) == 0
+    assert "1 " in capsys.readouterr().out
+    assert main(["approvals", "standing", "--json", "--store", f"sqlite:///file:{file}?mode=ro&uri=true"]) == 0
+    assert capsys.readouterr().out.strip() == "[]"
+    assert main(["approvals", "deny", waiting, "--store", f"sqlite:///file:{file}?mode=ro&uri=true"]) != 0
+    assert file.read_bytes() == before
+
+
 def test_a_store_that_may_only_be_read_says_why_it_cannot_be_opened(waiting: str, file: Path) -> None:
     leave_journal(file)
     database = SqlDatabase(f"sqlite:///file:{file}?mode=ro&uri=true")

@@ -47,6 +47,7 @@ from openai_responses_mcp.gate.errors import (
     LONGEST_TEXT,
     AgentsError,
     DuplicateRecord,
+    ReadOnlyStore,
     is_short_text,
     is_text,
     require,
@@ -210,17 +211,18 @@ class ApprovalController:
     async def pending(self, run_id: str | None = None) -> list[HumanApprovalRequest]:
         """What has to be decided, with a new request for each approval that expired before it was used.
 
-        A guard waits for a limited time. What is left over after that is of a guard that was killed: it is closed.
+        A guard waits for a limited time. If it was killed, its request is left over after that and is closed here. The
+        requests in a read-only store are listed as they are.
         """
-        now = await self._now()
-        for record in await self._store.list_expired(now, run_id):
-            if record.waits_until is None:
-                await self._reopen(record, now)
-        waiting = await self._store.list_pending(run_id)
-        left_over = [one for one in waiting if one.waits_until is not None and one.waits_until <= now]
-        for record in left_over:
-            await self.close_undecided(record.request.approval_id, "expired", "nobody decided in time")
-        return [record.request for record in waiting if record not in left_over]
+        with suppress(ReadOnlyStore):
+            now = await self._now()
+            for record in await self._store.list_expired(now, run_id):
+                if record.waits_until is None:
+                    await self._reopen(record, now)
+            for record in await self._store.list_pending(run_id):
+                if record.waits_until is not None and record.waits_until <= now:
+                    await self.close_undecided(record.request.approval_id, "expired", "nobody decided in time")
+        return [record.request for record in await self._store.list_pending(run_id)]
 
     async def pending_of_pause(self, pause_id: str) -> list[HumanApprovalRequest]:
         """What still has to be decided, with a new request for each decision that expired in the meantime."""

@@ -31,7 +31,15 @@ from openai_responses_mcp.gate.approvals.models import (
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.calls import GUARD_RUN, PlannedCall, ToolDescription, arguments_hash
 from openai_responses_mcp.gate.clock import Clock, timestamp
-from openai_responses_mcp.gate.errors import LONGEST_ID, LONGEST_TEXT, AgentsError, is_short_text, is_text, require
+from openai_responses_mcp.gate.errors import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    AgentsError,
+    ReadOnlyStore,
+    is_short_text,
+    is_text,
+    require,
+)
 from openai_responses_mcp.gate.reasons import Voice, reason_in_record
 from openai_responses_mcp.gate.secrets.masking import Masking
 
@@ -159,13 +167,13 @@ class StandingApprovals:
 
     async def list(self) -> Sequence[StandingApproval]:
         """Those that hold now, oldest first."""
-        now, holding = await self._now(), []
-        for one in await self._store.list_standing():
-            if _is_expired(one, now):
-                await self._end(one, EXPIRED, now)
-            else:
-                holding.append(one)
-        return holding
+        now = timestamp(self._clock.now())
+        with suppress(ReadOnlyStore):
+            now = await self._now()
+            for one in await self._store.list_standing():
+                if _is_expired(one, now):
+                    await self._end(one, EXPIRED, now)
+        return [one for one in await self._store.list_standing() if not _is_expired(one, now)]
 
     async def revoke(self, standing_id: str, comment: str | None = None, *, who: str = "") -> StandingApproval:
         """End it now. `AGENTS-E-APPROVAL-NOT-FOUND` where there is none, `-INVALID` where it has ended already."""

@@ -171,10 +171,11 @@ def create_private(file: Path) -> bool:
 
 def make_private(file: Path) -> None:
     """Only for a file that is known to be ours."""
-    if os.stat(file).st_mode & _OTHERS:
-        # A file of another user that we may use keeps its mode.
-        with suppress(PermissionError):
-            os.chmod(file, _OWNER_ONLY)
+    mode = stat.S_IMODE(os.stat(file).st_mode)
+    if mode & _OTHERS:
+        # A file of another user, or on a disk that is read-only, keeps its mode.
+        with suppress(OSError):
+            os.chmod(file, mode & ~_OTHERS)
 
 
 def _check_owner(path: Path, busy_seconds: float) -> None:

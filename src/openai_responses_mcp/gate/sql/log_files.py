@@ -9,6 +9,7 @@ whole.
 """
 
 import errno
+import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from openai_responses_mcp.gate.audit.records import (
 )
 from openai_responses_mcp.gate.errors import AgentsError, StoreUnavailable
 from openai_responses_mcp.gate.json_values import OwnJson
+from openai_responses_mcp.gate.sql.own_files import written_beside
 
 try:
     import fcntl
@@ -174,20 +176,17 @@ class ArchiveOnDisk(ArchiveFile):
             raise _unusable(Sentence("{file} is not an archive of a log, or is cut off", file=self._path)) from None
 
     def write(self, records: Sequence[ExecutionLog]) -> None:
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        content = text_of(records).encode("utf-8", "surrogatepass")
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
-            with os.fdopen(descriptor, "wb") as opened:
-                opened.write(text_of(records).encode("utf-8", "surrogatepass"))
-                opened.flush()
-                os.fsync(descriptor)
-            # Unlike a rename, this fails if the name is taken.
-            os.link(beside, self._path)
+            # Left by archives that were killed. One that is being written now fails, and can be tried again.
+            for left in self._path.parent.glob(f"{glob.escape(self._path.name)}.*.new"):
+                left.unlink(missing_ok=True)
+            with written_beside(self._path, content) as new:
+                # Unlike a rename, this fails if the name is taken.
+                os.link(new, self._path)
             _sync_folder(self._path.parent)
         except OSError as exc:
             raise _unusable(Sentence("{file} cannot be written: {why}", file=self._path, why=exc.strerror)) from None
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 def _unusable(problem: Sentence) -> AgentsError:

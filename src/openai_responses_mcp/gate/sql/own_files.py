@@ -1,11 +1,12 @@
-"""Files of our own: the store of a user who has named none, and replacing a private file.
+"""Files of our own: the store of a user who has named none, and private files that are written as a whole.
 
 That store is a SQLite file in the folder where programs keep their state. The guard makes it, and the commands in a
 terminal find it without a name.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,16 +77,21 @@ def _path(environ: Mapping[str, str]) -> str:
 
 
 def replace_private(file: Path, text: str) -> None:
-    """Write a new file beside it that only its owner may read, then put that in its place."""
-    beside = file.with_name(f"{file.name}.{os.getpid()}.new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
+    """Replace the file as a whole; only its owner may read the new one."""
+    with written_beside(file, text.encode()) as new:
+        os.replace(new, file)
+
+
+@contextmanager
+def written_beside(file: Path, content: bytes) -> Iterator[Path]:
+    """A new private file in the same folder, safe on the disk. It is removed at the end unless it was moved."""
+    new = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            opened.write(text)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
             opened.flush()
-            # Else a power cut may leave the new name with nothing in it.
             os.fsync(descriptor)
-        os.replace(beside, file)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+        yield new
+    finally:
+        new.unlink(missing_ok=True)

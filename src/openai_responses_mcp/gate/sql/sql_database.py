@@ -36,7 +36,7 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
 from openai_responses_mcp.domain.texts import Sentence
-from openai_responses_mcp.gate.errors import RecordRefused, StoreUnavailable
+from openai_responses_mcp.gate.errors import ReadOnlyStore, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.sql import sql_tables as tables
 from openai_responses_mcp.gate.sql.database_urls import MARK, make_ours, sqlite_file, understood
 
@@ -272,7 +272,9 @@ def _translated() -> Iterator[None]:
             Sentence("The store does not take this record: {why}", why=_kind_of(exc))
         )
     except (SQLAlchemyError, sqlite3.Error, OSError) as exc:
-        failure = StoreUnavailable(Sentence("The store cannot be used: {why}", why=_kind_of(exc)))
+        why = _kind_of(exc)
+        kind = ReadOnlyStore if why is _READ_ONLY else StoreUnavailable
+        failure = kind(Sentence("The store cannot be used: {why}", why=why))
     else:
         return
     raise failure
