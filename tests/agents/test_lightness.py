@@ -66,14 +66,21 @@ def test_without_the_extra_the_command_that_installs_it_is_named(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["Agent", "SafetyAgent", "function_tool"])
-def test_a_script_that_hides_the_sdk_is_named_and_not_run_twice(tmp_path: Path, name: str) -> None:
-    script = tmp_path / "agents.py"
+@pytest.mark.parametrize("place", ["agents.py", "agents/__init__.py"])
+def test_a_script_or_package_that_hides_the_sdk_is_named_and_not_run_twice(
+    tmp_path: Path, name: str, place: str
+) -> None:
+    script, hides = tmp_path / "agents.py", tmp_path / place
+    if hides != script:
+        script = tmp_path / "main.py"
+        hides.parent.mkdir()
+        hides.write_text("print('imported')")
     script.write_text(f"print('started')\nfrom openai_responses_mcp.agents import {name}\n")
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=WAIT_SECONDS * 4, cwd=tmp_path
     )
     assert done.stdout == "started\n"
-    assert f"{script} hides the OpenAI Agents SDK, which is called agents too; rename this file" in done.stderr
+    assert f"{hides} hides the OpenAI Agents SDK, which is called agents too; rename it" in done.stderr
 
 
 def test_another_missing_package_is_not_taken_for_the_extra() -> None:

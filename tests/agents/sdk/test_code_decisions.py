@@ -65,6 +65,12 @@ async def test_code_may_not_approve_unless_it_is_switched_on() -> None:
     result = await run(scene, "go")
     with pytest.raises(AgentsError, match=r"AGENTS-E-APPROVAL-INVALID: .*allow_code_approval=True"):
         result.to_state().approve(result.interruptions[0])
+    configure(scene.runner, allow_code_approval=True)
+    state = result.to_state()
+    state.approve(result.interruptions[0])
+    configure(scene.runner)
+    with pytest.raises(AgentsError, match=r"AGENTS-E-APPROVAL-INVALID: .*allow_code_approval=True"):
+        await run(scene, state)
     assert scene.ran == []
 
 
@@ -87,7 +93,8 @@ async def test_what_is_undecided_comes_back() -> None:
     state.approve(result.interruptions[0])
     result = await run(scene, state)
     assert [item.raw_item.call_id for item in result.interruptions] == ["p-2"]
-    assert scene.ran == []
+    assert [item.get("call_id") for item in result.to_input_list()] == [None, "p-1", "p-2"]
+    assert (len(result.raw_responses), result.current_turn, scene.ran) == (1, 1, [])
     state = result.to_state()
     state.approve(result.interruptions[0])
     assert (await run(scene, state)).final_output == "paid"

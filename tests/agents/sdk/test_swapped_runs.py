@@ -1,6 +1,8 @@
 """Code written for the SDK, run by the swapped `Runner`: what its own tests expect, and what may never follow from it."""
 
+import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import agents as sdk
@@ -9,7 +11,7 @@ from agents import CustomTool, RunContextWrapper, ShellTool, ToolApprovalItem
 from openai.types.responses import ResponseCustomToolCall, ResponseFunctionShellToolCall, ResponseFunctionToolCall
 from openai.types.responses.response_function_shell_tool_call import Action
 
-from openai_responses_mcp.agents import Agent, Runner, configure, tool
+from openai_responses_mcp.agents import Agent, AgentsError, Runner, configure, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import code_of, within
 from tests.agents.sdk.scenes import LOOK, PAY, Scene
@@ -143,6 +145,10 @@ async def test_what_the_sdk_refuses_at_once_is_refused_at_once() -> None:
     scene.agent.output_guardrails = [sdk.OutputGuardrail(lambda *given: None)]  # type: ignore[arg-type]
     with pytest.raises(sdk.UserError, match="Output guardrails"):
         Runner.run_streamed(scene.agent, "go", conversation_id="c", run_config={})
+    with pytest.raises(AgentsError, match="did you mean context"):
+        Runner.run_streamed(scene.agent, "go", contxt={})
+    with pytest.raises(AgentsError, match="A str is not an agent"):
+        Runner.run_streamed("Clerk", "go")  # type: ignore[arg-type]
 
 
 def approving(agent: Any) -> RunContextWrapper[Any]:
@@ -222,3 +228,27 @@ async def test_instructions_and_enablement_of_handoffs_see_the_users_own_agent()
     await scene.go()
     assert len(seen) == 2
     assert all(agent is scene.agent for agent in seen)
+
+
+async def test_a_handoff_filter_sees_agents_that_equal_the_users_own() -> None:
+    @dataclass(eq=False)
+    class Named(Agent[Any]):
+        __hash__ = object.__hash__
+
+    seen: list[tuple[Any, Any]] = []
+
+    def noted(data: sdk.HandoffInputData) -> sdk.HandoffInputData:
+        seen.extend((item.agent, copy.deepcopy(item).agent) for item in data.new_items)
+        return data
+
+    other = Agent(name="Other", model=ScriptedModel("done"))
+    handoff = sdk.handoff(other, input_filter=noted)
+    agent = Named(name="First", model=ScriptedModel(ScriptedCall("transfer_to_other", {}, "h-1")), handoffs=[handoff])
+    assert (await within(Scene().runner.run(agent, "go"))).output_text == "done"
+    assert len(seen) == 2
+    for given, copied in seen:
+        assert given == agent
+        assert agent == given
+        assert given != other
+        assert {agent: "found"}[given] == "found"
+        assert copied is agent

@@ -5,14 +5,12 @@ input that it answered: on resume the reply is replayed.
 """
 
 import dataclasses
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, cast
 
 from agents import Agent, Model, ModelResponse, RunConfig, RunState, TResponseInputItem, Usage, UserError
-from agents.run import RunOptions
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
@@ -37,7 +35,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     without_decisions,
 )
 from openai_responses_mcp.agents.sdk.nested_runs import runner_of_the_sdk, watch_threads
-from openai_responses_mcp.agents.sdk.request_settings import config_of_run
+from openai_responses_mcp.agents.sdk.request_settings import config_of_run, known_options
 from openai_responses_mcp.agents.sdk.sessions import RunInput, Session, approve_all, context_for, translated
 from openai_responses_mcp.agents.sdk.takeover import McpTools, Takeover
 from openai_responses_mcp.agents.sdk.tool_traits import describe_function, describe_handoff
@@ -98,7 +96,7 @@ class OpenAIAgentsEngine(AgentEngine):
     async def _session(self, agent: object, ledger: RunLedger, options: EngineOptions) -> Session:
         takeover = Takeover(ledger, self._mcp_tools, watches_threads=self._watches_threads)
         start = takeover.double_of(agent)
-        given = _known_options(options.sdk)
+        given = known_options(options.sdk)
         configured = given.get("run_config")
         given["run_config"] = config = config_of_run(configured)
         given["hooks"] = TurnHooks(takeover, given.get("hooks"), config)
@@ -115,16 +113,6 @@ class OpenAIAgentsEngine(AgentEngine):
         if options.requested_calls:
             await _make_requested_calls(session, options.requested_calls)
         return session
-
-
-def _known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
-    """The SDK ignores names that it does not know. A misspelt `context` would be noticed much later."""
-    known = list(RunOptions.__annotations__)
-    for name in sdk:
-        if name not in known:
-            meant = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-            raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"The SDK has no option {name}; did you mean {meant[0]}?")
-    return dict(sdk)
 
 
 async def _make_requested_calls(session: Session, calls: tuple[PlannedCall, ...]) -> None:

@@ -57,6 +57,8 @@ PRIVATE_NAMES: Mapping[tuple[type | ModuleType, str], str] = {
     (RunState, "_conversation_id"): "a session beside the provider's own history would be refused too late",
     (RunState, "_previous_response_id"): "a session beside the provider's own history would be refused too late",
     (RunState, "_auto_previous_response_id"): "a session beside the provider's own history would be refused too late",
+    (RunState, "_model_responses"): "a run that has not gone on from its state could not be looked at",
+    (RunState, "_current_turn"): "a run that has not gone on from its state could not be looked at",
     (RunState, "_starting_agent"): "a decision for always could not be kept in a state that is written as text",
     (RunState, "_context"): "a state that was read back with a context could not be resumed with it",
     (FunctionTool, "_tool_namespace"): "two tools of one name in two namespaces would be mixed up",
@@ -320,19 +322,26 @@ def check_options(agent: Agent[Any], options: Mapping[str, Any], state: RunState
 
 
 def unstarted_result(
-    input: str | list[TResponseInputItem], agent: Agent[Any], context: RunContextWrapper[Any], max_turns: int | None
+    input: str | list[TResponseInputItem] | RunState[Any, Any],
+    agent: Agent[Any],
+    context: RunContextWrapper[Any],
+    max_turns: int | None,
 ) -> RunResultStreaming:
-    return RunResultStreaming(
-        input=input,
-        raw_responses=[],
+    """The result of a run that has not begun, or has not gone on from its state."""
+    state = input if isinstance(input, RunState) else None
+    made = RunResultStreaming(
+        input=original_input(input) if isinstance(input, RunState) else input,
+        raw_responses=[] if state is None else list(state._model_responses),
         context_wrapper=context,
         current_agent=agent,
-        current_turn=0,
+        current_turn=0 if state is None else state._current_turn,
         max_turns=max_turns,
         _current_agent_output_schema=None,
         trace=None,
         **_nothing_done(),
     )
+    made.new_items = [] if state is None else list(state._session_items)
+    return made
 
 
 def unfinished_result(

@@ -9,9 +9,11 @@ recorded.
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from agents import Agent, RunConfig
+from agents.run import RunOptions
 
 from openai_responses_mcp.agents.runs.ledger import RunLedger
 from openai_responses_mcp.agents.sdk.tool_traits import field_of
@@ -74,6 +76,16 @@ def _passed_on(settings: object) -> Iterator[tuple[str, str]]:
                 yield from _passed_on({name: given[name]})
             else:
                 yield place, str(name).strip().lower()
+
+
+def known_options(sdk: Mapping[str, object]) -> dict[str, Any]:
+    """The options of a run. The SDK ignores some that it does not know: a misspelt `context` would be noticed late."""
+    known = list(RunOptions.__annotations__)
+    for name in sdk:
+        if name not in known:
+            meant = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", f"The SDK has no option {name}; did you mean {meant[0]}?")
+    return dict(sdk)
 
 
 SENSITIVE_VARIABLE = "OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA"

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import agents as sdk
 
-from openai_responses_mcp.agents.runner import AgentRunner
+from openai_responses_mcp.agents.runner import AgentRunner, check_code_may_approve
 from openai_responses_mcp.agents.runs.models import RunOptions, RunResult
 from openai_responses_mcp.agents.runs.ports import Said
 from openai_responses_mcp.agents.runs.resuming import CodeDecision
@@ -23,6 +23,7 @@ from openai_responses_mcp.agents.sdk.internals import (
     unstarted_result,
     without_decisions,
 )
+from openai_responses_mcp.agents.sdk.request_settings import known_options
 from openai_responses_mcp.agents.sdk.run_states import (
     SwappedResult,
     as_ours,
@@ -32,6 +33,7 @@ from openai_responses_mcp.agents.sdk.run_states import (
     swapped,
 )
 from openai_responses_mcp.agents.sdk.sessions import as_the_user_knows_it, context_for
+from openai_responses_mcp.agents.sdk.takeover import checked_agent
 from openai_responses_mcp.agents.sdk.turns import is_settled
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.errors import AgentsError
@@ -42,7 +44,7 @@ class StreamedRun:
 
     def __init__(self, runner: AgentRunner, agent: object, input: object, options: RunOptions) -> None:
         self._runner = runner
-        self._agent = agent
+        self._agent = checked_agent(agent)
         self._given = input
         self._options = options
         self._context = options.sdk.get("context")
@@ -65,7 +67,7 @@ class StreamedRun:
         self.run_loop_task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def check(self) -> None:
-        check_options(cast("sdk.Agent[Any]", self._agent), self._options.sdk, self._state)
+        check_options(self._agent, known_options(self._options.sdk), self._state)
 
     def _is_settled(self, item: sdk.ToolApprovalItem) -> bool:
         standing = {} if self._state is None else self._state.standing
@@ -124,7 +126,7 @@ class StreamedRun:
         decided = dict[str, CodeDecision]()
         if isinstance(self._context, sdk.RunContextWrapper):
             # Approvals in the context go to the store like any other decision of code.
-            undecided_context = without_decisions(self._context, cast("sdk.Agent[Any]", self._agent))
+            undecided_context = without_decisions(self._context, self._agent)
             self._options = replace(self._options, sdk={**self._options.sdk, "context": undecided_context})
         if state is None:
             # `runner.run` refuses an empty text as a likely mistake; the SDK makes a message of it.
@@ -169,6 +171,8 @@ class StreamedRun:
             steps = self._runner.stream_resumed(self.result.run_id, self._agent, self._options, said)
 
     async def _decide(self, run_id: str, decisions: Mapping[str, CodeDecision]) -> list[HumanApprovalRequest]:
+        if any(one.is_approved for one in decisions.values()):
+            check_code_may_approve()
         return await self._runner.decide_in_code(run_id, decisions, self._agent, self._options)
 
     @property
@@ -203,10 +207,9 @@ class StreamedRun:
     def _not_started(self) -> sdk.RunResultStreaming:
         """The SDK's result of a run that has not begun, for its attributes."""
         given = self._options.sdk
-        state = self._state
         return unstarted_result(
-            cast("str | list[Any]", self._given) if state is None else original_input(state),
-            cast("sdk.Agent[Any]", self._agent),
+            cast("str | list[Any]", self._given) if self._state is None else self._state,
+            self._agent,
             context_for(given.get("context")),
             cast("int | None", given.get("max_turns")),
         )

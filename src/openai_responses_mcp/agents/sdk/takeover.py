@@ -65,6 +65,13 @@ def is_guarded() -> bool:
     return current_takeover.get() is not None
 
 
+def checked_agent(agent: object) -> Agent[Any]:
+    if not isinstance(agent, Agent):
+        kind = type(agent).__name__
+        raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is not an agent that can be guarded")
+    return agent
+
+
 class Takeover:
     def __init__(self, ledger: RunLedger, mcp_tools: McpTools, *, watches_threads: bool = False) -> None:
         self.ledger = ledger
@@ -84,9 +91,7 @@ class Takeover:
     def double_of(self, agent: object) -> Agent[Any]:
         if id(agent) in self._originals:
             return cast(Agent[Any], agent)
-        if not isinstance(agent, Agent):
-            kind = type(agent).__name__
-            raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"A {kind} is not an agent that can be guarded")
+        agent = checked_agent(agent)
         if isinstance(agent, SandboxAgent):
             # The SDK adds tools while it runs, which the double does not see.
             message = f"{agent.name} is a SandboxAgent, whose shell and files cannot be guarded call by call"
@@ -205,9 +210,15 @@ class _GuardedTool:
 
 
 class _GuardedAgent:
-    """Mixed into a double's class, in front of the SDK's."""
+    """Mixed into a double's class, in front of the SDK's. A double equals the agent that it was made from."""
 
     takeover: Takeover
+
+    def __eq__(self, other: object) -> bool:
+        return public_agent(self) == (public_agent(other) if isinstance(other, Agent) else other)  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash(public_agent(self))  # type: ignore[arg-type]
 
     def __deepcopy__(self, memo: dict[int, object]) -> Agent[Any]:
         """Handoff filters copy items. The agent in a copied item is the user's own."""
