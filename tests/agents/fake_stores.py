@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from openai_responses_mcp.gate.approvals.models import (
+    KEPT_SECONDS,
+    USED_WITHIN_SECONDS,
     ApprovalChoice,
     ApprovalRecord,
     ApprovalStore,
@@ -25,7 +27,7 @@ from openai_responses_mcp.gate.audit.records import (
 )
 from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.clock import Clock, Presence, PresenceKind, PresenceStore
+from openai_responses_mcp.gate.clock import Clock, Presence, PresenceKind, PresenceStore, later
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
 from openai_responses_mcp.gate.starts import (
@@ -148,8 +150,14 @@ class FakeApprovalStore(ApprovalStore):
             return (*tool, one.arguments_hash, one.definition_hash, one.origin)
 
         for one in self._counting():
+            is_left_by_killed_guard = (
+                one.request.status == "approved"
+                and one.waits_until is not None
+                and one.request.changed_arguments is None
+                and later(now, -KEPT_SECONDS) < (one.request.decided_at or "") <= later(now, -USED_WITHIN_SECONDS)
+            )
             if (
-                one.request.status == "kept"
+                (one.request.status == "kept" or is_left_by_killed_guard)
                 and not one.used_at
                 and (one.expires_at or "") > now
                 and key(one) == key(like)

@@ -617,6 +617,17 @@ async def test_a_yes_in_the_moment_of_the_cancellation_is_kept_too(changed: Any,
         assert (record.request.comment or "") == comment
 
 
+async def test_a_yes_that_a_killed_guard_did_not_use_is_for_the_identical_call_of_the_next_one() -> None:
+    async with NeverLooking() as killed, GuardScene(beside=killed) as scene:
+        killed.start(1)
+        await killed.approvals.submit_decision(await killed.asked(), "approve")
+        scene.clock.move(5)
+        assert (await scene.call(1))["result"]["structuredContent"] == {"text": "hi"}
+        assert list(contradictions(await scene.stores.logs.query())) == []
+        scene.start(2)
+        await scene.asked()
+
+
 async def test_a_withdrawn_call_is_neither_changed_nor_denied_any_more(scene: GuardScene) -> None:
     approval_id = await given_up(scene)
     with pytest.raises(AgentsError, match="its arguments cannot be changed"):

@@ -16,6 +16,7 @@ from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.e2e.client import COMMAND, WAIT_SECONDS, environment, line, request
 from tests.e2e.test_process import FULL, memory_bytes, own_pipe, stray, wait_for_output
 from tests.guard.conftest import ALLOW_ALL, SMALL_SERVER, Guarded, policy_file, text_of
+from tests.guard.test_guard_e2e import until
 from tests.guard.test_guard_faults import ENDS_WITHIN_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
@@ -150,15 +151,16 @@ async def test_a_standing_approval_releases_the_call_that_waits_at_another_guard
 
 
 async def test_a_yes_to_a_call_of_a_killed_guard_is_kept_for_the_next_one(guarded: Guarded, tmp_path: Path) -> None:
-    killed, running = guarded(), guarded()
-    for guard, text in ((killed, "hi"), (running, "other")):
+    killed, just_killed, running = guarded(), guarded(), guarded()
+    for guard, text in ((killed, "hi"), (just_killed, "just now"), (running, "other")):
         guard.start_call("echo", text=text)
         wait_until(lambda guard=guard: "waiting for approval" in guard.stderr)  # type: ignore[misc]
     stores = open_stores(killed.store, must_exist=True)
     asked = {one.request.arguments["text"]: one.request for one in await stores.approvals.list_pending()}
     lease = next(one for one in await stores.presence.renewed_since("") if one.presence_id == asked["hi"].run_id)
-    killed.process.kill()
-    killed.process.wait(WAIT_SECONDS)
+    for guard in (killed, just_killed):
+        guard.process.kill()
+        guard.process.wait(WAIT_SECONDS)
     # As if the lease had been renewed for the last time that long ago.
     void = timestamp(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS + 1))
     await stores.presence.renew(replace(lease, renewed_at=void))
@@ -175,5 +177,14 @@ async def test_a_yes_to_a_call_of_a_killed_guard_is_kept_for_the_next_one(guarde
     assert (await asyncio.to_thread(approve, asked["other"].approval_id)).endswith("; it runs now.")
     assert "other" in text_of(running.reply_to("c"))
     assert "hi" in text_of(guarded().called("echo"))
+    # The lease of the other one is not void yet, so the desk cannot know that it is gone.
+    assert (await asyncio.to_thread(approve, asked["just now"].approval_id)).endswith("; it runs now.")
+    left = await stores.approvals.get(asked["just now"].approval_id)
+    assert left is not None
+    await until(lambda: stores.approvals.find_kept(left, timestamp(datetime.now(UTC))))
+    again = guarded()
+    assert "just now" in text_of(again.called("echo", text="just now"))
+    again.start_call("echo", "d", text="just now")
+    wait_until(lambda: "waiting for approval" in again.stderr)
     found = await killed.desk().audit.verify()
     assert found.is_intact, found

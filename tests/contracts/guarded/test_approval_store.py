@@ -11,6 +11,7 @@ from openai_responses_mcp.gate.approvals.models import (
     ApprovalStore,
     HumanApprovalRequest,
 )
+from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.stores import Stores
 from tests.agents.fakes import ODD_TEXTS, within
 
@@ -243,6 +244,29 @@ async def test_what_is_kept_is_for_no_other_call_and_not_for_longer(store: Appro
     assert [await store.find_kept(other, NOW) for other in others] == [None] * 6
     assert await store.find_kept(like, LATER) is None
     assert await store.consume("p1", None, LATER) is False
+
+
+async def test_a_yes_that_a_killed_guard_left_unused_is_found_for_the_identical_call(store: ApprovalStore) -> None:
+    waited_for = replace(a_record("a1"), waits_until=LATER)
+    await store.create(
+        [
+            waited_for,
+            replace(waited_for, request=replace(waited_for.request, approval_id="a2"), arguments_hash="changed"),
+            replace(a_record("a3"), arguments_hash="of a run"),
+        ]
+    )
+    like = a_record("new", run="r2", pause="p2")
+    # A guard that runs has used it by then.
+    after = [later(NOW, seconds) for seconds in (4, 5, 599, 600)]
+    assert [await store.find_kept(like, moment) for moment in after] == [None] * 4
+    await store.decide(a_choice("a1"))
+    await store.decide(replace(a_choice("a2"), changed_arguments={}))
+    await store.decide(a_choice("a3"))
+    assert [await store.find_kept(like, moment) is not None for moment in after] == [False, True, True, False]
+    for other in ("changed", "of a run"):
+        assert await store.find_kept(replace(like, arguments_hash=other), after[1]) is None
+    assert await store.consume("p1", None, after[1]) is True
+    assert await store.find_kept(like, after[1]) is None
 
 
 async def test_only_what_was_withdrawn_or_approved_and_never_used_is_kept(store: ApprovalStore) -> None:

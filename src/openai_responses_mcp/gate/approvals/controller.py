@@ -28,6 +28,7 @@ from openai_responses_mcp.gate.approvals.decisions import (
     token_hash,
 )
 from openai_responses_mcp.gate.approvals.models import (
+    KEPT_SECONDS,
     ApprovalChoice,
     ApprovalRecord,
     ApprovalStatus,
@@ -56,8 +57,6 @@ from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.reasons import is_new
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
-
-KEPT_SECONDS = 600
 
 OnRequested = Callable[[HumanApprovalRequest], Awaitable[None] | None]
 

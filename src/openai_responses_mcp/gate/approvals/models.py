@@ -13,7 +13,11 @@ from openai_responses_mcp.gate.reasons import Reason
 HumanDecision = Literal["approve", "deny"]
 # No decision in time: expired. The call is not waiting any more: withdrawn. A program answered in a person's place: unasked.
 Undecided = Literal["expired", "withdrawn", "unasked"]
-# Approved after the caller had given up: kept for a while, for the identical call.
+KEPT_SECONDS = 600
+USED_WITHIN_SECONDS = 5
+"""A guard that runs uses a yes within a second. One that is still unused after this time was killed."""
+
+# Kept: approved after the caller had given up. It counts for `KEPT_SECONDS`, for the identical call.
 ApprovalStatus = Literal["pending", "approved", "denied", "expired", "withdrawn", "unasked", "kept"]
 TokenStatus = Literal["active", "used", "expired"]
 
@@ -188,7 +192,10 @@ class ApprovalStore(Protocol):
         ...
 
     async def find_kept(self, like: ApprovalRecord, now: str) -> ApprovalRecord | None:
-        """One that is kept, unused and not too old, for the same caller, tool, definition, command and arguments."""
+        """An unused yes to the same caller, tool, definition, command and arguments, not older than `KEPT_SECONDS`.
+
+        It is kept, or it was approved as it is, with a guard waiting for it that has not used it in time.
+        """
         ...
 
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:

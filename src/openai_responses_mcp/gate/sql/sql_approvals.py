@@ -18,6 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.approvals.models import (
+    KEPT_SECONDS,
+    USED_WITHIN_SECONDS,
     ApprovalChoice,
     ApprovalRecord,
     ApprovalStore,
@@ -27,6 +29,7 @@ from openai_responses_mcp.gate.approvals.models import (
     Rung,
 )
 from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.clock import later
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase, row_of
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore, arguments_in, arguments_text
@@ -103,8 +106,15 @@ class SqlApprovalStore(ApprovalStore):
             func.coalesce(approvals.c.caller, "") == like.request.caller,
             approvals.c.origin.is_(None) if like.origin is None else approvals.c.origin == like.origin,
         )
-        is_kept = (approvals.c.status == "kept", approvals.c.used_at.is_(None), approvals.c.expires_at > now)
-        return await self._first(and_(*same, *is_kept))
+        is_left_by_killed_guard = and_(
+            approvals.c.status == "approved",
+            approvals.c.waits_until.is_not(None),
+            approvals.c.changed_arguments.is_(None),
+            approvals.c.decided_at > later(now, -KEPT_SECONDS),
+            approvals.c.decided_at <= later(now, -USED_WITHIN_SECONDS),
+        )
+        is_kept = or_(approvals.c.status == "kept", is_left_by_killed_guard)
+        return await self._first(and_(*same, is_kept, approvals.c.used_at.is_(None), approvals.c.expires_at > now))
 
     async def consume(self, pause_id: str, token_hash: str | None, now: str) -> bool:
         token, sibling = approvals.alias("token"), approvals.alias("sibling")
