@@ -149,7 +149,7 @@ def test_the_doctor_speaks_japanese_where_the_terminal_does(
     machine.cursor(files=machine.entry("--policy", str(machine.policy)), gone=machine.entry(server=("no-such",)))
     assert main([], machine.environ, str(machine.home / "project")) == 1
     said = capsys.readouterr().out
-    assert f"ok    Cursor の files ({machine.home}/.cursor/mcp.json): ポリシー {machine.policy} を読めます、" in said
+    assert f"ok    Cursor の files ({machine.home}/.cursor/mcp.json): ポリシー {machine.policy} を読めます。" in said
     assert "コマンド no-such が見つかりません。" in said
     assert "1 件の問題があります。まずこれから: Cursor の gone" in said
     machine.cursor()

@@ -21,7 +21,7 @@ from openai_responses_mcp.commands.doctor.entries import Entry, maybe_guard
 from openai_responses_mcp.commands.doctor.report import NOT_SET_UP, Line, Report
 from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.extras import needs_extra
-from openai_responses_mcp.domain.texts import Sentence, language_of
+from openai_responses_mcp.domain.texts import Sentence, language_of, linked
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonValue
 from openai_responses_mcp.gate.secrets.masking import Masking
@@ -61,15 +61,11 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ, folder: s
     here = folder or os.getcwd()
     check_servers(parser, arguments.server, [one.name for *_, one in _found(clients, environ, here) if one])
     words = Words(language_of(environ))
-
-    def summary(failed: Sequence[Line], warnings: int) -> str:
-        if not failed:
-            return words("no problems")
-        return words("one problem" if len(failed) == 1 else "problems", count=len(failed), first=failed[0].text)
-
-    report = Report(Masking(environ).text, environ, summary)
+    report = Report(Masking(environ).text, environ)
     lines = list(guarded_lines(environ, here, clients, arguments.server, is_started=arguments.start))
-    for line in lines or [Line(NOT_SET_UP, words("guarded servers"), words("none guarded"))]:
+    for line in lines or [
+        Line(NOT_SET_UP, words("guarded servers"), words("none; openai-responses-mcp guard setup guards them"))
+    ]:
         report.add(line)
     return report.end()
 
@@ -90,7 +86,9 @@ def guarded_lines(
             yield Line("FAIL", client.name, f"{file} {words.of(problem)}")
         elif entry is not None and (not servers or entry.name in servers):
             level, detail = asyncio.run(_examined(entry, is_started, words))
-            yield Line(level, words("entry in file", client=client.name, server=entry.name, file=file), detail)
+            yield Line(
+                level, words("{client}, {server} in {file}", client=client.name, server=entry.name, file=file), detail
+            )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ async def _examined(entry: GuardedEntry, is_started: bool, words: Words) -> tupl
             found.append(await _started(entry))
     except _Wrong as exc:
         return "FAIL", words.of(exc.args[0])
-    return "ok", words("between checks").join(map(words.of, found))
+    return "ok", words.of(linked("{first}; {second}", found))
 
 
 def _check_command(entry: GuardedEntry, command: str) -> None:

@@ -74,16 +74,16 @@ def main(
     changing = [plan for plan in plans if plan.before != plan.after]
     _show(plans, changing, words)
     if not changing:
-        _say(words("nothing to change"))
+        _say(words("Nothing to change."))
         return 0
     if arguments.dry_run:
         return 0
     if not arguments.yes:
         if ask is None or not sys.stdin.isatty():
-            return _complain(words("no terminal to ask on"), 2)
-        question = words("write one file" if len(changing) == 1 else "write files", count=len(changing))
+            return _complain(words("there is no terminal to ask on, so nothing was written; add --yes to write it"), 2)
+        question = words("Write 1 file?" if len(changing) == 1 else "Write {count} files?", count=len(changing))
         if ask(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-            _say(words("nothing written"))
+            _say(words("Nothing was written."))
             return 0
     return _write(changing, notes, words, is_undo=arguments.undo)
 
@@ -102,7 +102,9 @@ def parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[argpar
     for key in arguments.clients:
         if key not in KEYS:
             near = nearest(key, KEYS)
-            parser.error(words_here()("unknown client", word=key, near=near, known=", ".join(KEYS)))
+            parser.error(
+                words_here()("unknown client {word}{near} ({known})", word=key, near=near, known=", ".join(KEYS))
+            )
     named = {KEYS[key] for key in arguments.clients}
     return arguments, [one for one in CLIENTS if not named or one.name in named]
 
@@ -112,7 +114,7 @@ def check_servers(parser: argparse.ArgumentParser, wanted: Sequence[str], known:
     known = sorted(set(known))
     for name in wanted:
         if name not in known:
-            parser.error(words_here()("unknown server", word=name, near=nearest(name, known)))
+            parser.error(words_here()("unknown server {word}{near}", word=name, near=nearest(name, known)))
 
 
 class CannotUsePolicy(Exception):
@@ -165,7 +167,7 @@ def _show(plans: Sequence[Plan], changing: Sequence[Plan], words: Words) -> None
         _say("")
     for plan in plans:
         for skipped in plan.skipped:
-            _say(words("left alone", entry=words.of(skipped)))
+            _say(words("Left alone: {entry}", entry=words.of(skipped)))
 
 
 def _say(text: str) -> None:
@@ -188,17 +190,20 @@ def _write(plans: Sequence[Plan], notes: Notes, words: Words, *, is_undo: bool) 
             replace_file(plan.file, plan.after)
         except (OSError, CannotRewrite) as exc:
             why = words.of(exc.args[0]) if isinstance(exc, CannotRewrite) else str(exc)
-            failed += _complain(words("not written", file=plan.file, why=why), 1)
+            failed += _complain(words("{file} was not written: {why}", file=plan.file, why=why), 1)
             continue
         if is_undo:
             notes.forget(plan.guarded)
         names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
-        key = "no longer guarded" if is_undo else "guarded"
-        _say(words(key, names=names, count=len(plan.guarded), file=plan.file))
+        says = "No longer guarded: {names} ({count} in {file})" if is_undo else "Guarded: {names} ({count} in {file})"
+        _say(words(says, names=names, count=len(plan.guarded), file=plan.file))
         for one in () if is_undo else plan.guarded:
             if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
                 command = Masking().text(login_command(one.after[one.after.index("--url") + 1]))
-                _say(words("if it asks for a login", name=shlex.quote(one.keys[-1]), command=command))
+                _say(words("If {name} asks for a login: {command}", name=shlex.quote(one.keys[-1]), command=command))
     if not is_undo and failed < len(plans):
-        _say(words("restart your clients"))
+        says = (
+            "Restart your clients. Decide with `{program} approvals watch`; undo with `{program} guard setup --undo`."
+        )
+        _say(words(says, program="openai-responses-mcp"))
     return 1 if failed else 0

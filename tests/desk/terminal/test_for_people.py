@@ -16,14 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import openai_responses_mcp
+from openai_responses_mcp.desk.calls import DecidedBy
+from openai_responses_mcp.desk.terminal.approvals import STATUS
 from openai_responses_mcp.desk.terminal.command_line import main
-from openai_responses_mcp.desk.terminal.text import Paper, call_shown, span
-from openai_responses_mcp.desk.words import IN_JAPANESE, SENTENCES, Words
+from openai_responses_mcp.desk.terminal.log import OUTCOMES
+from openai_responses_mcp.desk.terminal.policy import WAS, WOULD
+from openai_responses_mcp.desk.terminal.text import UNITS, Paper, call_shown, span
+from openai_responses_mcp.desk.words import IN_JAPANESE, Words
 from openai_responses_mcp.domain.texts import language_of
 from openai_responses_mcp.gate.audit.log import AuditEntry
 from openai_responses_mcp.gate.audit.records import Head, LogPlace, kept_finding, misfit
@@ -305,7 +309,7 @@ async def test_errors_and_what_is_wrong_in_a_log_are_japanese_too(
     with pytest.raises(SystemExit, match="2"):
         await shell("approvals", "allow", "x", "--for", "8")
     wrong = await shell("log", "show", "99", code=1)
-    assert "lst というコマンドはありません。list のことですか? (openai-responses-mcp approvals --help" in wrong
+    assert "不明なコマンドです: lst (list のことですか?) (openai-responses-mcp approvals --help" in wrong
     assert "'8' は 30m、8h、7d のような時間 (10 年まで) ではありません" in wrong
     for words, said, code in (
         (["approvals", "show", "zzz"], 'AGENTS-E-APPROVAL-NOT-FOUND: "zzz" で始まる依頼はありません', 1),
@@ -320,23 +324,40 @@ def facts(text: str) -> set[str]:
     return set(re.findall(r"\{(\w+)\}", text))
 
 
-def test_every_sentence_is_there_in_both_languages_with_the_same_facts() -> None:
-    english, japanese = SENTENCES["en"], SENTENCES["ja"]
-    assert {key: facts(text) for key, text in english.items()} == {key: facts(text) for key, text in japanese.items()}
+def test_a_translation_has_the_facts_of_its_sentence() -> None:
     assert {key: facts(key) for key in IN_JAPANESE} == {key: facts(text) for key, text in IN_JAPANESE.items()}
 
 
+def templates_in(source: ast.Module) -> Iterator[str]:
+    """What is said in `Sentence("…")`, `words("…")` and `words_here()("…")`, also by a variable or one of two texts."""
+    said, variables = [], set()
+    for node in ast.walk(source):
+        match node:
+            case ast.Call(
+                func=ast.Name("Sentence" | "words") | ast.Attribute(attr="words") | ast.Call(ast.Name("words_here")),
+                args=[text],
+            ):
+                said.append(text)
+    for text in said:
+        variables |= {node.id for node in ast.walk(text) if isinstance(node, ast.Name)}
+    for node in ast.walk(source):
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=value) if name in variables:
+                said.append(value)
+    for text in said:
+        branches = [text.body, text.orelse] if isinstance(text, ast.IfExp) else [text]
+        yield from (one.value for one in branches if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
 def test_every_sentence_in_the_source_is_in_the_table_and_no_other() -> None:
-    sentences, constants = set(), set()
+    from_tables = [*STATUS.values(), *OUTCOMES.values(), *WAS.values(), *WOULD.values(), *(text for _, text in UNITS)]
+    sentences, constants = {*from_tables, *get_args(DecidedBy)} - {"nobody"}, set()
     for file in SOURCE.rglob("*.py"):
         if file.name == "words.py":
             continue
-        for node in ast.walk(ast.parse(file.read_text())):
-            match node:
-                case ast.Call(func=ast.Name("Sentence"), args=[ast.Constant(str(template))]):
-                    sentences.add(template)
-                case ast.Constant(str(text)):
-                    constants.add(text)
+        source = ast.parse(file.read_text())
+        sentences.update(templates_in(source))
+        constants |= {node.value for node in ast.walk(source) if isinstance(node, ast.Constant)}
     assert sentences - set(IN_JAPANESE) == set()
     assert set(IN_JAPANESE) - constants == set()
 

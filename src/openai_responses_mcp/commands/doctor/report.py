@@ -39,16 +39,9 @@ class CannotReport(Exception):
 class Report:
     """`mask` hides secrets. What is to be pasted is ours and not masked: the place for a key looks like a key."""
 
-    def __init__(
-        self,
-        mask: Callable[[str], str],
-        environ: Mapping[str, str],
-        summary: Callable[[Sequence[Line], int], str] | None = None,
-    ) -> None:
-        """`summary` makes the last line of what failed and the number of warnings."""
+    def __init__(self, mask: Callable[[str], str], environ: Mapping[str, str]) -> None:
         self._mask = mask
         self._say = speaking(environ)
-        self._summary = summary or _summary
         self._width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         self._has_colours = is_lively(sys.stdout, environ)
         self._failed: list[Line] = []
@@ -72,7 +65,7 @@ class Report:
 
     def end(self) -> int:
         """Writes the last line. The exit code: 1 if something failed. Raises `CannotReport`."""
-        text = self._say(self._summary(self._failed, self._warnings))
+        text = self._say(_summary(self._failed, self._warnings))
         self._write(text if self._width is None else "\n".join(wrapped(text, self._width - 1)))
         return 1 if self._failed else 0
 

@@ -71,8 +71,8 @@ _FORM = """<!doctype html>
 
 def _form(request: Request, *, is_refused: bool = False) -> Response:
     words = Words("ja" if request.headers.get("accept-language", "").lower().startswith("ja") else "en")
-    problem = f'<p class="problem" role="alert">{words("token is not valid")}</p>' if is_refused else ""
-    title, token, sign_in = words("desk title"), words("sign in token"), words("sign in")
+    problem = f'<p class="problem" role="alert">{words("This token is not valid.")}</p>' if is_refused else ""
+    title, token, sign_in = words("Approval desk"), words("Your token"), words("Sign in")
     text = _FORM.format(language=words.language, title=title, problem=problem, token=token, sign_in=sign_in)
     return HTMLResponse(text, 401 if is_refused else 200)
 

@@ -1,7 +1,7 @@
 """`approvals list|show|approve|deny|allow|standing|revoke`, in sentences for a person and as JSON for a program."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
@@ -74,14 +74,15 @@ async def waiting_records(console: Console, run_id: str | None = None) -> list[A
 def listed(console: Console, waiting: Sequence[ApprovalRecord], is_each: bool = False) -> list[str]:
     words = console.words
     if not waiting:
-        return [words("nothing waits")]
+        return [words("Nothing waits for a decision.")]
     groups = [[one] for one in waiting] if is_each else alike(waiting)
     rows = [_row(console, group) for group in groups]
-    lines = [words("one waits") if len(waiting) == 1 else words("many wait", count=len(waiting)), ""]
+    says = "1 call waits for a decision." if len(waiting) == 1 else "{count} calls wait for a decision."
+    lines = [words(says, count=len(waiting)), ""]
     lines += [f"{GAP}{line}" for line in console.paper.narrower(len(GAP)).columns(rows)]
-    lines += ["", words("to decide"), *_commands(console, groups[0][0])]
+    lines += ["", words("To decide:"), *_commands(console, groups[0][0])]
     if len(groups) < len(waiting):
-        lines.append(words("to see each", command=f"{PROGRAM} approvals list --all"))
+        lines.append(words("To see each of them: {command}", command=f"{PROGRAM} approvals list --all"))
     return lines
 
 
@@ -100,10 +101,10 @@ def alike(waiting: Sequence[ApprovalRecord]) -> list[list[ApprovalRecord]]:
 def _row(console: Console, group: Sequence[ApprovalRecord]) -> tuple[str, ...]:
     record, words = group[0], console.words
     request = record.request
-    count = words("alike", count=len(group)) if len(group) > 1 else ""
+    count = words("× {count}", count=len(group)) if len(group) > 1 else ""
     return (
         short_id(request.approval_id),
-        words("ago", age=span(words, seconds_between(request.created_at, console.now()))),
+        words("{age} ago", age=span(words, seconds_between(request.created_at, console.now()))),
         left(console, record),
         name_shown(request.tool_name),
         count,
@@ -117,7 +118,7 @@ def left(console: Console, record: ApprovalRecord) -> str:
         return ""
     seconds = -seconds_between(record.waits_until, console.now())
     words = console.words
-    return words("left", time=span(words, seconds)) if seconds > 0 else words("overdue")
+    return words("{time} left", time=span(words, seconds)) if seconds > 0 else words("no time left")
 
 
 def _commands(console: Console, record: ApprovalRecord) -> list[str]:
@@ -126,10 +127,10 @@ def _commands(console: Console, record: ApprovalRecord) -> list[str]:
         (f"{GAP}{program} show {short}", ""),
         (f"{GAP}{program} approve {short}", words("approve it")),
         (f"{GAP}{program} deny {short}", words("deny it")),
-        (f"{GAP}{program} allow {short} --for 8h", words("allow it")),
+        (f"{GAP}{program} allow {short} --for 8h", words("and for 8 hours")),
     ]
     if record.reading:
-        rows.append((f"{GAP}{program} allow {short} --always --reads", words("allow reads")))
+        rows.append((f"{GAP}{program} allow {short} --always --reads", words("all that reads")))
     return console.paper.columns(rows)
 
 
@@ -141,48 +142,61 @@ async def show_one(console: Console, arguments: argparse.Namespace) -> int:
     return 0
 
 
+STATUS: Mapping[str, str] = {
+    "approved": "It was approved at {moment}.",
+    "denied": "It was denied at {moment}.",
+    "kept": "It was approved at {moment}, when the call did not wait any more;"
+    " the identical call may run until ten minutes later.",
+    "expired": "It expired at {moment}: it was not decided in time.",
+    "withdrawn": "It was withdrawn at {moment}: the caller does not need it any more.",
+    "unasked": "No person was asked: the client answered by itself at {moment}.",
+}
+
+
 async def request_lines(console: Console, record: ApprovalRecord, *, with_commands: bool = True) -> list[str]:
     """What will run comes first, then why, and the commands that decide last."""
     request, words, paper = record.request, console.words, console.paper
     lines = [
-        paper.painted(words("will run", tool=name_shown(request.tool_name)), "bold"),
+        paper.painted(words("What will run: {tool}", tool=name_shown(request.tool_name)), "bold"),
         *_arguments(console, request),
     ]
-    lines += ["", *paper.wrapped(words("why", reason=on_one_line(console.reason_of(record))))]
+    lines += ["", *paper.wrapped(words("Why you are asked: {reason}", reason=on_one_line(console.reason_of(record))))]
     if request.definition_change:
-        lines += ["", words("changed"), *paper.boxed(request.definition_change)]
+        lines += ["", words("What changed:"), *paper.boxed(request.definition_change)]
     if request.tool_description:
-        lines += ["", words("says"), *paper.boxed(request.tool_description)]
+        lines += ["", words("What the tool says about itself:"), *paper.boxed(request.tool_description)]
     if request.run_id.startswith(GUARD_RUN):
-        lines += ["", words("claims to read" if record.reading else "claims nothing")]
+        claim = "It claims to read only. That is the server's own word."
+        lines += ["", words(claim if record.reading else "It does not claim to read only.")]
     lines += ["", _when(console, record)]
     if not request.run_id.startswith(GUARD_RUN):
-        lines.append(words("by agent", run=name_shown(request.run_id)))
+        lines.append(words("Run {run}", run=name_shown(request.run_id)))
     if request.caller:
-        lines.append(words("asked by", caller=name_shown(request.caller)))
+        lines.append(words("Asked for by {caller}", caller=name_shown(request.caller)))
     if request.status == "pending" and await console.parts.approvals.is_guard_gone(request):
-        lines += ["", *paper.wrapped(words("guard gone"))]
+        gone = words("The guard that asked is gone. A yes counts for ten minutes, for the identical call.")
+        lines += ["", *paper.wrapped(gone)]
     if request.status == "pending" and with_commands:
-        lines += ["", words("to decide"), *_commands(console, record)[1:]]
+        lines += ["", words("To decide:"), *_commands(console, record)[1:]]
     elif request.status != "pending":
-        lines.append(words(f"status {request.status}", moment=local(request.decided_at or "", console.now())))
+        lines.append(words(STATUS[request.status], moment=local(request.decided_at or "", console.now())))
     if request.comment:
-        lines += paper.wrapped(words("comment", comment=on_one_line(request.comment)))
+        lines += paper.wrapped(words("Comment: {comment}", comment=on_one_line(request.comment)))
     return lines
 
 
 def _arguments(console: Console, request: HumanApprovalRequest) -> list[str]:
     shown = request.arguments if request.changed_arguments is None else request.changed_arguments
-    return console.paper.arguments(shown, console.words) or [console.words("no arguments")]
+    return console.paper.arguments(shown, console.words) or [console.words("without arguments")]
 
 
 def _when(console: Console, record: ApprovalRecord) -> str:
     created, now = record.request.created_at, console.now()
-    ago = console.words("ago", age=span(console.words, seconds_between(created, now)))
+    ago = console.words("{age} ago", age=span(console.words, seconds_between(created, now)))
     until = left(console, record) if record.request.status == "pending" else ""
     if until:
-        return console.words("asked at", moment=local(created, now), ago=ago, left=until)
-    return console.words("asked at, no limit", moment=local(created, now), ago=ago)
+        return console.words("Asked at {moment} ({ago}), {left}.", moment=local(created, now), ago=ago, left=until)
+    return console.words("Asked at {moment} ({ago}).", moment=local(created, now), ago=ago)
 
 
 def on_one_line(text: str) -> str:
@@ -221,15 +235,22 @@ def decided_lines(console: Console, before: ApprovalRecord, after: ApprovalRecor
     request, words = after.request, console.words
     is_of_guard = token.run_id.startswith(GUARD_RUN)
     if request.status == "denied":
-        key = "denied"
+        says = "Denied {call}; it does not run."
     elif request.status == "kept":
-        key = "kept" if before.request.status == "withdrawn" else "kept, guard gone"
+        says = "Approved {call}. The guard that asked is gone; the yes counts for ten minutes, for the identical call."
+        if before.request.status == "withdrawn":
+            says = (
+                "Approved {call}. The client has given up on it;"
+                " it runs without a question if it comes again within ten minutes."
+            )
     else:
-        key = "approved" if is_of_guard else "approved later"
+        says = "Approved {call}; it runs now." if is_of_guard else "Approved {call}; it runs when the run is resumed."
     call = call_shown(words, request.tool_name, request.changed_arguments or request.arguments)
-    lines = [*console.paper.wrapped(words(key, call=call))]
+    lines = [*console.paper.wrapped(words(says, call=call))]
     if not is_of_guard:
-        lines += ["", words("token", moment=local(token.expires_at, console.now())), f"{GAP}{token.token}"]
+        until = local(token.expires_at, console.now())
+        lines += ["", words("The token that resumes the run, once, until {moment}:", moment=until)]
+        lines.append(f"{GAP}{token.token}")
     return lines
 
 
@@ -267,17 +288,21 @@ async def allow(console: Console, arguments: argparse.Namespace) -> int:
 def standing_lines(console: Console, made: Sequence[StandingApproval], released: int) -> list[str]:
     """What is allowed from now on; several tools where it was for every one that reads."""
     words, first = console.words, made[0]
-    key = "allowed same" if first.arguments_hash else "allowed" if len(made) == 1 else "allowed reads"
+    says = "From now on these {count} tools, which claim to read only, run unasked, {holds}: {tool}."
+    if first.arguments_hash:
+        says = "From now on exactly this call of {tool} runs unasked, {holds}."
+    elif len(made) == 1:
+        says = "From now on {tool} runs unasked, {holds}."
     tools = ", ".join(name_shown(one.tool_name) for one in made)
-    lines = [*console.paper.wrapped(words(key, tool=tools, count=len(made), holds=_holds(console, first)))]
-    lines += [words("released", count=released)] if released else []
-    return [*lines, words("revoke with", command=f"{PROGRAM} approvals revoke {short_id(first.made_from)}")]
+    lines = [*console.paper.wrapped(words(says, tool=tools, count=len(made), holds=_holds(console, first)))]
+    lines += [words("Waiting calls that it covers, and that run now: {count}.", count=released)] if released else []
+    return [*lines, words("To end that: {command}", command=f"{PROGRAM} approvals revoke {short_id(first.made_from)}")]
 
 
 def _holds(console: Console, standing: StandingApproval) -> str:
     if standing.expires_at is not None:
-        return console.words("until", moment=local(standing.expires_at, console.now()))
-    return console.words("always" if standing.session_id is None else "for session")
+        return console.words("until {moment}", moment=local(standing.expires_at, console.now()))
+    return console.words("always" if standing.session_id is None else "for its session")
 
 
 async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
@@ -286,12 +311,12 @@ async def show_standing(console: Console, arguments: argparse.Namespace) -> int:
         (
             one.standing_id,
             _holds(console, one),
-            console.words("same arguments" if one.arguments_hash else "any arguments"),
+            console.words("exactly the same arguments" if one.arguments_hash else "any arguments"),
             name_shown(one.tool_name) + (f": {on_one_line(one.comment)}" if one.comment else ""),
         )
         for one in standing
     ]
-    lines = console.paper.columns(rows) or [console.words("no standing")]
+    lines = console.paper.columns(rows) or [console.words("Nothing is allowed from now on.")]
     console.show([asdict(one) for one in standing], *lines)
     return 0
 
@@ -300,7 +325,7 @@ async def revoke(console: Console, arguments: argparse.Namespace) -> int:
     holding = _named_standing(await console.parts.standing.list(), arguments.standing_id)
     ids = [one.standing_id for one in holding] or [arguments.standing_id]
     ended = [await console.parts.standing.revoke(one, arguments.comment) for one in ids]
-    lines = [console.words("revoked", tool=name_shown(one.tool_name)) for one in ended]
+    lines = [console.words("Ended: {tool} is asked about again.", tool=name_shown(one.tool_name)) for one in ended]
     facts: list[JsonValue] = [{**asdict(one), "ended_because": "revoked"} for one in ended]
     console.show(facts[0] if len(facts) == 1 else facts, *lines)
     return 0

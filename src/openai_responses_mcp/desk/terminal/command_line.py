@@ -90,7 +90,8 @@ def _without_store(arguments: argparse.Namespace) -> int:
     """Before the guard has run for the first time there is nothing to see, which is no error."""
     if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
         return complain(why_no_store())
-    sys.stdout.write("[]\n" if arguments.json else f"{words_here()('no store')}\n")
+    none_yet = words_here()("There is no store yet; the guard makes one when it first runs.")
+    sys.stdout.write("[]\n" if arguments.json else f"{none_yet}\n")
     return 0
 
 
@@ -104,8 +105,10 @@ def _serve(store: str, arguments: argparse.Namespace, open_browser: Callable[[st
     is_for_team, words = arguments.http is not None, words_here()
 
     def show(link: str) -> None:
-        about = words("desk for a team" if is_for_team else "desk for one")
-        for_people = f"{words('desk is open')}\n\n  {link}\n\n{about}\n"
+        about = words("The link works once, on this machine. Ctrl-C closes the desk.")
+        if is_for_team:
+            about = words("Each person signs in with a token. Ctrl-C closes the desk.")
+        for_people = f"{words('The desk is open:')}\n\n  {link}\n\n{about}\n"
         is_json = arguments.json or not sys.stdout.isatty()
         sys.stdout.write(f"{json_of({'link': link})}\n" if is_json else for_people)
         sys.stdout.flush()

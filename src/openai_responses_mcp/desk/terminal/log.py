@@ -3,13 +3,14 @@
 import argparse
 import getpass
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from openai_responses_mcp.desk.calls import LoggedCall, calls_in, reason_of
 from openai_responses_mcp.desk.terminal.approvals import listed, on_one_line, waiting_records
 from openai_responses_mcp.desk.terminal.console import PROGRAM, Console
 from openai_responses_mcp.desk.terminal.text import GAP, beginning, local, name_shown
+from openai_responses_mcp.desk.words import Words
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.audit.records import ExecutionLog, LogVerification
 from openai_responses_mcp.gate.audit.verifying import unfinished
@@ -33,17 +34,25 @@ def call_lines(console: Console, calls: Sequence[LoggedCall]) -> list[str]:
     return console.paper.columns(rows)
 
 
+OUTCOMES: Mapping[str, str] = {
+    "none": "allowed ({who})",
+    "done": "ran ({who})",
+    "failed": "failed ({who})",
+    "unknown": "unknown ({who})",
+}
+
+
 def became_of(console: Console, call: LoggedCall) -> str:
     """What became of it and who decided, short enough for arguments beside it on a narrow terminal."""
     words = console.words
     if call.decided == "asked":
-        return words("asked")
+        return words("waits")
     if call.by == "nobody":
-        return words("undecided")
-    who = name_shown(call.who) if call.who else words("by observer" if call.decided == "observed" else f"by {call.by}")
+        return words("not decided")
+    who = name_shown(call.who) if call.who else words("observed" if call.decided == "observed" else call.by)
     if call.decided == "refused":
-        return words("refused it", who=who)
-    return words("allowed it" if call.outcome == "none" else f"outcome {call.outcome}", who=who)
+        return words("refused ({who})", who=who)
+    return words(OUTCOMES[call.outcome], who=who)
 
 
 async def show_log(console: Console, arguments: argparse.Namespace) -> int:
@@ -52,7 +61,7 @@ async def show_log(console: Console, arguments: argparse.Namespace) -> int:
     logs = await console.parts.audit.query(arguments.run, arguments.since)
     if arguments.records or console.is_json:
         return await _show_records(console, logs, arguments.run)
-    lines = call_lines(console, calls_in(logs)) or [console.words("no calls")]
+    lines = call_lines(console, calls_in(logs)) or [console.words("The log has no calls yet.")]
     console.say(*lines)
     return 0
 
@@ -60,7 +69,7 @@ async def show_log(console: Console, arguments: argparse.Namespace) -> int:
 async def _show_records(console: Console, logs: Sequence[ExecutionLog], run_id: str | None) -> int:
     unknown = {one.sequence for one in unfinished(await console.parts.audit.query(run_id))}
     facts = [asdict(one) | ({"outcome": "unknown"} if one.sequence in unknown else {}) for one in logs]
-    console.show(facts, *(_record_lines(console, logs, unknown) or [console.words("no calls")]))
+    console.show(facts, *(_record_lines(console, logs, unknown) or [console.words("The log has no calls yet.")]))
     return 0
 
 
@@ -70,7 +79,7 @@ def _record_lines(console: Console, logs: Sequence[ExecutionLog], unknown: set[i
             str(one.sequence),
             local(one.timestamp, console.now()),
             name_shown(one.event),
-            (console.words("unknown") if one.sequence in unknown else name_shown(one.decision))
+            (console.words("outcome unknown") if one.sequence in unknown else name_shown(one.decision))
             + (f" · {name_shown(one.who)}" if one.who else ""),
             name_shown(one.tool_name or "-"),
             on_one_line(one.comment or reason_of(one, console.words.language)),
@@ -85,11 +94,12 @@ async def show_call(console: Console, arguments: argparse.Namespace) -> int:
     wanted = arguments.call
     found = [one for one in calls_in(logs) if wanted in (str(one.number), one.first.tool_call_id)]
     if not found:
-        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", console.words("no such call", call=name_shown(wanted)))
+        says = "The log has no call {call}; the first column of `log` has their numbers"
+        raise AgentsError("AGENTS-E-APPROVAL-NOT-FOUND", console.words(says, call=name_shown(wanted)))
     call, words, paper = found[-1], console.words, console.paper
     lines = [
         paper.painted(f"{call.number}  {name_shown(call.first.tool_name)}", "bold"),
-        *(paper.arguments(call.first.arguments, words) or [words("no arguments")]),
+        *(paper.arguments(call.first.arguments, words) or [words("without arguments")]),
         "",
         *_record_lines(console, call.records, {one.sequence for one in unfinished(logs)}),
     ]
@@ -118,29 +128,36 @@ def _records_in(file: str) -> list[ExecutionLog]:
 async def archive(console: Console, arguments: argparse.Namespace) -> int:
     record = await console.parts.audit.archive(arguments.before, ArchiveOnDisk(arguments.file), _user())
     moved = _records_in(arguments.file)
-    facts = asdict(record)
-    words, program, file = console.words, PROGRAM, shlex.quote(arguments.file)
-    key = "archived one" if len(moved) == 1 else "archived"
-    lines = [words(key, records=len(moved), file=name_shown(arguments.file), record=record.sequence)]
-    console.show(facts, *lines, words("to check it", command=f"{program} log verify {file}"))
+    words, checking = console.words, f"{PROGRAM} log verify {shlex.quote(arguments.file)}"
+    says = "Moved {records} to {file}; record {record} of the log says so."
+    file, records = name_shown(arguments.file), _count(words, len(moved))
+    console.show(
+        asdict(record),
+        words(says, records=records, file=file, record=record.sequence),
+        words("To check it: {command}", command=checking),
+    )
     return 0
+
+
+def _count(words: Words, records: int) -> str:
+    return words("1 record" if records == 1 else "{count} records", count=records)
 
 
 def verification_lines(console: Console, found: LogVerification, is_archive: bool = False) -> list[str]:
     words, paper = console.words, console.paper
-    kind = "archive " if is_archive else ""
+    place, records = words("The archive" if is_archive else "The log"), _count(words, found.records)
     if found.is_intact:
-        key = "intact one" if found.records == 1 else "intact"
-        lines = [paper.painted(words(kind + key, records=found.records), "green")]
+        lines = [paper.painted(words("{place} is intact: {records}.", place=place, records=records), "green")]
     else:
         problems = found.findings or (found.problem,)
-        lines = [paper.painted(words(kind + "not intact", records=found.records), "red")]
+        lines = [paper.painted(words("{place} is not intact ({records}):", place=place, records=records), "red")]
         lines += [piece for one in problems for piece in paper.wrapped(on_one_line(words.of(one)), "  ")]
         if not is_archive:
-            lines.append(words("to accept it", command=f"{PROGRAM} log accept-loss --reason TEXT"))
+            accepting = f"{PROGRAM} log accept-loss --reason TEXT"
+            lines.append(words("If you know why, accept it: {command}", command=accepting))
     if found.accepted:
         lines += [
-            words("accepted losses"),
+            words("Accepted by people:"),
             *(p for one in found.accepted for p in paper.wrapped(on_one_line(words.of(one)), "  ")),
         ]
     return [*lines, *paper.wrapped(on_one_line(words.of(found.uncovered)))] if found.uncovered else lines
@@ -148,7 +165,8 @@ def verification_lines(console: Console, found: LogVerification, is_archive: boo
 
 async def accept_loss(console: Console, arguments: argparse.Namespace) -> int:
     record = await console.parts.audit.accept_loss(arguments.reason, _user())
-    console.show(asdict(record), console.words("accepted", record=record.sequence))
+    says = "The log is accepted in its present state; record {record} says so."
+    console.show(asdict(record), console.words(says, record=record.sequence))
     return 0
 
 
@@ -182,12 +200,13 @@ async def show_status(console: Console, arguments: argparse.Namespace) -> int:
         "calls": [one.number for one in calls],
         "log": asdict(found),
     }
-    lines = [words("store", store=name_shown(arguments.shown_store)), ""]
-    lines += [words("guards"), *_there(console, guards)] if guards else [words("no guards")]
-    lines += [words("at the desk"), *_there(console, desks)] if desks else [words("nobody at the desk")]
+    lines = [words("Store: {store}", store=name_shown(arguments.shown_store)), ""]
+    lines += [words("Guards that run now:"), *_there(console, guards)] if guards else [words("No guard runs now.")]
+    nobody = words("Nobody is at the desk: neither the page nor `approvals watch` is open.")
+    lines += [words("At the desk:"), *_there(console, desks)] if desks else [nobody]
     lines += ["", *listed(console, waiting), ""]
     if calls:
-        lines += [words("last calls"), *call_lines(console, calls), ""]
+        lines += [words("The last calls:"), *call_lines(console, calls), ""]
     lines += verification_lines(console, found)
     console.show(facts, *lines)
     return 0 if found.is_intact else 1
@@ -197,7 +216,7 @@ def _there(console: Console, present: Sequence[Presence]) -> list[str]:
     rows = [
         (
             f"{GAP}{name_shown(one.name)}",
-            console.words("since", moment=local(one.since, console.now())),
+            console.words("since {moment}", moment=local(one.since, console.now())),
             on_one_line(one.detail),
         )
         for one in present

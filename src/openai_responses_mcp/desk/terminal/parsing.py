@@ -22,7 +22,7 @@ _SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`: did you mean …?`, or an empty text if no known word is close."""
     near = get_close_matches(word.partition("=")[0], list(known), n=1, cutoff=0.6)
-    return words_here()("did you mean", word=near[0]) if near else ""
+    return words_here()(": did you mean {near}?", near=near[0]) if near else ""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -32,18 +32,20 @@ class CommandParser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             flags = [flag for action in self._actions for flag in action.option_strings]
-            kind, near = ("option", nearest(unknown[0], flags)) if unknown[0].startswith("-") else ("argument", "")
-            self.error(words_here()(f"unknown {kind}", word=unknown[0], near=near))
+            if unknown[0].startswith("-"):
+                near = nearest(unknown[0], flags)
+                self.error(words_here()("unknown option {word}{near}", word=unknown[0], near=near))
+            self.error(words_here()("unknown argument {word}", word=unknown[0]))
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action.choices, Mapping) and value not in action.choices:
             near = nearest(value, action.choices) or f" ({', '.join(action.choices)})"
-            self.error(words_here()("unknown command", word=value, near=near))
+            self.error(words_here()("unknown command {word}{near}", word=value, near=near))
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
-        line = words_here()("see help", problem=message, command=f"{self.prog} --help")
+        line = words_here()("{problem} (see {command})", problem=message, command=f"{self.prog} --help")
         self.exit(2, f"{self.prog}: {visible(line)}\n")
 
 

@@ -83,12 +83,15 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _lines(file: str, found: PolicyFindings) -> str:
-    key = "one rule" if found.rules == 1 else "many rules"
-    return "\n".join(found.lines) or words_here()(key, file=file, rules=found.rules)
+    says = "{file}: 1 rule, no problems" if found.rules == 1 else "{file}: {rules} rules, no problems"
+    return "\n".join(found.lines) or words_here()(says, file=file, rules=found.rules)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # test
+
+WAS: Mapping[str, str] = {"allow": "allowed", "needs_human": "asked", "deny": "denied"}
+WOULD: Mapping[str | None, str] = {"allow": "allow", "needs_human": "ask", "deny": "deny", None: "cannot tell"}
 
 _KEYS = ("number", "time", "run_id", "tool", "recorded", "with_the_file", "why")
 
@@ -121,10 +124,12 @@ def _report(replay: Replay) -> str:
     otherwise = sum(1 for one in replay.found if one.decision)
     hidden = len(replay.found) - otherwise
     words = words_here()
-    summary = words("otherwise", count=otherwise, calls=replay.calls)
-    summary += words("hidden", count=hidden) if hidden else ""
-    table = _table([words("policy columns").split("|"), *rows], Paper(width_of(sys.stdout))) if rows else []
-    return "\n".join([*table, summary])
+    summary = words("{count} of {calls} recorded calls would be decided otherwise", count=otherwise, calls=replay.calls)
+    summary += words("; for {count} the log does not show enough", count=hidden) if hidden else ""
+    if not rows:
+        return summary
+    heading = words("NO|TIME|TOOL|WAS|WITH THE FILE|WHY").split("|")
+    return "\n".join([*_table([heading, *rows], Paper(width_of(sys.stdout))), summary])
 
 
 def _table(rows: Sequence[Sequence[str]], paper: Paper) -> list[str]:
@@ -144,8 +149,8 @@ def _row(one: Replayed) -> tuple[str, ...]:
         str(log.sequence),
         local(log.timestamp, datetime.now(UTC)),
         on_one_line(tool),
-        words(f"was {log.decision}"),
-        words(f"would {one.decision or 'unknown'}"),
+        words(WAS[log.decision]),
+        words(WOULD[one.decision]),
         on_one_line(why),
     )
 
@@ -175,8 +180,9 @@ def _suggest(arguments: argparse.Namespace) -> int:
             )
         )
     written, program = shlex.quote(arguments.write), "openai-responses-mcp"
-    _write(words_here()("wrote", file=arguments.write, command=f"{program} policy test {written}"))
-    _write(words_here()("use it", command=f"{program} guard setup --policy {written}"))
+    words, trying = words_here(), f"{program} policy test {written}"
+    _write(words("Wrote {file}. Try it: {command}", file=arguments.write, command=trying))
+    _write(words("Use it: {command}", command=f"{program} guard setup --policy {written}"))
     return 0
 
 

@@ -66,7 +66,8 @@ class Paper:
             name = quoted(str(key))
             if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
                 count = lines_in(value)
-                size = words("one line" if count == 1 else "lines", lines=count, characters=len(value))
+                says = "1 line, {characters} characters" if count == 1 else "{lines} lines, {characters} characters"
+                size = words(says, lines=count, characters=len(value))
                 lines += [f"{BAR}{name}: {size}", *(BAR + line for line in self.narrower(len(BAR)).boxed(value))]
             else:
                 written = revealed_json(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
@@ -130,8 +131,8 @@ def call_shown(words: Words, tool: str, arguments: Mapping[str, JsonValue]) -> s
     for name in _TARGETS:
         target = arguments.get(name)
         if isinstance(target, str) and 0 < len(target) <= _LONG_TEXT:
-            key = "call to" if tool.rpartition("/")[2].startswith(_TO) else "call of"
-            return words(key, tool=shown, target=name_shown(target))
+            says = "{tool} to {target}" if tool.rpartition("/")[2].startswith(_TO) else "{tool} of {target}"
+            return words(says, tool=shown, target=name_shown(target))
     return shown
 
 
@@ -155,10 +156,10 @@ def seconds_between(earlier: str, later: datetime) -> float:
         return 0.0
 
 
-_UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"), (1, "seconds"))
+UNITS = ((86_400, "{count} d"), (3_600, "{count} h"), (60, "{count} min"), (1, "{count} s"))
 
 
 def span(words: Words, seconds: float) -> str:
     """The largest unit that says enough: 12 s, 4 min, 3 h, 2 d."""
-    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    size, unit = next((one for one in UNITS if seconds >= one[0]), UNITS[-1])
     return words(unit, count=max(int(seconds // size), 0))

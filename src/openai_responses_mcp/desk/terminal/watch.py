@@ -28,6 +28,7 @@ from openai_responses_mcp.desk.terminal.approvals import (
 from openai_responses_mcp.desk.terminal.console import Console
 from openai_responses_mcp.desk.terminal.parsing import json_arguments
 from openai_responses_mcp.desk.terminal.text import call_shown
+from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate.approvals.models import ApprovalRecord
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.clock import BETWEEN_RENEWALS_SECONDS, Presence, timestamp
@@ -35,14 +36,20 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject
 
 _BETWEEN_LOOKS_SECONDS = 0.5
+_HELP = Sentence(
+    "a approves this call once. d denies it. s approves it and every later call of this tool in the same session."
+    " r, where it is offered, approves it and every later call of the tools that claim to read only."
+    " e opens the arguments in your editor and approves what you save. Ctrl-C leaves; the call keeps waiting."
+)
 
 
 async def watch(console: Console, arguments: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise AgentsError("AGENTS-E-RUNNER-CONFIG", console.words("needs a terminal"))
+        message = console.words("`approvals watch` needs a terminal; `approvals list` works without one")
+        raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     with Keys(sys.stdin.fileno()) as keys:
         async with at_the_desk(console, "terminal"):
-            console.say(console.words("watching"))
+            console.say(console.words("Waiting for calls to decide. Ctrl-C ends."))
             while True:
                 waiting = await waiting_records(console)
                 if waiting:
@@ -86,7 +93,7 @@ async def _decide(console: Console, record: ApprovalRecord, keys: "Keys") -> Non
         if key is None:
             if (await console.parts.approvals.get(approval_id)).request.status != "pending":
                 call = call_shown(words, record.request.tool_name, record.request.arguments)
-                console.say(words("gone", call=call))
+                console.say(words("{call} was decided elsewhere, or is not needed any more.", call=call))
                 return
             continue
         try:
@@ -112,34 +119,38 @@ async def _acted(console: Console, record: ApprovalRecord, key: str, keys: "Keys
         token = await approvals.submit_decision(approval_id, "approve", arguments=changed)
     else:
         if key == "?":
-            console.say(*console.paper.wrapped(console.words("help")))
+            console.say(*console.paper.wrapped(console.words.of(_HELP)))
         return []
     return [*decided_lines(console, record, await approvals.get(approval_id), token), *standing]
 
 
 def _keys(console: Console, record: ApprovalRecord) -> list[str]:
     words = console.words
-    return [words("keys"), *([words("key r", count=len(record.reading))] if record.reading else [])]
+    lines = [words("[a] approve  [d] deny  [s] allow for the session  [e] edit arguments  [?] help")]
+    if record.reading:
+        reading = "[r] allow every tool of this server that claims to read only, for good ({count} now)"
+        lines.append(words(reading, count=len(record.reading)))
+    return lines
 
 
 def _changed(console: Console, record: ApprovalRecord, keys: "Keys") -> JsonObject | None:
     if record.parameters is None:
-        console.say(console.words("cannot edit"))
+        console.say(console.words("The arguments of this call cannot be changed."))
         return None
     before = json.dumps(dict(record.request.arguments), ensure_ascii=False, indent=2)
     try:
         with keys.lent():
             after = _edited(before)
     except (OSError, ValueError) as exc:
-        console.say(console.words("no editor", problem=exc))
+        console.say(console.words("The editor cannot be used: {problem}. Nothing is decided yet.", problem=exc))
         return None
     if after is None or after.strip() == before.strip():
-        console.say(console.words("not changed"))
+        console.say(console.words("The arguments were not changed; nothing is decided yet."))
         return None
     try:
         return json_arguments(after)
     except argparse.ArgumentTypeError as exc:
-        console.say(console.words("bad json", problem=exc))
+        console.say(console.words("That is not a JSON object: {problem}. Nothing is decided yet.", problem=exc))
         return None
 
 
