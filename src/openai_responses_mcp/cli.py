@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from openai_responses_mcp.commands.doctor.report import Line
 
+_WARNING = "WARNING:"
+
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """The exit code."""
@@ -43,7 +45,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         # The line that clients start. They wait for it, so it does without the parser.
         return _run(Options(stdio=True) if list(arguments) == ["--stdio"] else parse(arguments), environ)
     except BadCommandLine as exc:
-        return _complain(_presentable(_said(exc.args[0], environ), environ))
+        _tell(_presentable(_said(exc.args[0], environ), environ), _presentable(exc.paste, environ))
+        return 2
     except ConfigError as exc:
         return _complain(*exc.problems)
     except BrokenPipeError:  # The reader has closed the pipe, as `| head -1` does.
@@ -102,7 +105,7 @@ def _run(options: Options, environ: Mapping[str, str]) -> int:
         return _examine(options, environ)
     configuration = load(_flags(options), environ)
     for warning in configuration.warnings:
-        _tell(f"{_standing_out('WARNING:', environ)} {warning}")
+        _warn(warning, environ)
     if options.show_config:
         _write_stderr(json.dumps(show(configuration, environ), ensure_ascii=False, indent=2) + "\n")
     return _command(options, configuration, environ)
@@ -246,14 +249,18 @@ def _report_crash(kind: type[BaseException], error: BaseException, trace: "Trace
     _write_stderr(_masked("".join(traceback.format_exception(error)), os.environ))
 
 
-def _tell(line: str) -> None:
-    _write_stderr(f"{PROGRAM}: {line}\n")
+def _tell(line: str, paste: str = "") -> None:
+    from openai_responses_mcp.commands.live import fitted
+
+    _write_stderr(fitted(f"{PROGRAM}: {line}", sys.stderr, paste))
 
 
-def _standing_out(word: str, environ: Mapping[str, str]) -> str:
-    from openai_responses_mcp.commands.live import is_lively
+def _warn(line: str, environ: Mapping[str, str]) -> None:
+    from openai_responses_mcp.commands.live import fitted, is_lively
 
-    return f"\x1b[1;33m{word}\x1b[0m" if is_lively(sys.stderr, environ) else word
+    text = fitted(f"{PROGRAM}: {_WARNING} {line}", sys.stderr)
+    loud = f"\x1b[1;33m{_WARNING}\x1b[0m"
+    _write_stderr(text.replace(_WARNING, loud, 1) if is_lively(sys.stderr, environ) else text)
 
 
 def _write_stderr(text: str) -> None:

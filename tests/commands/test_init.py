@@ -75,7 +75,7 @@ def test_days_are_compared_as_they_are_now() -> None:
         True,
     )
     assert maybe_days_apart("Asia/Tokyo", {"TZ": "Europe/Berlin"}, morning.replace(hour=12)) == (
-        '"today" is the date in Asia/Tokyo (search.timezone). This machine (Europe/Berlin) has another one for 8 hours a day.',
+        '"today" is the date in Asia/Tokyo (search.timezone). This machine (Europe/Berlin) has another date for 8 hours a day.',
         False,
     )
     assert maybe_days_apart("Asia/Tokyo", {"TZ": "Asia/Seoul"}, morning) is None

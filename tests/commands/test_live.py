@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from openai_responses_mcp.commands.live import HOLD_SECONDS, LiveView, is_lively
+from openai_responses_mcp.commands.live import HOLD_SECONDS, LiveView, fitted, is_lively
 from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.domain.models import Progress
 from openai_responses_mcp.domain.texts import Sentence
@@ -205,3 +205,10 @@ def test_a_terminal_that_does_not_tell_its_size_is_taken_for_a_usual_one() -> No
 def test_a_view_needs_a_terminal_that_can_and_a_person_who_wants_it(environ: dict[str, str], expected: bool) -> None:
     assert is_lively(FakeTerminal(), environ) is expected
     assert is_lively(io.StringIO(), environ) is False
+
+
+def test_a_message_wraps_at_words_on_a_terminal_and_its_command_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    said = ("put the question in quotes:", "program 'a question that is long'")
+    assert fitted(said[0], FakeTerminal(), said[1]) == f"put the question\n  in quotes:\n  {said[1]}\n"
+    assert fitted(said[0], io.StringIO(), said[1]) == f"{said[0]} {said[1]}\n"

@@ -55,7 +55,7 @@ def test_an_entry_that_is_well_says_what_was_checked(machine: Machine) -> None:
     (line,) = machine.doctor()
     file = machine.home / ".cursor/mcp.json"
     assert line == (
-        f"ok    Cursor, files in {file}: the policy {machine.policy} can be read; the store is made when it first runs"
+        f"ok    Cursor, files in {file}: the policy {machine.policy} can be read; the store is made with the first call"
     )
 
 
@@ -98,7 +98,7 @@ def test_an_entry_with_a_url_needs_its_variables_and_no_command(machine: Machine
 def test_a_store_that_is_there_is_opened(machine: Machine) -> None:
     store = f"sqlite:///{machine.home}/x.db"
     machine.cursor(files=machine.entry("--store", store))
-    assert f"the store {machine.home}/x.db is made when it first runs" in machine.doctor()[0]
+    assert f"the store {machine.home}/x.db is made with the first call" in machine.doctor()[0]
     (machine.home / "x.db").touch()
     assert "There is no store at this address" in machine.doctor(code=1)[0]
 

@@ -296,8 +296,21 @@ def test_servers_of_a_folder_are_guarded_only_when_asked_for(machine: Machine) -
     assert json.loads((project / ".cursor/mcp.json").read_text())["mcpServers"]["p"]["args"][-1] == "p"
     claude = json.loads((machine.home / ".claude.json").read_text())["projects"][str(project)]["mcpServers"]
     assert claude["c"]["args"][-1] == "c"
+    policy = machine.policy("rules.yaml")
+    assert f"it belongs to {project}: run guard setup" in machine.setup("claude-code", "--policy", policy, "--yes")
     machine.setup("--undo", "--yes")
     assert json.loads((machine.home / ".claude.json").read_text())["projects"][str(project)] == section
+
+
+def test_a_guard_that_was_written_or_changed_by_hand_is_named_where_it_lacks_the_policy(machine: Machine) -> None:
+    machine.setup("cursor", "--yes")
+    machine.cursor.write_text(machine.cursor.read_text().replace("mcp-server-git", "mcp-server-hg"))
+    by_hand = {"mcpServers": {"c": {"command": "openai-responses-mcp", "args": ["guard", "--", "c"]}}}
+    (machine.home / ".claude.json").write_text(json.dumps({"projects": {"/path/to/x": by_hand}}))
+    said = machine.setup("cursor", "claude-code", "--policy", machine.policy("rules.yaml"), "--yes")
+    why = "it was guarded or changed by hand: write --policy into its command, before --"
+    assert f"Left alone: git in {machine.cursor}: {why}" in said
+    assert f"Left alone: c in {machine.home / '.claude.json'}: {why}" in said
 
 
 def test_a_file_that_cannot_be_read_is_named(machine: Machine) -> None:
@@ -622,5 +635,5 @@ def test_setup_speaks_japanese_where_the_terminal_does(machine: Machine) -> None
     assert f"変更なし: mine ({machine.cursor}): すでにガードされています" in said
     assert "ガードしました: files, git, bare, remote" in said
     assert "変更するものはありません。" in machine.setup("--yes")
-    assert "手作業でガードされています" in machine.setup("--policy", machine.policy("a.yaml"), "--yes")
+    assert "手作業でガードまたは変更されています" in machine.setup("--policy", machine.policy("a.yaml"), "--yes")
     assert "ガードを外しました: files" in machine.setup("--undo", "--yes")

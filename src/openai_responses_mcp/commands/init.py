@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from openai_responses_mcp.adapters.clocks import clock_in, system_zone
+from openai_responses_mcp.commands.live import fitted
 from openai_responses_mcp.commands.words import speaking
 from openai_responses_mcp.config.loading import default_paths, expanded
 from openai_responses_mcp.config.settings import SearchSettings
@@ -67,16 +68,14 @@ def init(path: str | None, environ: Mapping[str, str]) -> int:
         else:
             reason = exc.strerror if isinstance(exc, OSError) else exc
             problem = Sentence("{file} cannot be written ({why})", file=target, why=reason)
-        sys.stderr.write(f"openai-responses-mcp: {say(problem)}\n")
+        sys.stderr.write(fitted(f"openai-responses-mcp: {say(problem)}", sys.stderr))
         return 1
-    written = Sentence(
-        "{file} written. Change what you like, then check it: openai-responses-mcp --doctor", file=target
-    )
-    sys.stdout.write(f"{say(written)}\n")
+    written = Sentence("{file} written. Change what you like, then check it:", file=target)
+    sys.stdout.write(fitted(say(written), sys.stdout, "openai-responses-mcp --doctor"))
     apart = maybe_days_apart(SearchSettings().timezone, environ)
     if apart is not None:
         change = Sentence("{apart} To use your own time zone, change both time zones in the file.", apart=apart.text)
-        sys.stdout.write(f"{say(change)}\n")
+        sys.stdout.write(fitted(say(change), sys.stdout))
     return 0
 
 
@@ -107,7 +106,7 @@ def maybe_days_apart(timezone: str, environ: Mapping[str, str], there: datetime 
         return DaysApart(text, is_now=True)
     text = Sentence(
         '"today" is the date in {timezone} (search.timezone).'
-        " This machine{called} has another one for {hours} hours a day.",
+        " This machine{called} has another date for {hours} hours a day.",
         timezone=timezone,
         called=called,
         hours=f"{abs(apart.total_seconds()) / 3600:g}",

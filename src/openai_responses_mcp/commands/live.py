@@ -8,16 +8,18 @@ would wrap or scroll it, and it could not be wiped off.
 import asyncio
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TextIO
 
 from openai_responses_mcp.domain.models import Progress
-from openai_responses_mcp.domain.texts import Sentence, columns, cut, one_line, visible
+from openai_responses_mcp.domain.texts import Sentence, columns, cut, one_line, visible, wrapped
 
 FRAME_SECONDS = 0.1
 # The API names a search or a page and goes on at once. A person needs this long to read the name.
 HOLD_SECONDS = 1.5
+_HANGING = "  "
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PLAIN_SPINNER = "|/-\\"
 _TO_END_OF_LINE = "\x1b[K"
@@ -36,6 +38,14 @@ def is_lively(stream: TextIO, environ: Mapping[str, str]) -> bool:
     if os.name == "nt":
         is_able = is_able and bool(environ.get("WT_SESSION") or environ.get("TERM"))
     return stream.isatty() and is_able
+
+
+def fitted(text: str, stream: TextIO, paste: str = "") -> str:
+    """A message and a command to paste: one line in a pipe; on a terminal wrapped at words, the command on its own line."""
+    if not stream.isatty():
+        return f"{text} {paste}".rstrip() + "\n"
+    room = shutil.get_terminal_size().columns - len(_HANGING) - 1
+    return f"\n{_HANGING}".join([*wrapped(text, room), *filter(None, [paste])]) + "\n"
 
 
 class LiveView:

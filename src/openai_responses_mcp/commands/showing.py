@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from openai_responses_mcp.adapters.process import EXIT_CODES, WarmUp, listen
-from openai_responses_mcp.commands.live import LiveView, is_lively
+from openai_responses_mcp.commands.live import LiveView, fitted, is_lively
 from openai_responses_mcp.commands.usage import WITHOUT_A_KEY
 from openai_responses_mcp.commands.words import Say, speaking
 from openai_responses_mcp.domain.citations import split_sources
@@ -73,7 +73,7 @@ class Showing:
         return INCOMPLETE
 
     def tell(self, sentence: str) -> None:
-        sys.stderr.write(f"{self.say(sentence)}\n")
+        sys.stderr.write(fitted(self.say(sentence), sys.stderr))
 
     def render(self, text: str, width: int) -> str:
         """Markdown as a terminal shows it."""

@@ -146,7 +146,11 @@ _UNSAFE_IN_DOUBLE_QUOTES = frozenset('"$`\\!%')
 
 
 class BadCommandLine(Exception):
-    """The command line cannot be understood; the text says why, on one line."""
+    """The command line cannot be understood; the text says why, on one line. `paste` is the command that was meant."""
+
+    def __init__(self, mistake: str, paste: str = "") -> None:
+        super().__init__(mistake)
+        self.paste = paste
 
 
 class Options(SimpleNamespace):
@@ -239,13 +243,13 @@ def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[st
         if near:
             raise BadCommandLine(
                 Sentence(
-                    "unknown command {word}{near} To ask a question, put the question in quotes: {line}",
+                    "unknown command {word}{near} To ask a question, put the question in quotes:",
                     word=arguments[0],
                     near=near,
-                    line=line,
-                )
+                ),
+                line,
             )
-        raise BadCommandLine(Sentence("put the question in quotes: {line}", line=line))
+        raise BadCommandLine(Sentence("put the question in quotes:"), line)
     for word in rest:
         if word in COMMAND_WORDS:
             raise BadCommandLine(_see_help(Sentence("{word} is a command: write it first", word=word)))
@@ -256,12 +260,8 @@ def _take_question(options: Options, rest: Sequence[str], arguments: Sequence[st
                 raise BadCommandLine(_see_help(_unknown_command(word, f"{area} {word}")))
         if near := _nearest(word, COMMAND_WORDS):
             raise BadCommandLine(
-                Sentence(
-                    "unknown command {word}{near} To ask a question: {line}",
-                    word=word,
-                    near=near,
-                    line=f"{PROGRAM} --ask {_quoted(word)}",
-                )
+                Sentence("unknown command {word}{near} To ask a question:", word=word, near=near),
+                f"{PROGRAM} --ask {_quoted(word)}",
             )
         options.ask = word
 

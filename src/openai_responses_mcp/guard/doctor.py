@@ -201,7 +201,7 @@ def _checked_policy(entry: GuardedEntry, options: GuardOptions) -> str:
 async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
     store = options.store or store_from(None, entry.environ)
     if store is None:
-        return Sentence("the store is made when it first runs")
+        return Sentence("the store is made with the first call")
     try:
         from openai_responses_mcp.gate.sql.database_urls import sqlite_file, understood
         from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -217,7 +217,7 @@ async def _checked_store(entry: GuardedEntry, options: GuardOptions) -> str:
                         folder=folder,
                     )
                 )
-            return Sentence("the store {path} is made when it first runs", path=file.path)
+            return Sentence("the store {path} is made with the first call", path=file.path)
         await open_stores(store, must_exist=True).approvals.list_pending()
     except AgentsError as exc:
         raise _Wrong(Sentence("the store cannot be used: {why}", why=exc.message)) from None

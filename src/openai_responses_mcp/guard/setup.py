@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from openai_responses_mcp.commands.doctor.clients import CLIENTS, Client
+from openai_responses_mcp.commands.live import fitted
 from openai_responses_mcp.desk.terminal.console import words_here
 from openai_responses_mcp.desk.terminal.parsing import CommandParser, nearest
 from openai_responses_mcp.desk.words import Words
@@ -167,15 +168,19 @@ def _show(plans: Sequence[Plan], changing: Sequence[Plan], words: Words) -> None
         _say("")
     for plan in plans:
         for skipped in plan.skipped:
-            _say(words("Left alone: {entry}", entry=words.of(skipped)))
+            _say_fitted(words("Left alone: {entry}", entry=words.of(skipped)))
 
 
 def _say(text: str) -> None:
     sys.stdout.write(f"{visible(text)}\n")
 
 
+def _say_fitted(text: str) -> None:
+    sys.stdout.write(fitted(visible(text), sys.stdout))
+
+
 def _complain(text: str, code: int) -> int:
-    sys.stderr.write(f"{PROGRAM}: {visible(text)}\n")
+    sys.stderr.write(fitted(f"{PROGRAM}: {visible(text)}", sys.stderr))
     return code
 
 
@@ -196,7 +201,7 @@ def _write(plans: Sequence[Plan], notes: Notes, words: Words, *, is_undo: bool) 
             notes.forget(plan.guarded)
         names = ", ".join(shlex.quote(one.keys[-1]) for one in plan.guarded)
         says = "No longer guarded: {names} ({count} in {file})" if is_undo else "Guarded: {names} ({count} in {file})"
-        _say(words(says, names=names, count=len(plan.guarded), file=plan.file))
+        _say_fitted(words(says, names=names, count=len(plan.guarded), file=plan.file))
         for one in () if is_undo else plan.guarded:
             if one.text_after and not any(word.startswith("Authorization=") for word in one.after):
                 command = Masking().text(login_command(one.after[one.after.index("--url") + 1]))
@@ -205,5 +210,5 @@ def _write(plans: Sequence[Plan], notes: Notes, words: Words, *, is_undo: bool) 
         says = (
             "Restart your clients. Decide with `{program} approvals watch`; undo with `{program} guard setup --undo`."
         )
-        _say(words(says, program="openai-responses-mcp"))
+        _say_fitted(words(says, program="openai-responses-mcp"))
     return 1 if failed else 0

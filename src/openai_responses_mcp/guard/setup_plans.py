@@ -26,6 +26,7 @@ from openai_responses_mcp.guard.client_files import (
 from openai_responses_mcp.guard.rewriting import entry_text, guarded_url, rewritten, with_entry_text
 
 _GUARDED = Sentence("it is guarded already")
+_GUARDED_BY_HAND = Sentence("it was guarded or changed by hand: write --policy into its command, before --")
 
 
 class ClientFile(NamedTuple):
@@ -83,8 +84,8 @@ def guarding(
                     guarded.append((entry, replace(earlier, after=words)))
                     continue
             why_not = _why_not(entry)
-            if why_not == _GUARDED and policy is not None and earlier is None:
-                why_not = Sentence("it was guarded by hand: write --policy into its command yourself")
+            if why_not == _GUARDED and _lacks(policy, entry):
+                why_not = _GUARDED_BY_HAND
             if why_not is not None:
                 skipped.append(_left_alone(entry.place.name, path, why_not))
                 continue
@@ -95,11 +96,19 @@ def guarding(
             words = (*own, "guard", "--name", name, *rule, *behind)
             guarded.append((entry, Guarded(path, entry.place.keys, () if entry.url else entry.words, words)))
         for folder, entry in () if servers else file.elsewhere:
-            if _why_not(entry) is None:
+            why_not = _why_not(entry)
+            lacks_policy = why_not == _GUARDED and _lacks(policy, entry)
+            if why_not is None or (lacks_policy and (path, entry.place.keys) in made):
                 why = Sentence("it belongs to {folder}: run guard setup --project there", folder=folder)
                 skipped.append(_left_alone(entry.place.name, path, why))
+            elif lacks_policy:
+                skipped.append(_left_alone(entry.place.name, path, _GUARDED_BY_HAND))
         plans.append(_guarding_plan(client, path, before, guarded, skipped))
     return plans
+
+
+def _lacks(policy: str | None, entry: ServerEntry) -> bool:
+    return policy is not None and policy not in entry.words
 
 
 def _left_alone(name: str, file: str, why: str) -> Sentence:

@@ -30,20 +30,30 @@ def everywhere(name: str) -> str | None:
 # What starts this program
 
 
+def test_a_link_on_the_path_is_shown_in_place_of_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    script, link, other = tmp_path / "openai-responses-mcp", tmp_path / "link", tmp_path / "other"
+    script.touch()
+    other.touch()
+    link.symlink_to(script)
+    python = str(tmp_path / "python")
+    assert own_command(lambda name: str(link), python, "linux") == (str(link),)
+    assert own_command(lambda name: str(other), python, "linux") == (str(script),)
+
+
 def test_an_installed_program_is_started_by_its_whole_path(tmp_path: Path) -> None:
     (tmp_path / "openai-responses-mcp").touch()
-    assert own_command(str(tmp_path / "python"), "linux") == (str(tmp_path / "openai-responses-mcp"),)
+    assert own_command(nowhere, str(tmp_path / "python"), "linux") == (str(tmp_path / "openai-responses-mcp"),)
     (tmp_path / "openai-responses-mcp.exe").touch()
-    assert own_command(str(tmp_path / "python.exe"), "win32") == (str(tmp_path / "openai-responses-mcp.exe"),)
+    assert own_command(nowhere, str(tmp_path / "python.exe"), "win32") == (str(tmp_path / "openai-responses-mcp.exe"),)
 
 
 def test_without_a_script_python_starts_it(tmp_path: Path) -> None:
     python = str(tmp_path / "python")
-    assert own_command(python) == (python, "-m", "openai_responses_mcp")
+    assert own_command(nowhere, python) == (python, "-m", "openai_responses_mcp")
 
 
 def test_what_uvx_runs_is_started_with_uvx() -> None:
-    command = own_command("/somewhere/.cache/uv/archive-v0/x1/bin/python")
+    command = own_command(nowhere, "/somewhere/.cache/uv/archive-v0/x1/bin/python")
     assert command == ("uvx", "--from", REPOSITORY, "openai-responses-mcp")
     gemini = maybe_how_to_add(GEMINI, "/nowhere/file", KEY, command, everywhere, "/home/u")
     assert gemini is not None
@@ -51,8 +61,8 @@ def test_what_uvx_runs_is_started_with_uvx() -> None:
 
 
 def test_what_is_recommended_here_exists() -> None:
-    assert Path(own_command()[0]).exists()
-    assert Path(own_command()[0]).parent == Path(sys.executable).parent
+    assert Path(own_command(nowhere)[0]).exists()
+    assert Path(own_command(nowhere)[0]).parent == Path(sys.executable).parent
 
 
 # How to set a client up

@@ -488,7 +488,7 @@ def test_clients_that_are_not_set_up_are_no_failure_and_say_how(patient: Patient
     (patient.home / ".cursor").mkdir()
     code, lines = patient.examine()
     assert code == 0
-    command = shlex.join(own_command())
+    command = shlex.join(own_command(lambda name: None))
     assert lines["Codex"] == (
         "--",
         f"not set up; run: codex mcp add openai-responses --env OPENAI_API_KEY=YOUR_KEY -- {command} --stdio",

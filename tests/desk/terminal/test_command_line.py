@@ -137,7 +137,7 @@ def test_before_the_first_guard_there_is_nothing_to_see_but_a_store_to_wait_at(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for words in (["approvals", "list"], ["approvals", "standing"], ["log"], ["status"]):
         assert command(words) == 0
-        assert capsys.readouterr().out == "There is no store yet; the guard makes one when it first runs.\n"
+        assert capsys.readouterr().out == "There is no store yet; the first guarded call makes one.\n"
         assert main(words) == 0
         assert capsys.readouterr().out == "[]\n"
     assert list(tmp_path.iterdir()) == []

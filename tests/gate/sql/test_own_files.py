@@ -36,7 +36,7 @@ def test_what_is_named_goes_first_and_the_own_one_last(tmp_path: Path) -> None:
 
 
 def test_why_no_store_says_what_is_missing() -> None:
-    assert "the guard makes one when it first runs" in why_no_store()
+    assert "the first guarded call makes one" in why_no_store()
     assert 'pip install "openai-responses-mcp[guard] @ git+' in why_no_store(lambda name: None)
 
 

@@ -156,13 +156,18 @@ _WITH_UVX = ("uvx", "--from", REPOSITORY, _PROGRAM)
 _TOML_ENTRY = "mcp_servers.{name} = {{command = {command}, args = {arguments}, env_vars = [{key}]}}"
 
 
-def own_command(executable: str = sys.executable, platform: str = sys.platform) -> tuple[str, ...]:
-    """What starts this very program again, wherever it is started from."""
+def own_command(
+    find_command: CommandFinder, executable: str = sys.executable, platform: str = sys.platform
+) -> tuple[str, ...]:
+    """What starts this very program again, wherever it is started from. A link on the PATH is shorter and stays."""
     folder = os.path.dirname(executable)
     if is_run_by_uvx(executable):
         return _WITH_UVX
     script = os.path.join(folder, "openai-responses-mcp.exe" if platform == "win32" else "openai-responses-mcp")
-    return (script,) if os.path.isfile(script) else (executable, "-m", "openai_responses_mcp")
+    if not os.path.isfile(script):
+        return (executable, "-m", "openai_responses_mcp")
+    found = find_command(_PROGRAM)
+    return (found if found is not None and os.path.samefile(found, script) else script,)
 
 
 class HowToAdd(NamedTuple):

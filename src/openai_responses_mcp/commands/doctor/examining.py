@@ -171,7 +171,8 @@ def _lines_of(setup: _Setup, environ: Mapping[str, str], key_variable: str) -> I
         yield Line(worst, client.name, linked("{first}; {second}", shown))
     if any(finding.is_answering for finding in findings):
         return
-    how = maybe_how_to_add(client, setup.own_file, key_variable, own_command(), _finder(environ), home_of(environ))
+    find = _finder(environ)
+    how = maybe_how_to_add(client, setup.own_file, key_variable, own_command(find), find, home_of(environ))
     if findings and how is not None:
         not_set_up = Sentence("not set up; {how}", how=how.words)
         yield Line(NOT_SET_UP, Sentence("{client}, answers", client=client.name), not_set_up, how.paste)

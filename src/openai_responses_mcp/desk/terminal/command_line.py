@@ -90,7 +90,7 @@ def _without_store(arguments: argparse.Namespace) -> int:
     """Before the guard has run for the first time there is nothing to see, which is no error."""
     if arguments.command not in _LOOKING or not find_spec("sqlalchemy"):
         return complain(why_no_store())
-    none_yet = words_here()("There is no store yet; the guard makes one when it first runs.")
+    none_yet = words_here()("There is no store yet; the first guarded call makes one.")
     sys.stdout.write("[]\n" if arguments.json else f"{none_yet}\n")
     return 0
 

@@ -62,7 +62,7 @@ def why_no_store(is_installed: Callable[[str], object] = find_spec) -> str:
     if not is_installed("sqlalchemy"):
         return needs_extra("guard")
     return Sentence(
-        "there is no store yet: the guard makes one when it first runs; name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
+        "there is no store yet: the first guarded call makes one; name another with --store or AGENTS_STORE, such as sqlite:///agents.db"
     )
 
 
