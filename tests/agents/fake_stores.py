@@ -26,19 +26,21 @@ from openai_responses_mcp.gate.audit.records import (
     linked,
 )
 from openai_responses_mcp.gate.budgets import BudgetStore
-from openai_responses_mcp.gate.calls import ToolKind
+from openai_responses_mcp.gate.calls import GuardedServer, ToolKind
 from openai_responses_mcp.gate.clock import Clock, Presence, PresenceKind, PresenceStore, later
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
-from openai_responses_mcp.gate.starts import (
+from openai_responses_mcp.gate.stores import (
     CallStart,
-    GuardedServer,
     KnownTool,
+    RunRecord,
+    RunStateStore,
+    RunStatus,
     StartBook,
     StartOutcome,
+    Stores,
     is_free_to_start,
 )
-from openai_responses_mcp.gate.stores import RunRecord, RunStateStore, RunStatus, Stores
 
 
 def fake_stores(clock: Clock) -> Stores:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from openai_responses_mcp.domain.usage import CallerLimits, OverLimit, ProcessUsage, UsageBook
+from openai_responses_mcp.gate.clock import LEASE_SECONDS
 from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
-from openai_responses_mcp.gate.sql.sql_stores import LEASE_SECONDS, SqlUsageBook
+from openai_responses_mcp.gate.sql.sql_stores import SqlUsageBook
 from tests.fakes import FakeClock
 
 Book = Callable[[], UsageBook]

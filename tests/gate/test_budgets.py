@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from openai_responses_mcp.gate.budgets import Limit, SessionBudget, limits_of
+from openai_responses_mcp.gate.budgets import Limit, SessionBudget, Spending, limits_of
 from openai_responses_mcp.gate.policy.rules import Budget
 from openai_responses_mcp.gate.reasons import reason_in_record
-from openai_responses_mcp.gate.starts import Spending
 from tests.agents.fake_stores import FakeBudgetStore
 from tests.agents.fakes import FakeClock
 

@@ -8,9 +8,10 @@ import pytest
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.calls import GateDecision, ToolDescription
 from openai_responses_mcp.gate.deciding import decide
+from openai_responses_mcp.gate.policy.fitting import Fit
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile
 from openai_responses_mcp.gate.policy.rules import Policy
-from openai_responses_mcp.gate.policy.ruling import PolicyRules, Ruling
+from openai_responses_mcp.gate.policy.ruling import PolicyRules, ruling_by
 from openai_responses_mcp.gate.reasons import Decision
 from openai_responses_mcp.gate.replaying import decided_otherwise, is_masked, recorded_calls, replay
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -116,7 +117,10 @@ def test_what_a_standing_approval_allowed_would_be_allowed_again_but_for_a_refus
 def test_every_reason_that_a_policy_replaces_is_known_as_such() -> None:
     tool = ToolDescription("files/write", "mcp")
     outside = PolicyProfile("strict", 1, 5, ())
-    rulings = [None, *(Ruling.of(rule) for rule in a_policy(rules=[ASK, {**DENY, "reason": "not\nhere"}]).rules)]
+    rulings = [
+        None,
+        *(ruling_by(rule, Fit.YES) for rule in a_policy(rules=[ASK, {**DENY, "reason": "not\nhere"}]).rules),
+    ]
     for ruling, risk, profile in itertools.product(rulings, range(1, 6), [*PROFILES.values(), outside]):
         decision = decide(tool, GateDecision("allow", risk, ""), profile, ruling=ruling)
         if decision.decision == "deny":

@@ -10,11 +10,11 @@ from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.approvals.standing import StandingApprovals
 from openai_responses_mcp.gate.audit.log import AuditLog
 from openai_responses_mcp.gate.budgets import SessionBudget, limits_of
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.policy.rules import Policy
 from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.safety_gate import SafetyGate
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.starts import GuardedServer
 from openai_responses_mcp.gate.stores import Stores
 from openai_responses_mcp.guard.asking import READING_SECONDS, Asking
 from openai_responses_mcp.guard.call_keeper import CallKeeper

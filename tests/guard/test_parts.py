@@ -13,10 +13,11 @@ from openai_responses_mcp.domain.jsonrpc import Request
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.audit.log import AuditEntry, AuditLog
 from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.errors import AgentsError, RecordRefused, StoreUnavailable
 from openai_responses_mcp.gate.reasons import Reason
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.starts import CallStart, GuardedServer
+from openai_responses_mcp.gate.stores import CallStart
 from openai_responses_mcp.guard.gatekeeping import Records
 from openai_responses_mcp.guard.messages import ClientWays, envelope_of, progress_token_of
 from openai_responses_mcp.guard.peers import Listed, Listings, Peer, tool_error

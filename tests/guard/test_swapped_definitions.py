@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.policy.rules import Budget, Policy, Rule, Unstable
-from openai_responses_mcp.gate.starts import CallStart, GuardedServer, StartOutcome
+from openai_responses_mcp.gate.stores import CallStart, StartOutcome
 from tests.agents.fakes import within
 from tests.fakes import PAUSE_SECONDS
 from tests.guard.keepers import GuardScene, entry, refusal_in

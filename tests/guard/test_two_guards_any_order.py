@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openai_responses_mcp.gate.audit.records import ExecutionLog
 from openai_responses_mcp.gate.definitions import pin_of
 from openai_responses_mcp.gate.policy.rules import Policy, Rule
-from openai_responses_mcp.gate.starts import CallStart, StartOutcome
+from openai_responses_mcp.gate.stores import CallStart, StartOutcome
 from tests.guard.keepers import GuardScene, entry
 
 ALLOW = Policy(rules=(Rule(1, ("*",), decide="allow"),))

@@ -86,7 +86,7 @@ MODULES = {
             *("_NOTICE", "_UNITS", "_WINDOWS", "_STANDING"),
         ),
     ),
-    "gate.starts": Module(GATE / "starts.py", (f"{_CONTRACTS}start_book.py", f"{_GUARD}parts.py")),
+    "gate.stores": Module(GATE / "stores.py", (f"{_CONTRACTS}start_book.py", f"{_GUARD}parts.py")),
     "gate.guardrails": Module(GATE / "guardrails.py", (f"{_GATE}guardrails.py",)),
     "gate.json_values": Module(
         GATE / "json_values.py", (f"{_GATE}json_values.py", f"{_GATE}guardrails.py", f"{_POLICY}fitting.py")
@@ -173,7 +173,6 @@ MODULES = {
 
 # Modules of the rooms of which everything is changed, and why these are not.
 UNCHANGED = {
-    GATE / "stores.py": "promises alone",
     **{
         PACKAGE / f"guard/{name}.py": "starts, wires or sets up the guard; no call passes through it"
         for name in (

@@ -18,7 +18,6 @@ from openai_responses_mcp.gate.calls import BudgetQuestion
 from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.policy.rules import Budget
 from openai_responses_mcp.gate.reasons import Reason
-from openai_responses_mcp.gate.starts import Spending
 
 Unit = Literal["calls", "tokens"]
 Window = Literal["run", "session", "hour", "day"]
@@ -60,6 +59,14 @@ class Limit:
             "day": f"{moment:%Y-%m-%d} {self.of}",
         }
         return f"{self.unit} per {self.per} {places.get(self.per, session_id)}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One call counted in a window with a limit of `most`, or a higher one that a human allowed."""
+
+    window: str
+    most: int
 
 
 def limits_of(budget: Budget | None, of: str) -> tuple[Limit, ...]:

@@ -214,16 +214,13 @@ class CallTable:
             call.changed = ChangedCall(**fields["changed"]) if fields.get("changed") else None
             call.questions = [_question(one) for one in fields.get("questions", ())]
             self._calls[call.permit.call_id] = call
-        return self._answered({answer.permit.call_id: answer for answer in answers})
-
-    def _answered(self, answers: Mapping[str, HumanAnswer]) -> bool:
         asked = {call.permit.call_id for call in self if call.state is CallState.ASKED}
-        if answers.keys() != asked:
+        if {answer.permit.call_id for answer in answers} != asked:
             return False
-        for call_id, answer in answers.items():
-            self._calls[call_id].permit = answer.permit
-            self._calls[call_id].answer = answer
-        if all(answer.is_plain for answer in answers.values()):
+        for answer in answers:
+            self._calls[answer.permit.call_id].permit = answer.permit
+            self._calls[answer.permit.call_id].answer = answer
+        if all(answer.is_plain for answer in answers):
             self.release(*_WAITS_FOR_A_PAUSE)
             return False
         return True

@@ -23,6 +23,15 @@ def is_risk_level(value: object) -> TypeGuard[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardedServer:
+    """`command` is shown to people, with labels for secrets. `fingerprint` identifies the command."""
+
+    name: str
+    fingerprint: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolDescription:
     """One tool as the gate knows it; an MCP tool is called `server/tool`, a handoff by its target.
 

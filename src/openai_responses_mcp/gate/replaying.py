@@ -69,7 +69,11 @@ def decided_otherwise(
     log: ExecutionLog, rules: PolicyRules, profile: PolicyProfile, annotations: JsonObject
 ) -> Replayed | None:
     """None where the decision would be the recorded one."""
-    outcomes = list(_outcomes(log, rules, profile, annotations))
+    kind = cast(ToolKind, log.tool_kind)
+    tool = ToolDescription(log.tool_name, kind, risk_level=log.risk_level, annotations=annotations)
+    call = rules.call(tool, log.arguments)
+    tool = rules.with_doubts(tool, log.arguments)
+    outcomes = [(_decided(log, tool, profile, ruling), doubt) for ruling, doubt in possible_rulings(rules, call)]
     decisions = {outcome.decision for outcome, _ in outcomes}
     if decisions == {log.decision}:
         return None
@@ -77,18 +81,6 @@ def decided_otherwise(
         outcome = outcomes[0][0]
         return Replayed(log, outcome.decision, outcome.reason, outcome.reasons)
     return Replayed(log, None, next(doubt for _, doubt in outcomes if doubt))
-
-
-def _outcomes(
-    log: ExecutionLog, rules: PolicyRules, profile: PolicyProfile, annotations: JsonObject
-) -> Iterator[tuple[GateDecision, str | None]]:
-    """Every decision that the masked arguments leave possible, with what could not be seen."""
-    kind = cast(ToolKind, log.tool_kind)
-    tool = ToolDescription(log.tool_name, kind, risk_level=log.risk_level, annotations=annotations)
-    call = rules.call(tool, log.arguments)
-    tool = rules.with_doubts(tool, log.arguments)
-    for ruling, doubt in possible_rulings(rules, call):
-        yield _decided(log, tool, profile, ruling), doubt
 
 
 def possible_rulings(rules: PolicyRules, call: RuledCall) -> Iterator[tuple[Ruling | None, str | None]]:

@@ -62,13 +62,10 @@ class SafetyAgent(Judge):
 
     async def evaluate(self, agent: object, request: ToolCallRequest, policy: PolicyProfile) -> GateDecision:
         async with asyncio.timeout(self._timeout_seconds):
-            return verdict_from(await self._asked(agent, request, policy))
-
-    async def _asked(self, *question: object) -> object:
-        if inspect.iscoroutinefunction(self._evaluate):
-            return await self._evaluate(*question)
-        verdict = await _on_a_thread_of_its_own(self._evaluate, *question)
-        return await verdict if inspect.isawaitable(verdict) else verdict
+            if inspect.iscoroutinefunction(self._evaluate):
+                return verdict_from(await self._evaluate(agent, request, policy))
+            verdict = await _on_a_thread_of_its_own(self._evaluate, agent, request, policy)
+            return verdict_from(await verdict if inspect.isawaitable(verdict) else verdict)
 
 
 async def _on_a_thread_of_its_own(judge: Callable[..., object], *args: object) -> object:
@@ -173,18 +170,23 @@ class SafetyGate:
             raise AgentsError("AGENTS-E-AGENT-CAPABILITY-RESOLVE", f"{request.tool_name} is not a tool of this agent")
         if AMBIGUOUS in request.args:
             raise AgentsError("AGENTS-E-GATE-DENIED", "The arguments of the call could be read in more than one way")
-        if unclear := self._unclear_name(tool, request.args):
+        rules, args = self._rules, request.args
+        if unclear := rules.unclear_name(tool, args) if rules else unclear_name(args, tool.parameters):
             raise AgentsError("AGENTS-E-GATE-DENIED", f"The name of an argument is not clear: {unclear}")
         profile = await self.profile(context.policy_profile)
         await context.guardrails.check_call(request)
-        ruling = self._ruling(tool, request.args)
-        tool = self._rules.with_doubts(tool, request.args) if self._rules else tool
+        ruling = self._ruling(tool, args)
+        tool = rules.with_doubts(tool, args) if rules else tool
         if not is_in_scope(tool, profile) or (ruling and ruling.decide == "deny"):
             # The call is refused anyway, so the judge is not shown its arguments.
             return decide(tool, None, profile, ruling=ruling)
         if self._standing is not None and DEFINITION_CHANGED in tool.doubts:
             await self._standing.end_others(tool, request.run_id)
-        verdict = await self._verdict(agent, self._shown(request, tool), profile)
+        mask = self._masking
+        shown = replace(
+            request, args=mask.shown(args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
+        )
+        verdict = await self._verdict(agent, shown, profile)
         decided = partial(
             decide,
             tool,
@@ -200,7 +202,7 @@ class SafetyGate:
         # Every question is one that a standing approval may answer.
         if self._standing is None:
             return decision
-        call = PlannedCall(request.tool_call_id, tool, request.args)
+        call = PlannedCall(request.tool_call_id, tool, args)
         found = await self._standing.find(call, request.run_id, attempt=request.attempt)
         return decision if found is None else decided(standing=found.reason)
 
@@ -229,7 +231,12 @@ class SafetyGate:
     async def profile(self, chosen: str | None) -> PolicyProfile:
         """The profile in force, with the scopes of the policy file if that has any."""
         policy = self._policy
-        return policy.scoped(await self._stored(policy.profile_name(chosen)))
+        try:
+            return policy.scoped(await self._policies.get_profile(policy.profile_name(chosen)))
+        except AgentsError as exc:
+            if exc.code == "AGENTS-E-POLICY-INVALID":
+                raise
+            raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
 
     @property
     def budget(self) -> Budget | None:
@@ -248,17 +255,6 @@ class SafetyGate:
     def _ruling(self, tool: ToolDescription, args: JsonObject) -> Ruling | None:
         return self._rules.ruling(tool, args) if self._rules else None
 
-    def _unclear_name(self, tool: ToolDescription, args: JsonObject) -> str | None:
-        return self._rules.unclear_name(tool, args) if self._rules else unclear_name(args, tool.parameters)
-
-    async def _stored(self, name: str) -> PolicyProfile:
-        try:
-            return await self._policies.get_profile(name)
-        except AgentsError as exc:
-            if exc.code == "AGENTS-E-POLICY-INVALID":
-                raise
-            raise AgentsError("AGENTS-E-GATE-EVAL", f"The policy profile cannot be read: {exc.message}") from exc
-
     async def _verdict(self, agent: object, request: ToolCallRequest, profile: PolicyProfile) -> GateDecision:
         failure: str
         try:
@@ -272,12 +268,6 @@ class SafetyGate:
             failure = self._described(exc)
         # Raised out here, so that what the judge raised does not travel along unmasked.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)
-
-    def _shown(self, request: ToolCallRequest, tool: ToolDescription) -> ToolCallRequest:
-        mask = self._masking
-        return replace(
-            request, args=mask.shown(request.args, tool.parameters), user_intent=mask.shown_text(request.user_intent)
-        )
 
     def _described(self, failure: BaseException) -> str:
         """How the judge failed: all of it in the debug log, its type and message elsewhere."""

@@ -1,15 +1,22 @@
-"""The stores that the gate and the agents work on, in one place; and the stored runs of agents, with their port."""
+"""The stores that the gate and the agents work on, in one place; with the ports for runs of agents and starts of calls.
 
+A guarded call starts in one transaction that pins its definition, spends its budget and writes its records. A decision
+carries the definition that it was made with and the one that was pinned then. A call starts only if the pinned definition
+is still one of the two, or none is pinned; so other calls and processes cannot slip in a definition that was never
+approved.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from openai_responses_mcp.gate.approvals.models import ApprovalStore, DecisionBook, DecisionNews, StandingStore
-from openai_responses_mcp.gate.audit.records import AuditHead, ExecutionLogStore
-from openai_responses_mcp.gate.budgets import BudgetStore
+from openai_responses_mcp.gate.audit.records import AuditHead, ExecutionLog, ExecutionLogStore
+from openai_responses_mcp.gate.budgets import BudgetStore, Spending
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.clock import Clock, PresenceStore
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
-from openai_responses_mcp.gate.starts import StartBook
 
 RunStatus = Literal["running", "paused", "resuming", "done", "denied", "failed"]
 
@@ -42,6 +49,54 @@ class RunStateStore(Protocol):
     async def list_runs(self, status: RunStatus | None = None) -> list[RunRecord]:
         """Oldest first."""
         ...
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Starts of guarded calls. Pins belong to the name and the command of a server together.
+
+StartOutcome = Literal["started", "changed", "over_budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTool:
+    """A tool's pin, and the other commands seen under the server's name if this command is new."""
+
+    pin: str | None
+    other_commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """`pin` is the definition that the call was decided with, `seen_pin` what was pinned then."""
+
+    server: GuardedServer
+    tool: str
+    pin: str
+    seen_pin: str | None
+    spends: tuple[Spending, ...]
+    records: tuple[ExecutionLog, ...]
+
+
+class StartBook(Protocol):
+    """Shared by every guard on the store. Raises `StoreUnavailable`."""
+
+    async def known(self, server: GuardedServer, tool: str) -> KnownTool: ...
+
+    async def start(self, before: Sequence[ExecutionLog], starts: Sequence[CallStart]) -> list[StartOutcome]:
+        """Write the records `before`, then start each call that may start, all in one transaction.
+
+        Raises `DuplicateRecord` as the log does; then nothing has started.
+        """
+        ...
+
+
+def is_free_to_start(pinned: str | None, start: CallStart) -> bool:
+    """Pins are compared by their hash, which stands before the definition. Earlier versions stored the hash alone."""
+    pinned_hash, *allowed = (pin and pin.partition(" ")[0] for pin in (pinned, start.pin, start.seen_pin))
+    return pinned is None or pinned_hash in allowed
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

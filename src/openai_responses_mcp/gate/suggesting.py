@@ -287,16 +287,12 @@ def _yaml(value: JsonValue) -> str:
         return f"[{', '.join(map(_yaml, value))}]"
     if not isinstance(value, str):
         return json.dumps(value)
-    letters = (letter if letter.isprintable() else _escaped(letter) for letter in json.dumps(value, ensure_ascii=False))
-    return "".join(letters)
+    letters = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in letters)
 
 
 def _key(name: str) -> str:
     return name if _PLAIN_KEY.fullmatch(name) else _yaml(name)
-
-
-def _escaped(letter: str) -> str:
-    return f"\\U{ord(letter):08x}"
 
 
 def _calls(count: int) -> str:

@@ -18,7 +18,7 @@ from openai_responses_mcp.gate.errors import LONGEST_ID, AgentsError
 from openai_responses_mcp.gate.json_values import canonical
 from openai_responses_mcp.gate.reasons import Reason, is_new
 from openai_responses_mcp.gate.secrets.masking import Masking
-from openai_responses_mcp.gate.starts import StartOutcome
+from openai_responses_mcp.gate.stores import StartOutcome
 from openai_responses_mcp.guard import messages
 from openai_responses_mcp.guard.asking import Asking, Verdict
 from openai_responses_mcp.guard.definitions import Defined, Definitions, UnknownTool

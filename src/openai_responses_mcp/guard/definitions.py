@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from openai_responses_mcp.domain.texts import revealed_json
-from openai_responses_mcp.gate.calls import ToolDescription
+from openai_responses_mcp.gate.budgets import Spending
+from openai_responses_mcp.gate.calls import GuardedServer, ToolDescription
 from openai_responses_mcp.gate.definitions import (
     MOST_TOOLS,
     McpCapability,
@@ -25,7 +26,7 @@ from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import canonical
 from openai_responses_mcp.gate.policy.fitting import claims_of
 from openai_responses_mcp.gate.reasons import DEFINITION_CHANGED, Reason
-from openai_responses_mcp.gate.starts import CallStart, GuardedServer, KnownTool, Spending, StartBook
+from openai_responses_mcp.gate.stores import CallStart, KnownTool, StartBook
 from openai_responses_mcp.guard.messages import (
     LIST,
     MOST_LEVELS,

@@ -25,7 +25,7 @@ from openai_responses_mcp.gate.reasons import Decision, Reason
 from openai_responses_mcp.gate.safety_gate import GateContext, Judge, SafetyGate, failed
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking, secret_texts
-from openai_responses_mcp.gate.starts import CallStart, StartBook, StartOutcome
+from openai_responses_mcp.gate.stores import CallStart, StartBook, StartOutcome
 
 LINGERS_SECONDS = 0.05
 

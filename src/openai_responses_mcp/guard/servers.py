@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
-from openai_responses_mcp.gate.starts import GuardedServer
+from openai_responses_mcp.gate.calls import GuardedServer
 
 AskedAt = Literal["auto", "client", "desk"]
 

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from openai_responses_mcp.gate.audit.records import ExecutionLog
+from openai_responses_mcp.gate.budgets import Spending
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.errors import DuplicateRecord
-from openai_responses_mcp.gate.starts import CallStart, GuardedServer, KnownTool, Spending, StartBook
-from openai_responses_mcp.gate.stores import Stores
+from openai_responses_mcp.gate.stores import CallStart, KnownTool, StartBook, Stores
 
 FILES = GuardedServer("files", "f1", "npx server-filesystem")
 OTHER = GuardedServer("files", "f2", "python3 evil.py")

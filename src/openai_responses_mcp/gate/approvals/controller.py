@@ -72,15 +72,12 @@ class RecordedFirst(DecisionBook):
         try:
             await self._logs.append(record)
         except DuplicateRecord:
-            if not await self._is_recorded(record):
+            # A crash after the record left the decision out; the same decision may be tried again.
+            wanted = (record.tool_call_id, record.event, record.decision)
+            logs = await self._logs.query(record.run_id)
+            if wanted not in [(log.tool_call_id, log.event, log.decision) for log in logs]:
                 return False
         return await self._approvals.decide(choice)
-
-    async def _is_recorded(self, record: ExecutionLog) -> bool:
-        """Whether the decision that was recorded is this one."""
-        wanted = (record.tool_call_id, record.event, record.decision)
-        logs = await self._logs.query(record.run_id)
-        return any((log.tool_call_id, log.event, log.decision) == wanted for log in logs)
 
 
 _STATUS: Mapping[HumanDecision, ApprovalStatus] = {"approve": "approved", "deny": "denied"}

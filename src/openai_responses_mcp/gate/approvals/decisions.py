@@ -126,7 +126,9 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
         written = environ.get(_LIFETIME_VARIABLE)
         if written is None:
             return DEFAULT_LIFETIME_SECONDS
-        given = _number_in(written.strip())
+        digits = written.strip()
+        # Python refuses to read a number with thousands of digits.
+        given = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else 0
     if type(given) is not int or not 1 <= given <= LONGEST_LIFETIME_SECONDS:
         message = Sentence(
             "resume_token_ttl_sec ({variable}) is a whole number of seconds from 1 to {most}",
@@ -135,11 +137,6 @@ def lifetime_seconds(given: int | None, environ: Mapping[str, str]) -> int:
         )
         raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
     return given
-
-
-def _number_in(text: str) -> int:
-    """0 if the text is not a number. Python refuses to read a number with thousands of digits."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
 def token_hash(token: str) -> str:

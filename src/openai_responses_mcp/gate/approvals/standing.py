@@ -141,8 +141,10 @@ class StandingApprovals:
             return None
         found, now = None, await self._now()
         for one in here:
-            if reason := _reason_to_end(one, call.tool.definition_hash, now):
-                await self._end(one, reason, now)
+            if _is_expired(one, now):
+                await self._end(one, EXPIRED, now)
+            elif one.definition_hash != call.tool.definition_hash:
+                await self._end(one, CHANGED, now)
             elif found is None and one.arguments_hash in (None, arguments_hash(call.args)):
                 found = one
         if found is not None:
@@ -301,12 +303,6 @@ def _covers(standing: StandingApproval, record: ApprovalRecord) -> bool:
 
 def _is_expired(standing: StandingApproval, now: str) -> bool:
     return standing.expires_at is not None and standing.expires_at <= now
-
-
-def _reason_to_end(standing: StandingApproval, definition_hash: str, now: str) -> str:
-    if _is_expired(standing, now):
-        return EXPIRED
-    return "" if standing.definition_hash == definition_hash else CHANGED
 
 
 def _in_words(standing: StandingApproval) -> str:

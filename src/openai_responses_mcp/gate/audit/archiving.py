@@ -14,7 +14,6 @@ from typing import Protocol
 from openai_responses_mcp.domain.texts import Sentence
 from openai_responses_mcp.gate import reasons
 from openai_responses_mcp.gate.audit.records import (
-    LOG_ARCHIVED,
     ExecutionLog,
     LogFinding,
     LogPlace,
@@ -22,9 +21,8 @@ from openai_responses_mcp.gate.audit.records import (
     fingerprint,
     first_break,
 )
-from openai_responses_mcp.gate.audit.verifying import open_before
+from openai_responses_mcp.gate.audit.verifying import newest_archive, open_before
 from openai_responses_mcp.gate.calls import GUARD_RUN
-from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 
 _MARK = "openai-responses-mcp log"
@@ -65,10 +63,6 @@ def older_than(moment: str, logs: Sequence[ExecutionLog]) -> Sequence[ExecutionL
         if count <= last[call]:
             count = min(count, first[call])
     return logs[:count]
-
-
-def is_beginning(moved: Sequence[ExecutionLog], logs: Sequence[ExecutionLog]) -> bool:
-    return fingerprint(moved) == fingerprint(logs[: len(moved)])
 
 
 def facts_of_archive(
@@ -150,53 +144,30 @@ def archive_verification(
 ) -> LogVerification:
     """Whether a file has what was moved out of this log.
 
-    The log names each archive with its fingerprint, which covers also what people had accepted in it. Without that, the
-    chain alone is checked.
+    The log names each archive with its fingerprint, which also covers what people had accepted in it. Where the log does
+    not name it, the chain alone is checked.
     """
-    named = _named(records, logs) if log_is_intact else None
-    if named is None:
-        before = LogPlace(records[0].sequence - 1, records[0].previous_hash)
-        finding = first_break(records, after=before)
-    else:
-        first, last = records[0].sequence, records[-1].sequence
-        is_same = named == [first, last, fingerprint(records)]
-        changed = LogFinding(
-            first,
-            Sentence(
-                "the archive is not what was moved out of this log as the records {first} to {last}",
-                first=first,
-                last=last,
-            ),
+    first, last = records[0], records[-1]
+    finding = first_break(records, after=LogPlace(first.sequence - 1, first.previous_hash))
+    named = _named(first.sequence, logs) if log_is_intact else None
+    if named == [first.sequence, last.sequence, fingerprint(records)]:
+        finding = None
+    elif named is not None and finding is None:
+        changed = Sentence(
+            "the archive is not what was moved out of this log as the records {first} to {last}",
+            first=first.sequence,
+            last=last.sequence,
         )
-        finding = (
-            None if is_same else first_break(records, after=LogPlace(first - 1, records[0].previous_hash)) or changed
-        )
+        finding = LogFinding(first.sequence, changed)
     uncovered = "" if named is not None else NOT_NAMED if log_is_intact else LOG_NOT_INTACT
-    return LogVerification(
-        is_intact=finding is None,
-        records=len(records),
-        first_bad=finding.sequence if finding else None,
-        problem=finding.problem if finding else "",
-        uncovered=uncovered,
-        findings=(finding.problem,) if finding else (),
-    )
+    return LogVerification.of([finding] if finding else [], len(records), uncovered)
 
 
-def _named(records: Sequence[ExecutionLog], logs: Sequence[ExecutionLog]) -> list[JsonValue] | None:
+def _named(first: int, logs: Sequence[ExecutionLog]) -> list[JsonValue] | None:
     newest = newest_archive(logs)
     rows = _rows(newest.arguments.get("archives")) if newest else []
-    return next((row for row in rows if row[:1] == [records[0].sequence]), None)
-
-
-def newest_archive(logs: Sequence[ExecutionLog]) -> ExecutionLog | None:
-    return next((log for log in reversed(logs) if log.event == LOG_ARCHIVED), None)
+    return next((row for row in rows if row[:1] == [first]), None)
 
 
 def _rows(value: JsonValue) -> list[list[JsonValue]]:
     return [row for row in value if isinstance(row, list)] if isinstance(value, list) else []
-
-
-def nothing_to_move(moment: str) -> AgentsError:
-    return AgentsError(
-        "AGENTS-E-RUNNER-CONFIG", Sentence("No record from before {moment} can be moved out of the log", moment=moment)
-    )

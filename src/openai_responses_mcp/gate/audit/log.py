@@ -18,9 +18,6 @@ from openai_responses_mcp.gate.audit.archiving import (
     ArchiveFile,
     archive_verification,
     facts_of_archive,
-    is_beginning,
-    newest_archive,
-    nothing_to_move,
     older_than,
 )
 from openai_responses_mcp.gate.audit.records import (
@@ -32,11 +29,13 @@ from openai_responses_mcp.gate.audit.records import (
     Head,
     LogFinding,
     LogVerification,
+    fingerprint,
     misfit_of_log,
 )
 from openai_responses_mcp.gate.audit.verifying import (
     accepted_count,
     facts_to_accept,
+    newest_archive,
     statements,
     verification,
 )
@@ -178,22 +177,13 @@ class AuditLog:
             return
 
     async def _record(self, logs: list[ExecutionLog], run_ids: set[str]) -> None:
-        await self._after_earlier(run_ids)
-        noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
-        with self._carrying(noted):
-            try:
-                await self._write_backlog()
-                await self._store.append_all([*noted, *logs])
-            except StoreUnavailable as exc:
-                self._unwritten += noted
-                if self.is_required:
-                    raise
-                self._unwritten += logs
-                self._warn_of_unwritten(exc.message, run_ids)
-            except BaseException:
-                # One of the others was there already, or the wait is over.
-                self._unwritten += noted
+        try:
+            await self.write_with(lambda noted: self._store.append_all([*noted, *logs]), run_ids)
+        except StoreUnavailable as exc:
+            if self.is_required:
                 raise
+            self._unwritten += logs
+            self._warn_of_unwritten(exc.message, run_ids)
 
     def _warn_of_unwritten(self, problem: str, run_ids: set[str]) -> None:
         facts = {"unwritten": len(self.unwritten), "runs": sorted(run_ids)}
@@ -313,8 +303,9 @@ class AuditLog:
         kept = file.read()
         moved = older_than(moment, logs) if kept is None else kept
         if not moved:
-            raise nothing_to_move(moment)
-        if not is_beginning(moved, logs):
+            message = Sentence("No record from before {moment} can be moved out of the log", moment=moment)
+            raise AgentsError("AGENTS-E-RUNNER-CONFIG", message)
+        if fingerprint(moved) != fingerprint(logs[: len(moved)]):
             found = archive_verification(moved, logs, log_is_intact=True)
             is_complete = found.is_intact and not found.uncovered
             raise AgentsError(

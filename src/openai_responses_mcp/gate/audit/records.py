@@ -74,6 +74,14 @@ class LogVerification:
     findings: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls, found: Sequence[LogFinding], records: int, uncovered: str, accepted: tuple[str, ...] = ()
+    ) -> "LogVerification":
+        first_bad, problem = found[0] if found else (None, "")
+        findings = tuple(finding.problem for finding in found)
+        return cls(not found, records, first_bad, problem, uncovered, findings, accepted)
+
 
 def linked(log: ExecutionLog, previous: ExecutionLog | LogPlace | None) -> ExecutionLog:
     """The record with its number, the hash before it and its own."""

@@ -127,29 +127,26 @@ def verification(
     logs: Sequence[ExecutionLog], head_finding: LogFinding | None, uncovered: str, head: Head | None = None
 ) -> LogVerification:
     stated = statements(logs, head)
-    archive = next((log for log in reversed(stated) if log.event == LOG_ARCHIVED), None)
+    archive = newest_archive(stated)
     findings = [*_findings_after(stated[-1] if stated else None, logs, archived_through(archive) if archive else None)]
     findings += [head_finding] if head_finding else []
     findings += map(_stated_elsewhere, _written(logs)[len(stated) :])
     findings += _contradictions(logs, stated, archive)
-    return LogVerification(
-        is_intact=not findings,
-        records=len(logs),
-        first_bad=findings[0].sequence if findings else None,
-        problem=findings[0].problem if findings else "",
-        uncovered=uncovered,
-        findings=tuple(finding.problem for finding in findings),
-        accepted=tuple(
-            Sentence(
-                "{finding}; accepted in record {number}: {comment}",
-                finding=log.reason,
-                number=log.sequence,
-                comment=log.comment,
-            )
-            for log in stated
-            if log.event == LOSS_ACCEPTED
-        ),
+    accepted = tuple(
+        Sentence(
+            "{finding}; accepted in record {number}: {comment}",
+            finding=log.reason,
+            number=log.sequence,
+            comment=log.comment,
+        )
+        for log in stated
+        if log.event == LOSS_ACCEPTED
     )
+    return LogVerification.of(findings, len(logs), uncovered, accepted)
+
+
+def newest_archive(logs: Sequence[ExecutionLog]) -> ExecutionLog | None:
+    return next((log for log in reversed(logs) if log.event == LOG_ARCHIVED), None)
 
 
 def statements(logs: Sequence[ExecutionLog], head: Head | None) -> list[ExecutionLog]:

@@ -4,7 +4,7 @@ Only what is certain is reported, and only where a simple comparison of two rule
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -59,16 +59,12 @@ class PolicyFindings:
 
 def rules_that_never_apply(policy: Policy, paths: Paths) -> Iterator[tuple[Rule, str]]:
     for place, rule in enumerate(policy.rules):
-        reason = _impossible(rule, paths) or _shadowed(rule, policy.rules[:place])
-        if reason:
-            yield rule, reason
-
-
-def _impossible(rule: Rule, paths: Paths) -> str:
-    for when in rule.when:
-        if _is_impossible(when, paths):
-            return f"no value of {place_of(when.steps)} can fit all that its when asks for"
-    return ""
+        impossible = next((when for when in rule.when if _is_impossible(when, paths)), None)
+        earlier = next((one for one in policy.rules[:place] if _asks_no_more(one, rule) and _covers(one, rule)), None)
+        if impossible:
+            yield rule, f"no value of {place_of(impossible.steps)} can fit all that its when asks for"
+        elif earlier:
+            yield rule, f"rule {earlier.number} always comes first"
 
 
 def _is_impossible(when: When, paths: Paths) -> bool:
@@ -81,11 +77,6 @@ def _is_impossible(when: When, paths: Paths) -> bool:
         all(condition_fit(condition, value, _ANY_CALL, paths) >= Fit.DOUBT for condition in when.conditions)
         for value in lists[0].values
     )
-
-
-def _shadowed(rule: Rule, earlier: Sequence[Rule]) -> str:
-    first = next((one for one in earlier if _asks_no_more(one, rule) and _covers(one, rule)), None)
-    return f"rule {first.number} always comes first" if first else ""
 
 
 def _asks_no_more(one: Rule, rule: Rule) -> bool:

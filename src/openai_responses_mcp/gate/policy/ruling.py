@@ -63,13 +63,8 @@ class OwnFiles:
         self._places = {folded(f"{place}{ending}") for place in places for ending in _BESIDE}
         self._ends = (*CLIENT_FILES, *(place.rpartition("/")[2] for place in self._places))
 
-    def found_in(self, args: JsonObject, relative_to: str | None) -> str | None:
-        return next(self._found(args, relative_to), None)
-
-    def _found(self, args: JsonObject, relative_to: str | None) -> Iterator[str]:
-        for text in texts_in(args):
-            if text and self._is_own(text, relative_to):
-                yield text
+    def are_in(self, args: JsonObject, relative_to: str | None) -> bool:
+        return any(text and self._is_own(text, relative_to) for text in texts_in(args))
 
     def _is_own(self, text: str, relative_to: str | None) -> bool:
         if len(text) > _LONGEST_PATH or "\n" in text:
@@ -119,15 +114,11 @@ class Ruling:
     text: str = ""
     in_doubt: bool = False
 
-    @classmethod
-    def of(cls, rule: Rule) -> "Ruling":
-        return cls(rule.decide, rule.risk, rule.number, rule.reason)
-
 
 def ruling_by(rule: Rule, fit: Fit) -> Ruling | None:
     """Doubt never lets a call through: a rule that allows does not fit, and one that sets a risk asks."""
     if fit is Fit.YES:
-        return Ruling.of(rule)
+        return Ruling(rule.decide, rule.risk, rule.number, rule.reason)
     if fit is not Fit.DOUBT or rule.decide == "allow":
         return None
     return Ruling(rule.decide or "ask", None, rule.number, rule.reason, in_doubt=True)
@@ -191,8 +182,8 @@ class PolicyRules:
 
     def with_doubts(self, tool: ToolDescription, args: JsonObject) -> ToolDescription:
         """The tool as a call with these arguments sees it: one that may touch the guard's own files asks."""
-        own = self._own_files.found_in(args, self.call(tool, args).relative_to)
-        return tool if own is None else replace(tool, doubts=(*tool.doubts, OWN_FILE))
+        is_own = self._own_files.are_in(args, self.call(tool, args).relative_to)
+        return replace(tool, doubts=(*tool.doubts, OWN_FILE)) if is_own else tool
 
     def unclear_name(self, tool: ToolDescription, args: JsonObject) -> str | None:
         """An argument's name that some servers would take for another one."""

@@ -147,7 +147,7 @@ class Withholding:
         if text.find("\\", span.start, span.end) < 0:
             return False
         rest, end = "", span.start
-        for one in islice(known, bisect_left(known, span.start, key=_start), None):
+        for one in islice(known, bisect_left(known, span.start, key=lambda one: one.start), None):
             if one.end > span.end:
                 break
             rest += text[end : one.start]
@@ -167,10 +167,6 @@ def _written_fields(text: str, fields: frozenset[str]) -> Iterator[Found]:
             yield from (Found(*match.span(), "") for match in re.finditer(re.escape(secret), text))
 
 
-def _start(one: Found) -> int:
-    return one.start
-
-
 def _literals(text: str) -> Iterator[Found]:
     return (Found(*match.span(1), "") for match in _LITERAL.finditer(text))
 
@@ -186,7 +182,9 @@ def _read(inside: str) -> str:
 
 def _filled(value: JsonValue, gaps: dict[tuple[Path, bool], list[tuple[int, str]]], path: Path) -> JsonValue:
     if isinstance(value, str):
-        return _with(value, gaps.get((path, False), ()))
+        for at, secret in reversed(gaps.get((path, False), ())):
+            value = value[:at] + secret + value[at:]
+        return value
     if isinstance(value, list):
         return [_filled(inner, gaps, (*path, place)) for place, inner in enumerate(value)]
     if not isinstance(value, dict):
@@ -196,9 +194,3 @@ def _filled(value: JsonValue, gaps: dict[tuple[Path, bool], list[tuple[int, str]
         withheld = gaps.get(((*path, name), True))
         filled[withheld[0][1] if withheld else name] = _filled(inner, gaps, (*path, name))
     return filled
-
-
-def _with(text: str, secrets_at: Sequence[tuple[int, str]]) -> str:
-    for at, secret in reversed(secrets_at):
-        text = text[:at] + secret + text[at:]
-    return text

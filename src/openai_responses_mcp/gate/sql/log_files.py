@@ -131,23 +131,20 @@ def _head_in(descriptor: int) -> Head | None:
     if not text:
         return None
     try:
-        return _head_from(json.loads(text))
+        facts: OwnJson = json.loads(text)
+        finding, end = facts["finding"], _place(*facts["end"])
+        is_old = "accepted" not in facts
+        return Head(
+            end,
+            _place(*facts["before"]),
+            facts["confirmed"] is True,
+            finding and kept_finding(*finding),
+            BEGINNING if is_old else _place(*facts["accepted"]),
+            end.sequence if is_old else int(facts["accepted_to"]),
+            int(facts.get("archived_to", 0)),
+        )
     except (ValueError, KeyError, TypeError):
         return UNREADABLE
-
-
-def _head_from(facts: OwnJson) -> Head:
-    finding, end = facts["finding"], _place(*facts["end"])
-    is_old = "accepted" not in facts
-    return Head(
-        end,
-        _place(*facts["before"]),
-        facts["confirmed"] is True,
-        finding and kept_finding(*finding),
-        BEGINNING if is_old else _place(*facts["accepted"]),
-        end.sequence if is_old else int(facts["accepted_to"]),
-        int(facts.get("archived_to", 0)),
-    )
 
 
 def _place(sequence: object, hash: object) -> LogPlace:

@@ -24,19 +24,13 @@ from openai_responses_mcp.gate.audit.records import (
     LogPlace,
     linked,
 )
+from openai_responses_mcp.gate.budgets import Spending
+from openai_responses_mcp.gate.calls import GuardedServer
 from openai_responses_mcp.gate.errors import DuplicateRecord, StoreUnavailable
 from openai_responses_mcp.gate.json_values import JsonObject
 from openai_responses_mcp.gate.sql.sql_database import INSERTS, SqlDatabase
 from openai_responses_mcp.gate.sql.sql_tables import budgets, definitions, log_turns, logs, pins, servers
-from openai_responses_mcp.gate.starts import (
-    CallStart,
-    GuardedServer,
-    KnownTool,
-    Spending,
-    StartBook,
-    StartOutcome,
-    is_free_to_start,
-)
+from openai_responses_mcp.gate.stores import CallStart, KnownTool, StartBook, StartOutcome, is_free_to_start
 
 _logger = logging.getLogger("openai_responses_mcp.agents")
 
@@ -120,8 +114,7 @@ class SqlExecutionLogStore(ExecutionLogStore):
             query = query.where(logs.c.run_id == run_id)
         if since is not None:
             query = query.where(logs.c.timestamp >= since)
-        rows = await self._database.work(lambda connection: connection.execute(query).all(), is_writing=False)
-        return [_log_from(row) for row in rows]
+        return [_log_from(row) for row in await self._database.rows(query)]
 
 
 def _end(connection: Connection) -> LogPlace:
@@ -190,19 +183,12 @@ class SqlStartBook(StartBook):
 def _known(connection: Connection, server: GuardedServer, tool: str) -> KnownTool:
     query = select(servers.c.fingerprint, servers.c.command).where(servers.c.name == server.name)
     commands = {row.fingerprint: row.command for row in connection.execute(query.order_by(servers.c.number))}
-    pin = _pin(connection, server, tool, is_first=not commands)
-    return KnownTool(pin, () if server.fingerprint in commands else tuple(commands.values()))
-
-
-def _pin(connection: Connection, server: GuardedServer, tool: str, *, is_first: bool) -> str | None:
-    of_command = select(definitions.c.pin).where(
-        definitions.c.tool == tool, definitions.c.fingerprint == server.fingerprint
-    )
-    pin: str | None = connection.execute(of_command).scalar()
-    if pin is None and is_first:
+    is_this = (definitions.c.tool == tool, definitions.c.fingerprint == server.fingerprint)
+    pin: str | None = connection.execute(select(definitions.c.pin).where(*is_this)).scalar()
+    if pin is None and not commands:
         # Earlier versions pinned by name alone. The first command under the name takes these over.
         pin = connection.execute(select(pins.c.pin).where(pins.c.tool == tool)).scalar()
-    return pin
+    return KnownTool(pin, () if server.fingerprint in commands else tuple(commands.values()))
 
 
 def _started(connection: Connection, start: CallStart) -> StartOutcome:

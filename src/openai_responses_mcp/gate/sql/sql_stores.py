@@ -5,6 +5,7 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,15 @@ from openai_responses_mcp.gate.approvals.models import StandingApproval, Standin
 from openai_responses_mcp.gate.audit.records import AuditHead
 from openai_responses_mcp.gate.budgets import BudgetStore
 from openai_responses_mcp.gate.calls import ToolKind
-from openai_responses_mcp.gate.clock import Presence, PresenceKind, PresenceStore, SystemClock, timestamp
+from openai_responses_mcp.gate.clock import (
+    BETWEEN_RENEWALS_SECONDS,
+    LEASE_SECONDS,
+    Presence,
+    PresenceKind,
+    PresenceStore,
+    SystemClock,
+    timestamp,
+)
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.policy.profiles import PROFILES, PolicyProfile, PolicyStore, profile_name
@@ -39,8 +48,6 @@ _STANDING = [standing.c[name] for name in StandingApproval.__slots__]
 _PRESENCE = [leases.c[name] for name in Presence.__slots__]
 _LEASES_KEPT = timedelta(days=1)
 
-LEASE_SECONDS = 30.0
-_BETWEEN_RENEWALS_SECONDS = 10.0
 _COME_BACK_SECONDS = 10.0
 # One caller's calls begin one after the other, so that two processes cannot both take the last place.
 _TURN = text("SELECT pg_advisory_xact_lock(hashtext(:caller))")
@@ -54,11 +61,6 @@ def _upsert(dialect: str, table: Table, *kept: str) -> Insert:
     fixed = {*kept, *(column.name for column in key)}
     changed = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in fixed}
     return statement.on_conflict_do_update(index_elements=key, set_=changed)
-
-
-@cache
-def _insert_new(dialect: str, table: Table) -> Insert:
-    return INSERTS[dialect](table).on_conflict_do_nothing()
 
 
 class SqlPolicyStore(PolicyStore):
@@ -89,7 +91,7 @@ class SqlRunStateStore(RunStateStore):
     async def begin(self, record: RunRecord) -> None:
         """Written together with the next work: until then the run has done nothing."""
         await self._database.open()
-        statement = _insert_new(self._database.dialect, runs)
+        statement = INSERTS[self._database.dialect](runs).on_conflict_do_nothing()
         self._database.work_later(lambda connection: connection.execute(statement, row_of(record)))
 
     async def save(self, record: RunRecord) -> None:
@@ -283,18 +285,15 @@ class SqlUsageBook(UsageBook):
         """Renew the leases while calls run. After a failure the next renewal tries again."""
         try:
             while self._open:
-                await self._clock.sleep(_BETWEEN_RENEWALS_SECONDS)
+                await self._clock.sleep(BETWEEN_RENEWALS_SECONDS)
                 await self._renewed()
         finally:
             self._renewing = None
 
     async def _renewed(self) -> None:
-        now, ids = timestamp(self._clock.now()), list(self._open)
-        renewing = update(caller_calls).where(caller_calls.c.call_id.in_(ids)).values(renewed_at=now)
-        try:
-            await self._database.work(lambda connection: connection.execute(renewing))
-        except StoreUnavailable:
-            return
+        is_open, now = caller_calls.c.call_id.in_(list(self._open)), timestamp(self._clock.now())
+        with suppress(StoreUnavailable):
+            await self._database.change(update(caller_calls).where(is_open).values(renewed_at=now))
 
 
 def _window(caller: str, clock: WallClock) -> str:
