@@ -1,92 +1,81 @@
 """y/N at the terminal: the question stands right there, and the run goes on with the answer."""
 
+import io
 import os
 import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from openai_responses_mcp.agents import AgentsError, create_runner
-from openai_responses_mcp.agents.asking import TerminalApprover
-from openai_responses_mcp.agents.composition import runner_on
-from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.agents.fake_engine import FakeAgent, FakeCall, FakeEngine, FakeTool
-from tests.agents.fakes import FakeJudge, within
-
-PAY = FakeCall("pay", {"amount": 5}, "p-1")
+from openai_responses_mcp.agents.testing import ScriptedCall
+from tests.agents.scenes import PAY, Scene
 
 
-class Person:
-    """Types what was enqueued, then is gone."""
-
-    def __init__(self, *typed: str) -> None:
-        self.typed = list(typed)
-        self.shown = ""
-
-    def read(self, prompt: str) -> str | None:
-        self.shown += prompt
-        return self.typed.pop(0) if self.typed else None
-
-    def show(self, text: str) -> None:
-        self.shown += text
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
-class Counter:
-    """A clerk with a tool that needs a human, and the person at the terminal."""
-
-    def __init__(self, person: Person, *turns: Any) -> None:
-        self.paid: list[int] = []
-        pay = FakeTool("pay", lambda amount: self.paid.append(amount), risk_level=3)
-        self.agent = FakeAgent("Clerk", [pay])
-        self.engine = FakeEngine(*turns)
-        approver = TerminalApprover(person.read, person.show)
-        self.runner = runner_on(self.engine, FakeJudge(), open_stores(), 900, approver=approver)
-
-    async def go(self) -> Any:
-        return await within(self.runner.run(self.agent, "go"))
+Person = Callable[..., Terminal]
 
 
-async def test_a_yes_lets_the_call_run() -> None:
-    person = Person("y")
-    counter = Counter(person, PAY, "paid")
-    result = await counter.go()
-    assert (result.output_text, result.interruptions, counter.paid) == ("paid", [], [5])
-    assert 'function pay {"amount": 5}' in person.shown
-    assert person.shown.endswith("Let it run? [y/N/s/?] ")
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Types these lines, then closes the terminal. Returns what the screen shows."""
+
+    def types(*lines: str) -> Terminal:
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in lines)))
+        monkeypatch.setattr(sys, "stdout", screen)
+        return screen
+
+    return types
+
+
+async def test_a_yes_lets_the_call_run(person: Person) -> None:
+    screen = person("y")
+    scene = Scene(PAY, "paid", ask="terminal")
+    result = await scene.go()
+    assert (result.output_text, result.interruptions, scene.ran) == ("paid", [], ["pay 5"])
+    assert 'function pay {"amount": 5}' in screen.getvalue()
+    assert screen.getvalue().endswith("Let it run? [y/N/s/?] ")
 
 
 @pytest.mark.parametrize("typed", [["n"], [""], []], ids=["n", "Enter", "end of input"])
-async def test_anything_else_is_a_no_that_the_model_gets(typed: list[str]) -> None:
-    counter = Counter(Person(*typed), PAY, "as you wish")
-    assert (await counter.go()).output_text == "as you wish"
-    assert counter.paid == []
-    assert "A human refused this call" in str(counter.engine.heard[-1])
+async def test_anything_else_is_a_no_that_the_model_gets(person: Person, typed: list[str]) -> None:
+    person(*typed)
+    scene = Scene(PAY, "as you wish", ask="terminal")
+    assert (await scene.go()).output_text == "as you wish"
+    assert scene.ran == []
+    assert "A human refused this call" in str(scene.heard[-1])
 
 
-async def test_a_question_mark_and_a_typo_say_what_can_be_typed() -> None:
-    person = Person("?", "maybe", "y")
-    counter = Counter(person, PAY, "paid")
-    await counter.go()
-    assert person.shown.count("y: run it once.") == 2
-    assert counter.paid == [5]
+async def test_a_question_mark_and_a_typo_say_what_can_be_typed(person: Person) -> None:
+    screen = person("?", "maybe", "y")
+    scene = Scene(PAY, "paid", ask="terminal")
+    await scene.go()
+    assert screen.getvalue().count("y: run it once.") == 2
+    assert scene.ran == ["pay 5"]
 
 
-async def test_s_allows_the_tool_for_the_rest_of_the_run() -> None:
-    counter = Counter(Person("s"), PAY, FakeCall("pay", {"amount": 6}, "p-2"), "paid")
-    assert (await counter.go()).output_text == "paid"
-    assert counter.paid == [5, 6]
+async def test_s_allows_the_tool_for_the_rest_of_the_run(person: Person) -> None:
+    person("s")
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "paid", ask="terminal")
+    assert (await scene.go()).output_text == "paid"
+    assert scene.ran == ["pay 5", "pay 6"]
 
 
-async def test_calls_of_one_turn_are_asked_about_one_after_another() -> None:
-    person = Person("y", "n")
-    counter = Counter(person, [PAY, FakeCall("pay", {"amount": 6}, "p-2")], "half of it")
-    await counter.go()
-    assert counter.paid == [5]
-    assert person.shown.count("Let it run?") == 2
+async def test_calls_of_one_turn_are_asked_about_one_after_another(person: Person) -> None:
+    screen = person("y", "n")
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "half of it", ask="terminal")
+    await scene.go()
+    assert scene.ran == ["pay 5"]
+    assert screen.getvalue().count("Let it run?") == 2
 
 
 def test_without_a_terminal_the_runner_is_not_made() -> None:

@@ -11,7 +11,7 @@ from openai_responses_mcp.agents.composition import apply_log_level
 from openai_responses_mcp.agents.runner import AgentRunner
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import FakeJudge
-from tests.agents.sdk.scenes import LOOK, Scene
+from tests.agents.scenes import LOOK, Scene
 
 
 @pytest.mark.parametrize(

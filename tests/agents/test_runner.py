@@ -1,4 +1,4 @@
-"""Runs from start to end, on the fake engine: the gate on every path."""
+"""Runs from start to end: the gate on every path."""
 
 import asyncio
 import logging
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents import tool
 from openai_responses_mcp.agents.runner import run
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import SafetyAgent
-from tests.agents.fake_engine import FakeCall, FakeTool
 from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
@@ -84,11 +85,13 @@ async def test_a_profile_can_be_redefined() -> None:
 
 
 async def test_a_failing_tool_is_recorded_without_its_secrets() -> None:
+    @tool(failure_error_function=None)
     def fail() -> str:
+        """Fail."""
         raise RuntimeError("wrong key sk-0123456789abcdef")
 
-    scene = Scene(FakeCall("fail"))
-    scene.agent.tools = [FakeTool("fail", fail)]
+    scene = Scene(ScriptedCall("fail"))
+    scene.agent.tools = [fail]
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
         await scene.go()
     assert "sk-0123" not in repr(caught.value)

@@ -4,7 +4,6 @@ Adapters are imported inside the functions that need them. The SDK takes seconds
 approvals does without it.
 """
 
-import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -13,13 +12,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from openai_responses_mcp.adapters.policy_file import LinearPatterns
-from openai_responses_mcp.agents.asking import TerminalApprover, terminal_approver
+from openai_responses_mcp.agents.asking import TerminalApprover
 from openai_responses_mcp.agents.doctor import Diagnosis
 from openai_responses_mcp.agents.providers.settings import ProviderHandle, ProviderName, chosen_provider, settings_from
 from openai_responses_mcp.agents.runner import AgentRunner, RunnerParts
-from openai_responses_mcp.agents.runs.book import AwaitDecisions, PausedRuns, RunBook, Sleep
+from openai_responses_mcp.agents.runs.book import AwaitDecisions, PausedRuns, RunBook
 from openai_responses_mcp.agents.runs.ledger import RunLedgers
-from openai_responses_mcp.agents.runs.ports import AgentEngine
 from openai_responses_mcp.agents.runs.resuming import ResumeRun
 from openai_responses_mcp.agents.runs.running import FinishRun, StartRun
 from openai_responses_mcp.agents.skills.manifests import (
@@ -43,12 +41,11 @@ from openai_responses_mcp.gate.clock import Clock
 from openai_responses_mcp.gate.definitions import DefinitionPins
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.policy.profiles import PolicyStore
-from openai_responses_mcp.gate.policy.ruling import PolicyRules
 from openai_responses_mcp.gate.safety_gate import Judge, SafetyAgent, SafetyGate
 from openai_responses_mcp.gate.schema.checking import SchemaChecker
 from openai_responses_mcp.gate.secrets.masking import Masking
 from openai_responses_mcp.gate.secrets.withholding import Withholding
-from openai_responses_mcp.gate.stores import RunStateStore, Stores
+from openai_responses_mcp.gate.stores import RunStateStore
 
 if TYPE_CHECKING:
     from openai_responses_mcp.agents.sdk.tool_traits import SdkFunctionTool, SdkTool
@@ -120,17 +117,41 @@ def create_runner(
         "decision_store": decision_store,
     }
     stores = stores_from(store, audit_head, own)
-    guarded = partial(guarded_mcp_tools, kept=stores.pins, schemas=SchemaChecker(LinearPatterns()))
-    return runner_on(
-        OpenAIAgentsEngine(guarded, watches_threads=watch_threads),
-        safety_agent,
-        replace(stores, clock=clock or stores.clock),
-        lifetime_seconds(resume_token_ttl_sec, os.environ),
-        audit,
-        rules=rules,
-        on_approval_requested=on_approval_requested,
-        approver=None if ask is None else terminal_approver(),
+    clock = clock or stores.clock
+    stores = replace(stores, clock=clock)
+    masking, schemas = Masking(), SchemaChecker(LinearPatterns())
+    mcp_tools = partial(guarded_mcp_tools, kept=stores.pins, schemas=schemas)
+    engine = OpenAIAgentsEngine(mcp_tools, watches_threads=watch_threads)
+    log = AuditLog(stores.logs, clock, masking, audit, stores.head)
+    lifetime = lifetime_seconds(resume_token_ttl_sec, os.environ)
+    approvals = controller_on(stores, log, masking, lifetime, on_approval_requested)
+    book = RunBook(stores.runs, clock)
+    standing = standing_on(stores, log, masking)
+    gate = SafetyGate(safety_agent, stores.policies, masking, rules=rules, standing=standing, schemas=schemas)
+    ledgers = RunLedgers(gate, log, masking, stores.budgets, clock)
+    paused = PausedRuns(engine, book, approvals, ledgers, Withholding(masking))
+    finish = FinishRun(paused, book, log, masking, standing)
+    diagnosis = Diagnosis(os.environ, get_provider, load_skills, policies=stores.policies, verify_log=log.verify)
+    return AgentRunner(
+        RunnerParts(
+            start=StartRun(engine, book, ledgers, finish),
+            resume=ResumeRun(paused, approvals, log, book, finish),
+            wait=AwaitDecisions(book, approvals),
+            approvals=approvals,
+            audit=log,
+            policies=stores.policies,
+            book=book,
+            engine=engine,
+            ledgers=ledgers,
+            diagnosis=diagnosis,
+            standing=standing,
+            approver=TerminalApprover() if ask else None,
+        )
     )
+
+
+async def _no_judge(agent: object, request: object, policy: object) -> GateDecision:
+    return GateDecision("allow", 1, "no judge is set: profile and rules decide")
 
 
 def apply_log_level(environ: Mapping[str, str]) -> None:
@@ -147,51 +168,6 @@ def apply_log_level(environ: Mapping[str, str]) -> None:
     logger.setLevel(LOG_LEVELS[written])
     if not logger.hasHandlers():
         logger.addHandler(logging.StreamHandler())
-
-
-async def _no_judge(agent: object, request: object, policy: object) -> GateDecision:
-    return GateDecision("allow", 1, "no judge is set: profile and rules decide")
-
-
-def runner_on(
-    engine: AgentEngine,
-    judge: Judge,
-    stores: Stores,
-    token_ttl_seconds: int,
-    audit: AuditMode = "best_effort",
-    *,
-    rules: PolicyRules | None = None,
-    on_approval_requested: OnRequested | None = None,
-    approver: TerminalApprover | None = None,
-    sleep: Sleep = asyncio.sleep,
-) -> AgentRunner:
-    """The use cases of a runner around any engine and any stores."""
-    masking, clock, policies = Masking(), stores.clock, stores.policies
-    log = AuditLog(stores.logs, clock, masking, audit, stores.head)
-    approvals = controller_on(stores, log, masking, token_ttl_seconds, on_approval_requested)
-    book = RunBook(stores.runs, clock)
-    standing = standing_on(stores, log, masking)
-    schemas = SchemaChecker(LinearPatterns())
-    gate = SafetyGate(judge, policies, masking, rules=rules, standing=standing, schemas=schemas)
-    ledgers = RunLedgers(gate, log, masking, stores.budgets, clock)
-    paused = PausedRuns(engine, book, approvals, ledgers, Withholding(masking))
-    finish = FinishRun(paused, book, log, masking, standing)
-    return AgentRunner(
-        RunnerParts(
-            start=StartRun(engine, book, ledgers, finish),
-            resume=ResumeRun(paused, approvals, log, book, finish),
-            wait=AwaitDecisions(book, approvals, sleep),
-            approvals=approvals,
-            audit=log,
-            policies=policies,
-            book=book,
-            engine=engine,
-            ledgers=ledgers,
-            diagnosis=Diagnosis(os.environ, get_provider, load_skills, policies=policies, verify_log=log.verify),
-            standing=standing,
-            approver=approver,
-        )
-    )
 
 
 def open_diagnosis(store: str | None = None, audit_head: str | os.PathLike[str] | None = None) -> Diagnosis:

@@ -1,21 +1,19 @@
 """Budgets of runs: reaching one asks a human whether to go on."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
-from openai_responses_mcp.gate.policy.rules import Budget
-from openai_responses_mcp.gate.policy.ruling import PolicyRules
-from tests.agents.fake_engine import FakeCall
-from tests.agents.fake_policy import FakePaths, FakePolicySource
 from tests.agents.fakes import FakeClock, code_of, within
 from tests.agents.scenes import Scene
 
 
-def look(number: int) -> FakeCall:
-    return FakeCall("look", {"what": str(number)}, f"l-{number}")
+def look(number: int) -> ScriptedCall:
+    return ScriptedCall("look", {"what": str(number)}, f"l-{number}")
 
 
 async def test_after_so_many_calls_a_human_is_asked_whether_to_go_on() -> None:
@@ -56,7 +54,7 @@ async def test_a_turn_is_counted_call_by_call() -> None:
 
 async def test_after_so_many_tokens_a_human_is_asked_whether_to_go_on() -> None:
     scene = Scene(look(1), look(2), look(3), look(4), "done")
-    run = await scene.go(Extensions(max_tokens=5))  # the engine uses two each time
+    run = await scene.go(Extensions(max_tokens=5))  # the model uses two each time
     assert scene.ran == ["look 1", "look 2"]
     assert run.interruptions[0].reason == "the budget of 5 tokens per run is used up"
     result = await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
@@ -73,21 +71,23 @@ async def test_a_budget_holds_in_another_process(shared_url: str) -> None:
     assert [request.tool_call_id for request in run.interruptions] == ["l-3"]
 
 
-def ruled(budget: Budget) -> PolicyRules:
-    return PolicyRules(FakePolicySource(budget=budget), FakePaths())
+def with_budget(folder: Path, budget: str) -> Path:
+    file = folder / "policy.yaml"
+    file.write_text(f"version: 1\nbudget: {budget}\n")
+    return file
 
 
-async def test_the_budget_of_a_policy_file_counts_each_run_by_itself() -> None:
-    scene = Scene(look(1), "done", look(2), look(3), rules=ruled(Budget(1, "session")))
+async def test_the_budget_of_a_policy_file_counts_each_run_by_itself(tmp_path: Path) -> None:
+    scene = Scene(look(1), "done", look(2), look(3), policy_file=with_budget(tmp_path, "{calls: 1, per: session}"))
     assert (await scene.go()).output_text == "done"
     run = await scene.go()
     assert scene.ran == ["look 1", "look 2"]
     assert run.interruptions[0].reason == "the budget of 1 call per session is used up"
 
 
-async def test_an_hour_counts_all_runs_on_the_store(sqlite_url: str, clock: FakeClock) -> None:
+async def test_an_hour_counts_all_runs_on_the_store(tmp_path: Path, sqlite_url: str, clock: FakeClock) -> None:
     def scene(*turns: Any) -> Scene:
-        return Scene(*turns, store=sqlite_url, clock=clock, rules=ruled(Budget(1, "hour")))
+        return Scene(*turns, store=sqlite_url, clock=clock, policy_file=with_budget(tmp_path, "{calls: 1, per: hour}"))
 
     assert (await scene(look(1), "done").go()).output_text == "done"
     waiting = scene(look(2))
@@ -97,7 +97,7 @@ async def test_an_hour_counts_all_runs_on_the_store(sqlite_url: str, clock: Fake
 
 
 async def test_a_refused_call_does_not_count() -> None:
-    scene = Scene(FakeCall("pay", {"amount": 5}, "p-1"), look(1), look(2), "done")
+    scene = Scene(ScriptedCall("pay", {"amount": 5}, "p-1"), look(1), look(2), "done")
     run = await scene.go(Extensions(max_tool_calls=1))
     await scene.runner.submit_approval(run.interruptions[0].approval_id, "deny", tell_model=True)
     run = await within(scene.runner.resume_run(run.run_id))

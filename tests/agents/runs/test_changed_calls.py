@@ -1,18 +1,21 @@
 """A human approves a call with other arguments: judged again by every voice, run with the new seal, shown to the model."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from agents import FunctionTool
+from pydantic import Field
 
+from openai_responses_mcp.agents import tool
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.calls import GateDecision, ToolCallRequest
 from openai_responses_mcp.gate.policy.profiles import PolicyProfile
 from openai_responses_mcp.gate.safety_gate import SafetyAgent
-from tests.agents.fake_engine import FakeCall, FakeTool
-from tests.agents.fakes import FakeJudge, code_of, within
-from tests.agents.scenes import LOOK, PAY, Scene, fake_runner
+from tests.agents.fakes import ASK, code_of, within
+from tests.agents.scenes import LOOK, PAY, Scene
 
 INVALID = "AGENTS-E-APPROVAL-INVALID"
-PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
+PAY_MORE = ScriptedCall("pay", {"amount": 7}, "p-2")
 
 
 async def changed(scene: Scene, arguments: Any, comment: str | None = None) -> Any:
@@ -29,7 +32,7 @@ async def test_the_new_arguments_run_and_the_model_sees_what_changed() -> None:
     assert scene.ran == ["pay 3"]
     assert [(call.args, call.output) for call in result.tool_calls] == [({"amount": 3}, "paid 3")]
     note = 'A human changed the arguments of this call:\n"amount": 5 is now 3'
-    assert scene.engine.heard[-1][-1] == {"call_id": "p-1", "output": f"{note}\n\npaid 3"}
+    assert scene.heard[-1][-1]["output"] == f"{note}\n\npaid 3"
 
 
 async def test_the_log_shows_the_change_and_the_call_that_ran() -> None:
@@ -83,7 +86,7 @@ async def test_a_new_reason_to_ask_asks_again() -> None:
     result = await within(scene.runner.approve_and_resume(again.run_id, request.approval_id))
     assert result.output_text == "done"
     assert scene.ran == ["pay 50"]
-    assert '"amount": 5 is now 50' in scene.engine.heard[-1][-1]["output"]
+    assert '"amount": 5 is now 50' in scene.heard[-1][-1]["output"]
     events = [log.event for log in await scene.runner.get_execution_logs()]
     assert events == [
         "decision", "approval_requested", "approval", "decision:2", "approval_requested:2", "approval:2",
@@ -99,11 +102,11 @@ async def test_a_call_can_be_changed_more_than_once_and_the_last_one_counts() ->
     await scene.runner.submit_approval(approval_id, "approve", arguments={"amount": 4})
     await within(scene.runner.resume_run(again.run_id))
     assert scene.ran == ["pay 4"]
-    assert '"amount": 5 is now 4' in scene.engine.heard[-1][-1]["output"]
+    assert '"amount": 5 is now 4' in scene.heard[-1][-1]["output"]
 
 
 async def test_one_call_is_changed_another_refused_a_third_approved() -> None:
-    scene = Scene([PAY, PAY_MORE, FakeCall("pay", {"amount": 9}, "p-3")], "done")
+    scene = Scene([PAY, PAY_MORE, ScriptedCall("pay", {"amount": 9}, "p-3")], "done")
     run = await scene.paused()
     first, second, third = [request.approval_id for request in run.interruptions]
     await scene.runner.submit_approval(first, "approve", arguments={"amount": 1})
@@ -117,7 +120,7 @@ async def test_one_call_is_changed_another_refused_a_third_approved() -> None:
 async def test_the_same_arguments_are_a_plain_approval() -> None:
     scene = Scene(PAY, "done")
     await changed(scene, {"amount": 5})
-    assert "A human changed" not in str(scene.engine.heard)
+    assert "A human changed" not in str(scene.heard)
     assert len(scene.judge.requests) == 1
 
 
@@ -145,9 +148,14 @@ async def test_arguments_that_do_not_fit_decide_nothing(arguments: Any, words: s
     assert scene.ran == ["pay 5"]
 
 
+async def _sent(context: Any, arguments: str) -> str:
+    return "sent"
+
+
 async def test_a_tool_without_a_schema_is_approved_as_it_is() -> None:
-    scene = Scene(FakeCall("send", {"to": "a"}, "s-1"), "done")
-    scene.agent.tools.append(FakeTool("send", risk_level=3))
+    scene = Scene(ScriptedCall("send", {"to": "a"}, "s-1"), "done")
+    scene.judge.on("send", ASK)
+    scene.agent.tools.append(FunctionTool("send", "", {}, _sent, strict_json_schema=False))
     run = await scene.paused()
     work = scene.runner.submit_approval(run.interruptions[0].approval_id, "approve", arguments={"to": "b"})
     assert await code_of(work) == INVALID
@@ -158,11 +166,10 @@ async def test_another_process_makes_the_changed_call(shared_url: str) -> None:
     run = await scene.paused()
     desk = Scene(store=shared_url)
     await desk.runner.submit_approval(run.interruptions[0].approval_id, "approve", arguments={"amount": 2})
-    elsewhere = Scene("done")
-    runner = fake_runner(elsewhere.engine, FakeJudge(), store=shared_url)
-    assert (await within(runner.resume_run(run.run_id, agent=elsewhere.agent))).output_text == "done"
-    assert elsewhere.ran == ["look here", "pay 2"]
-    assert (await runner.verify_execution_logs()).is_intact
+    elsewhere = Scene("done", store=shared_url)
+    assert (await within(elsewhere.runner.resume_run(run.run_id, agent=elsewhere.agent))).output_text == "done"
+    assert sorted(elsewhere.ran) == ["look here", "pay 2"]
+    assert (await elsewhere.runner.verify_execution_logs()).is_intact
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -173,14 +180,15 @@ class Login(Scene):
     """A tool whose schema names a field after a secret."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(FakeCall("login", {"user": "sato", "password": "open sesame 123"}, "g-1"), "in", **options)
-        texts = {name: {"type": "string", "maxLength": 20} for name in ("user", "password")}
-        schema = {"type": "object", "properties": texts}
-        self.agent.tools.append(FakeTool("login", self._login, risk_level=3, parameters=schema))
+        super().__init__(ScriptedCall("login", {"user": "sato", "password": "open sesame 123"}, "g-1"), "in", **options)
 
-    def _login(self, user: str, password: str) -> str:
-        self.ran.append(f"{user} {password}")
-        return "welcome"
+        @tool(risk_level=3)
+        def login(user: Annotated[str, Field(max_length=20)], password: str) -> str:
+            """Log in."""
+            self.ran.append(f"{user} {password}")
+            return "welcome"
+
+        self.agent.tools.append(login)
 
 
 async def test_a_secret_that_is_left_as_it_is_shown_is_used_as_it_was(sqlite_url: str) -> None:
@@ -193,7 +201,6 @@ async def test_a_secret_that_is_left_as_it_is_shown_is_used_as_it_was(sqlite_url
     await within(scene.runner.resume_run(run.run_id))
     assert scene.ran == ["suzuki open sesame 123"]
     assert "sesame" not in str(await scene.runner.get_execution_logs())
-    assert "sesame" not in str(scene.engine.heard[-1])
 
 
 @pytest.mark.parametrize(

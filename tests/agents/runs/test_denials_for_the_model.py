@@ -2,13 +2,14 @@
 
 import pytest
 
+from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.approvals.models import ResumeToken
-from tests.agents.fake_engine import FakeAgent, FakeCall, FakeTool
-from tests.agents.fakes import ASK, FakeClock, FakeJudge, code_of, collected, within
-from tests.agents.scenes import LOOK, PAY, Scene, fake_runner
+from tests.agents.fakes import ASK, FakeClock, code_of, collected, within
+from tests.agents.scenes import LOOK, PAY, Scene
 
-PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
+PAY_MORE = ScriptedCall("pay", {"amount": 7}, "p-2")
 
 
 async def test_the_run_goes_on_and_the_output_is_the_refusal_with_the_comment() -> None:
@@ -21,7 +22,7 @@ async def test_the_run_goes_on_and_the_output_is_the_refusal_with_the_comment() 
     assert result.output_text == "then not"
     assert scene.ran == []
     assert result.tool_calls == []
-    assert {"call_id": "p-1", "output": "A human refused this call: 別の口座にして"} in scene.engine.heard[-1]
+    assert scene.heard[-1][-1]["output"] == "A human refused this call: 別の口座にして"
     assert await scene.events() == [
         ("decision", "needs_human"),
         ("approval_requested", "pending"),
@@ -40,7 +41,7 @@ async def test_without_it_a_denial_ends_the_run_as_before() -> None:
     await scene.runner.submit_approval(second.approval_id, "deny")
     assert await code_of(scene.runner.resume_run(run.run_id)) == "AGENTS-E-GATE-DENIED"
     assert (await scene.runner.get_run(run.run_id)).status == "denied"
-    assert scene.engine.turns_left == ["never said"]
+    assert len(scene.heard) == 1
 
 
 async def test_the_rest_of_the_turn_is_decided_again_and_what_was_approved_stays_so() -> None:
@@ -77,20 +78,20 @@ async def test_the_rest_of_the_turn_can_need_a_human_then() -> None:
     result = await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
     assert result.output_text == "done"
     assert scene.ran == ["look here", "pay 7"]
-    assert {"call_id": "p-1", "output": "A human refused this call: no"} in scene.engine.heard[-1]
+    assert "A human refused this call: no" in str(scene.heard[-1])
     assert (await scene.runner.verify_execution_logs()).is_intact
 
 
 async def test_an_agent_inside_gets_the_refusal_and_goes_on() -> None:
-    scene = Scene(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
-    inside = FakeAgent("Inside", [scene.pay])
-    scene.agent = FakeAgent("Outside", [FakeTool("ask", agent=inside)])
+    scene = Scene(ScriptedCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
+    inside = Agent(name="Inside", model=scene.model, tools=[scene.pay])
+    scene.agent = Agent(name="Outside", model=scene.model, tools=[inside.as_tool("ask", "Ask somebody else.")])
     run, _ = await scene.decided("deny", "no", tell_model=True)
     result = await within(scene.runner.resume_run(run.run_id))
     assert result.output_text == "done"
     assert scene.ran == []
-    assert scene.engine.heard[-2][-1]["output"] == "A human refused this call: no"
-    assert scene.engine.heard[-1][-1]["output"] == "inside: then not"
+    assert scene.heard[-2][-1]["output"] == "A human refused this call: no"
+    assert scene.heard[-1][-1]["output"] == "inside: then not"
 
 
 async def streamed(scene: Scene, token: ResumeToken) -> list[RunEvent]:
@@ -105,7 +106,7 @@ async def test_the_humans_words_for_a_resume_that_waits_again_reach_the_model_la
     options = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token, "急いで")))
     again = await within(scene.runner.run(scene.agent, "", options))
     await within(scene.runner.approve_and_resume(run.run_id, again.interruptions[0].approval_id))
-    assert str(scene.engine.heard[-1]).count("急いで") == 1
+    assert str(scene.heard[-1]).count("急いで") == 1
 
 
 async def test_a_denial_for_the_model_never_expires(clock: FakeClock) -> None:
@@ -120,12 +121,11 @@ async def test_another_process_goes_on(sqlite_url: str) -> None:
     run = await scene.paused()
     there = Scene("then not", store=sqlite_url)
     await there.runner.submit_approval(run.interruptions[0].approval_id, "deny", "だめ", tell_model=True)
-    elsewhere = Scene("then not")
-    runner = fake_runner(elsewhere.engine, FakeJudge(), store=sqlite_url)
-    result = await within(runner.resume_run(run.run_id, agent=elsewhere.agent))
+    elsewhere = Scene("then not", store=sqlite_url)
+    result = await within(elsewhere.runner.resume_run(run.run_id, agent=elsewhere.agent))
     assert result.output_text == "then not"
     assert elsewhere.ran == ["look here"]
-    assert "A human refused this call: だめ" in str(elsewhere.engine.heard[-1])
+    assert "A human refused this call: だめ" in str(elsewhere.heard[-1])
 
 
 @pytest.mark.parametrize(

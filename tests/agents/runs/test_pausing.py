@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fake_engine import FakeCall
 from tests.agents.fakes import FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
@@ -49,7 +49,7 @@ async def test_a_denied_run_resumes_into_a_refusal() -> None:
 
 
 async def test_with_several_in_one_turn_nothing_runs_until_all_are_decided() -> None:
-    scene = Scene([PAY, FakeCall("pay", {"amount": 6}, "p-2")], "all good")
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
     paused = await scene.paused()
     first, second = paused.interruptions
     token = await scene.runner.submit_approval(first.approval_id, "approve")
@@ -62,7 +62,7 @@ async def test_with_several_in_one_turn_nothing_runs_until_all_are_decided() -> 
 
 
 async def test_of_two_tokens_of_a_turn_only_one_resumes_it() -> None:
-    scene = Scene([PAY, FakeCall("pay", {"amount": 6}, "p-2")], "all good")
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
     paused = await scene.paused()
     tokens = [await scene.runner.submit_approval(one.approval_id, "approve") for one in paused.interruptions]
     codes = await asyncio.gather(*(code_of(scene.runner.resume_run(paused.run_id, token.token)) for token in tokens))
@@ -71,7 +71,7 @@ async def test_of_two_tokens_of_a_turn_only_one_resumes_it() -> None:
 
 
 async def test_one_denied_of_several_stops_them_all() -> None:
-    scene = Scene([PAY, FakeCall("pay", {"amount": 6}, "p-2")])
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")])
     paused = await scene.paused()
     first, second = paused.interruptions
     halfway = await within(scene.runner.approve_and_resume(paused.run_id, first.approval_id, decision="deny"))
@@ -96,7 +96,7 @@ async def test_pending_approvals_of_an_unknown_run_are_an_error_and_of_a_known_o
 
 
 async def test_a_run_can_pause_more_than_once() -> None:
-    scene = Scene(PAY, FakeCall("pay", {"amount": 6}, "p-2"), "all good")
+    scene = Scene(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "all good")
     paused = await scene.paused()
     again = await within(scene.runner.approve_and_resume(paused.run_id, paused.interruptions[0].approval_id))
     assert (again.run_id, scene.ran) == (paused.run_id, ["pay 5"])
@@ -111,7 +111,7 @@ async def test_resume_through_the_options_gives_the_model_the_humans_words() -> 
     resume = ResumeOptions(token.token, human_response="but not again this month")
     result = await scene.go(Extensions(resume=resume))
     assert (result.run_id, result.output_text, scene.ran) == (paused.run_id, "all good", ["pay 5"])
-    assert "but not again this month" in str(scene.engine.heard[-1])
+    assert "but not again this month" in str(scene.heard[-1])
 
 
 async def test_an_expired_token_asks_again_and_the_new_one_works(clock: FakeClock) -> None:

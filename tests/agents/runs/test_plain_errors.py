@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions, RunOptions
+from openai_responses_mcp.agents.testing import ScriptedModel
 from openai_responses_mcp.gate.errors import AgentsError
 from tests.agents.fakes import collected, within
 from tests.agents.scenes import LOOK, PAY, Scene
@@ -61,11 +62,15 @@ async def test_an_input_that_is_none_says_what_one_is() -> None:
 
 
 async def test_a_run_that_is_streamed_gives_its_result_all_the_same() -> None:
-    scene = Scene(LOOK, PAY, "all good")
+    class OnlyStreams(ScriptedModel):
+        async def get_response(self, *args: Any, **options: Any) -> Any:
+            raise AssertionError("asked for the whole reply at once")
+
+    scene = Scene()
+    scene.agent.model = OnlyStreams(LOOK, PAY, "all good")
     options = RunOptions(stream=True)
     paused = await within(scene.runner.run(scene.agent, "go", options))
     assert [one.tool_name for one in paused.interruptions] == ["pay"]
     approval_id = paused.interruptions[0].approval_id
     result = await within(scene.runner.approve_and_resume(paused.run_id, approval_id, options=options))
     assert (result.output_text, scene.ran) == ("all good", ["look here", "pay 5"])
-    assert scene.engine.streams == 2

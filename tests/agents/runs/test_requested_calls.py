@@ -1,7 +1,7 @@
 """Calls that the caller asks for, without a model."""
 
+from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, RequestedToolCall, RunOptions
-from tests.agents.fake_engine import FakeAgent
 from tests.agents.fakes import code_of, within
 from tests.agents.scenes import Scene
 
@@ -13,13 +13,13 @@ async def test_calls_asked_for_by_the_caller_need_no_model_and_pass_the_gate() -
     assert scene.ran == ["look a", "look b"]
     assert result.output_text == "saw a\nsaw b"
     assert [call.output for call in result.tool_calls] == ["saw a", "saw b"]
-    assert scene.engine.heard == []
+    assert scene.heard == []
     assert len(scene.judge.requests) == 2
 
 
 async def test_a_handoff_can_be_asked_for_by_the_caller() -> None:
     scene = Scene("second here")
-    scene.agent.handoffs = [FakeAgent("Second")]
+    scene.agent.handoffs = [Agent(name="Second", model=scene.model)]
     result = await scene.go(Extensions(tool_calls=(RequestedToolCall("Second"),)))
     assert result.output_text == "second here"
     assert [request.tool_name for request in scene.judge.requests] == ["Second"]

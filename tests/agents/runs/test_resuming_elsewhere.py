@@ -1,13 +1,12 @@
 """A paused run in another process: what it has to be given again, and what it may go on without."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import RunContextWrapper, RunHooks, SQLiteSession
 
-from openai_responses_mcp.agents.composition import runner_on
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunOptions
 from openai_responses_mcp.gate.errors import AgentsError
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
@@ -42,13 +41,12 @@ class LateRuns(FakeRunStateStore):
 
 
 async def test_a_decision_that_comes_second_is_refused_also_when_the_run_has_gone_on_meanwhile(sqlite_url: str) -> None:
-    first, second = Scene(PAY, "all good", store=sqlite_url), Scene("all good")
+    first = Scene(PAY, "all good", store=sqlite_url)
     run = await paused(first)
     approval_id = run.interruptions[0].approval_id
-    stores = open_stores(sqlite_url)
-    runs = LateRuns(stores.runs, lambda: first.runner.approve_and_resume(run.run_id, approval_id))
-    late = runner_on(second.engine, second.judge, replace(stores, runs=runs), 900)
-    work = late.approve_and_resume(run.run_id, approval_id, agent=second.agent)
+    runs = LateRuns(open_stores(sqlite_url).runs, lambda: first.runner.approve_and_resume(run.run_id, approval_id))
+    second = Scene("all good", store=sqlite_url, run_state_store=runs)
+    work = second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent)
     assert await within(code_of(work)) == "AGENTS-E-APPROVAL-INVALID"
     assert (first.ran, second.ran) == (["pay 5"], [])
 
@@ -58,7 +56,7 @@ async def test_what_is_missing_is_named_before_anything_is_used(
     scenes: tuple[Scene, Scene], given: dict[str, Any]
 ) -> None:
     first, second = scenes
-    run = await paused(first, context=object(), session=object())
+    run = await paused(first, context=object(), session=SQLiteSession("s"))
     approval_id = run.interruptions[0].approval_id
     options = RunOptions(sdk=given)
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER-CONFIG") as caught:
@@ -68,9 +66,19 @@ async def test_what_is_missing_is_named_before_anything_is_used(
     token = await second.runner.submit_approval(approval_id, "approve")
     work = second.runner.resume_run(run.run_id, token.token, agent=second.agent, options=options)
     assert await code_of(work) == "AGENTS-E-RUNNER-CONFIG"
-    whole = RunOptions(sdk={"context": object(), "session": object()})
+    whole = RunOptions(sdk={"context": object(), "session": SQLiteSession("s")})
     result = await within(second.runner.resume_run(run.run_id, token.token, agent=second.agent, options=whole))
     assert (result.output_text, second.ran) == ("all good", ["pay 5"])
+
+
+class Contexts(RunHooks[Any]):
+    """The contexts in which tools were called."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    async def on_tool_start(self, context: RunContextWrapper[Any], *_: Any) -> None:
+        self.seen.append(context.context)
 
 
 def contents_of(folder: Path) -> bytes:
@@ -83,27 +91,28 @@ async def test_a_context_is_never_stored(scenes: tuple[Scene, Scene], tmp_path: 
     stored = contents_of(tmp_path)
     assert b"conv_1" in stored
     assert b"own business" not in stored
-    options = RunOptions(sdk={"context": "another"})
+    hooks = Contexts()
+    options = RunOptions(sdk={"context": "another", "hooks": hooks})
     approval_id = run.interruptions[0].approval_id
     await within(second.runner.approve_and_resume(run.run_id, approval_id, agent=second.agent, options=options))
-    assert second.engine.calls[-1].options.sdk == {"context": "another", "conversation_id": "conv_1"}
+    assert hooks.seen == ["another"]
 
 
 async def test_where_the_run_was_started_nothing_has_to_be_given_again() -> None:
-    mine = object()
+    mine, hooks = object(), Contexts()
     scene = Scene(PAY, "all good")
-    run = await paused(scene, context=mine)
+    run = await paused(scene, context=mine, hooks=hooks)
     await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
-    assert scene.engine.calls[-1].options.sdk == {"context": mine}
+    assert hooks.seen == [mine]
 
 
 async def test_what_is_given_again_counts_also_where_the_run_was_started() -> None:
-    scene = Scene(PAY, "all good")
-    run = await paused(scene, context="old", hooks="kept")
+    scene, hooks = Scene(PAY, "all good"), Contexts()
+    run = await paused(scene, context="old", hooks=hooks)
     token = await scene.runner.submit_approval(run.interruptions[0].approval_id, "approve")
     resume = RunOptions(extensions=Extensions(resume=ResumeOptions(token.token)), sdk={"context": "new"})
     await within(collected(scene.runner.run_stream(scene.agent, "", resume)))
-    assert scene.engine.calls[-1].options.sdk == {"context": "new", "hooks": "kept"}
+    assert hooks.seen == ["new"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

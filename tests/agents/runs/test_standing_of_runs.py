@@ -3,17 +3,17 @@
 import pytest
 
 from openai_responses_mcp.agents.runs.models import Extensions
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.desk.opening import open_desk_parts
 from openai_responses_mcp.gate.approvals.models import StandingApproval
 from openai_responses_mcp.gate.approvals.standing import StandingTerms, approve_from_now_on
 from openai_responses_mcp.gate.errors import StoreUnavailable
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
-from tests.agents.fake_engine import FakeCall
 from tests.agents.fake_stores import FakeStandingStore
 from tests.agents.fakes import ASK, DENY, code_of, within
 from tests.agents.scenes import PAY, Scene
 
-PAY_MORE = FakeCall("pay", {"amount": 7}, "p-2")
+PAY_MORE = ScriptedCall("pay", {"amount": 7}, "p-2")
 
 
 async def allowed(scene: Scene, url: str, terms: StandingTerms) -> str:
@@ -38,7 +38,7 @@ async def test_what_is_allowed_for_the_session_holds_in_its_run_and_ends_with_it
 
 @pytest.mark.parametrize("end", ["refused by the gate", "denied by a human"])
 async def test_a_session_that_ends_badly_ends_too(sqlite_url: str, end: str) -> None:
-    scene = Scene(PAY, FakeCall("look", {"what": "x"}, "l-1"), "never said", store=sqlite_url)
+    scene = Scene(PAY, ScriptedCall("look", {"what": "x"}, "l-1"), "never said", store=sqlite_url)
     run_id = await allowed(scene, sqlite_url, StandingTerms(for_session=True))
     scene.judge.on("look", DENY if end == "refused by the gate" else ASK)
     if end == "refused by the gate":
@@ -69,7 +69,7 @@ async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
                 raise StoreUnavailable("broken on purpose")
             return []
 
-    scene = Scene(PAY, "done", standing=Broken())
+    scene = Scene(PAY, "done", store="sqlite://", standing_store=Broken())
     run = await scene.paused()
     result = await within(scene.runner.approve_and_resume(run.run_id, run.interruptions[0].approval_id))
     assert result.output_text == "done"
@@ -77,8 +77,10 @@ async def test_a_result_is_not_lost_where_the_end_of_the_session_cannot_be_kept(
 
 
 async def test_one_that_was_written_into_the_store_by_hand_shows_in_the_log(sqlite_url: str) -> None:
-    scene = Scene(PAY, "done", store=sqlite_url)
-    pay = scene.pay.described
+    scene = Scene(PAY, PAY, "done", store=sqlite_url)
+    await scene.paused()
+    pay = scene.judge.requests[0].target_tool
+    assert pay is not None
     by_hand = StandingApproval("sta_0", "function", "pay", pay.definition_hash, "2026", "a", "r")
     await open_stores(sqlite_url).standing.create(by_hand)
     assert (await scene.go()).output_text == "done"

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from openai_responses_mcp.agents import Agent
 from openai_responses_mcp.agents.runs.models import Extensions, ResumeOptions, RunEvent, RunOptions
-from tests.agents.fake_engine import FakeAgent, FakeCall
+from openai_responses_mcp.agents.testing import ScriptedCall
 from tests.agents.fakes import ASK, collected, last_result, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
@@ -22,10 +23,8 @@ async def test_a_stream_shows_text_calls_and_the_end() -> None:
 
 
 async def test_a_streamed_handoff_waits_for_a_human() -> None:
-    scene = Scene(FakeCall("Second"))
-    second = FakeAgent("Second")
-    scene.engine.enqueue("second here")
-    scene.agent.handoffs = [second]
+    scene = Scene(ScriptedCall("transfer_to_second"), "second here")
+    scene.agent.handoffs = [Agent(name="Second", model=scene.model)]
     scene.judge.on("Second", ASK)
     events = await within(collected(scene.runner.run_stream(scene.agent, "go")))
     paused = last_result(events)
@@ -47,7 +46,7 @@ async def test_a_stream_resumes_a_paused_run() -> None:
     assert [event.type for event in events] == ["tool_output", "text_delta", "final_output"]
     assert (last_result(events).run_id, events[-1].final_output) == (paused.run_id, "all good")
     assert scene.ran == ["pay 5"]
-    assert "but not again this month" in str(scene.engine.heard[-1])
+    assert "but not again this month" in str(scene.heard[-1])
     assert last_result(events).usage.requests == 2
 
 
@@ -57,5 +56,5 @@ async def test_a_stream_that_is_left_early_ends_the_run() -> None:
     async for _ in stream:
         break
     await within(stream.aclose())  # type: ignore[attr-defined]
-    scene.engine.enqueue("again")
+    scene.model.enqueue("again")
     assert (await scene.go()).output_text == "again"

@@ -1,12 +1,13 @@
 """For workers that wait for a human elsewhere: the status of runs, waiting for decisions, callbacks for requests."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from openai_responses_mcp.agents.testing import ScriptedCall
 from openai_responses_mcp.gate.approvals.models import HumanApprovalRequest
 from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fake_engine import FakeCall
 from tests.agents.fakes import DENY, FakeClock, code_of, within
 from tests.agents.scenes import LOOK, PAY, Scene
 
@@ -40,17 +41,15 @@ async def test_runs_are_listed_by_their_status(store_url: str) -> None:
 
 
 async def test_waiting_ends_when_the_whole_turn_is_decided() -> None:
-    scene = Scene([PAY, FakeCall("pay", {"amount": 6}, "p-2")], "all good")
+    scene = Scene([PAY, ScriptedCall("pay", {"amount": 6}, "p-2")], "all good")
     run = await scene.paused()
     first, second = run.interruptions
-    turns = iter([(first.approval_id, "approve"), (second.approval_id, "deny")])
-
-    async def somebody_decides(seconds: float) -> None:
-        approval_id, decision = next(turns)
-        await scene.runner.submit_approval(approval_id, decision, "seen")  # type: ignore[arg-type]
-
-    scene.sleeping = somebody_decides
-    decided = await within(scene.runner.wait_for_decision(run.run_id))
+    await scene.runner.submit_approval(first.approval_id, "approve", "seen")
+    waiting = asyncio.create_task(scene.runner.wait_for_decision(run.run_id))
+    await asyncio.sleep(0)  # it begins to wait
+    assert not waiting.done()
+    await scene.runner.submit_approval(second.approval_id, "deny", "seen")
+    decided = await within(waiting)
     assert [(one.status, one.comment) for one in decided] == [("approved", "seen"), ("denied", "seen")]
 
 
@@ -85,7 +84,7 @@ async def test_a_time_that_is_none_is_refused(seconds: Any) -> None:
 async def test_the_callback_gets_each_request(clock: FakeClock) -> None:
     told: list[HumanApprovalRequest] = []
     scene = Scene(
-        [PAY, FakeCall("pay", {"amount": 6}, "p-2")],
+        [PAY, ScriptedCall("pay", {"amount": 6}, "p-2")],
         on_approval_requested=told.append,
         clock=clock,
         resume_token_ttl_sec=60,

@@ -11,7 +11,7 @@ from openai_responses_mcp import agents as guarded
 from openai_responses_mcp.agents import Agent, AgentsError, Extensions, RunOptions, RunState, configure, create_runner
 from openai_responses_mcp.agents.testing import ScriptedCall
 from tests.agents.fakes import FakeJudge, code_of, within
-from tests.agents.sdk.scenes import LOOK, PAY, Scene
+from tests.agents.scenes import LOOK, PAY, Scene
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from openai_responses_mcp.agents import (
 )
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import FakeJudge, within
-from tests.agents.sdk.scenes import LOOK, PAY, Scene
+from tests.agents.scenes import LOOK, PAY, Scene
 
 
 async def test_a_result_is_also_the_sdks() -> None:

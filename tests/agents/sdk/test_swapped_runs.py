@@ -14,7 +14,7 @@ from openai.types.responses.response_function_shell_tool_call import Action
 from openai_responses_mcp.agents import Agent, AgentsError, Runner, configure, tool
 from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from tests.agents.fakes import code_of, within
-from tests.agents.sdk.scenes import LOOK, PAY, Scene
+from tests.agents.scenes import LOOK, PAY, Scene
 
 
 @pytest.fixture(autouse=True)

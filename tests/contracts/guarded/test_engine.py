@@ -1,41 +1,43 @@
-"""What every engine must do: all that the use cases in `runs` rely on, asked of the fake and of the SDK's."""
+"""What an engine must do: all that the use cases in `runs` rely on."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
+import agents as sdk
 import pytest
 
+from openai_responses_mcp.agents.mcp.guarded_tools import guarded_mcp_tools
 from openai_responses_mcp.agents.runs.ports import (
-    AgentEngine,
     EngineEvent,
     EngineOptions,
     EngineOutcome,
     PausedRun,
     Said,
 )
+from openai_responses_mcp.agents.sdk.engine import OpenAIAgentsEngine
+from openai_responses_mcp.agents.testing import ScriptedCall, ScriptedModel
 from openai_responses_mcp.gate.calls import PlannedCall
 from openai_responses_mcp.gate.errors import AgentsError
-from tests.agents.fake_engine import FakeCall, outcome_of
 from tests.agents.fakes import code_of, collected, within
 from tests.agents.runs.guards import NotingLedger
-from tests.contracts.guarded.engine_stages import FakeStage, SdkStage, Stage
 
-LOOK = FakeCall("look", {"what": "here"}, "l-1")
-PAY = FakeCall("pay", {"amount": 5}, "p-1")
+LOOK = ScriptedCall("look", {"what": "here"}, "l-1")
+PAY = ScriptedCall("pay", {"amount": 5}, "p-1")
 PLAIN = EngineOptions()
 STREAMED = EngineOptions(is_streamed=True)
 
 
 class Play:
-    """A clerk with two tools on one of the stages, and what the tools were called with."""
+    """A clerk with two tools, what they were called with, and the script from which all agents speak."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self) -> None:
         self.ran: list[str] = []
-        self.look = stage.tool("look", self._look, "Look at something.")
-        self.pay = stage.tool("pay", self._pay)
-        self.clerk = stage.agent("Clerk", [self.look, self.pay])
+        self.model = ScriptedModel()
+        self.engine = OpenAIAgentsEngine(guarded_mcp_tools)
+        self.look = self.tool("look", self._look, "Look at something.")
+        self.pay = self.tool("pay", self._pay)
+        self.clerk = self.agent("Clerk", [self.look, self.pay])
 
     def _look(self, what: str = "around") -> str:
         self.ran.append(f"look {what}")
@@ -46,8 +48,19 @@ class Play:
         return f"paid {amount}"
 
     @property
-    def engine(self) -> AgentEngine:
-        return self.stage.engine
+    def heard(self) -> list[str]:
+        """What the models got, one text for each time that one was asked."""
+        return [json.dumps(call.input, default=str) for call in self.model.calls]
+
+    def agent(self, name: str, tools: Sequence[Any] = (), handoffs: Sequence[Any] = ()) -> Any:
+        return sdk.Agent[Any](name=name, model=self.model, tools=list(tools), handoffs=list(handoffs))
+
+    def tool(self, name: str, work: Callable[..., Any], description: str = "") -> Any:
+        async def invoke(context: Any, arguments: str) -> Any:
+            return work(**json.loads(arguments))
+
+        schema = {"type": "object", "properties": {}, "additionalProperties": True}
+        return sdk.FunctionTool(name, description, schema, invoke, strict_json_schema=False)
 
     async def run(self, ledger: NotingLedger, options: EngineOptions = PLAIN, agent: Any = None) -> EngineOutcome:
         return await within(outcome_of(self.engine.stream(agent or self.clerk, "go", ledger, options)))
@@ -60,7 +73,7 @@ class Play:
     ) -> PausedRun:
         """The paused run read back from its text by another engine."""
         assert paused.saved is not None
-        self.stage.change_engine()
+        self.engine = OpenAIAgentsEngine(guarded_mcp_tools)
         saved = json.loads(json.dumps(paused.saved))
         return await within(self.engine.restore(agent or self.clerk, saved, ledger, options))
 
@@ -74,9 +87,15 @@ class Play:
         return await within(outcome_of(restored.stream(said) if said else restored.stream())), again
 
 
-@pytest.fixture(params=[pytest.param(FakeStage, id="fake"), pytest.param(SdkStage, id="sdk")])
-def play(request: pytest.FixtureRequest) -> Play:
-    return Play(request.param())
+async def outcome_of(steps: AsyncGenerator[EngineEvent, None]) -> EngineOutcome:
+    outcome = (await collected(steps))[-1].outcome
+    assert outcome is not None
+    return outcome
+
+
+@pytest.fixture
+def play() -> Play:
+    return Play()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -84,8 +103,8 @@ def play(request: pytest.FixtureRequest) -> Play:
 
 
 async def test_tools_and_handoffs_are_described(play: Play) -> None:
-    other = play.stage.agent("Other")
-    agent = play.stage.agent("Clerk", [play.look], [other])
+    other = play.agent("Other")
+    agent = play.agent("Clerk", [play.look], [other])
     look, handoff = await within(play.engine.describe(agent, NotingLedger()))
     assert (look.name, look.kind, look.description) == ("look", "function", "Look at something.")
     assert (handoff.name, handoff.kind) == ("Other", "function")
@@ -94,7 +113,7 @@ async def test_tools_and_handoffs_are_described(play: Play) -> None:
 
 
 async def test_another_description_is_another_definition(play: Play) -> None:
-    changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody.")])
+    changed = play.agent("Clerk", [play.tool("look", play._look, "Look and tell everybody.")])
     (before, _), (after,) = [
         await within(play.engine.describe(agent, NotingLedger())) for agent in (play.clerk, changed)
     ]
@@ -111,7 +130,7 @@ async def test_what_is_no_agent_is_refused(play: Play) -> None:
 
 
 async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
-    play.stage.enqueue("all good")
+    play.model.enqueue("all good")
     outcome = await play.run(NotingLedger())
     assert (outcome.output_text, outcome.last_agent, outcome.saved) == ("all good", play.clerk, None)
     assert outcome.messages[0] == {"role": "user", "content": "go"}
@@ -119,7 +138,7 @@ async def test_a_run_ends_with_what_the_model_said(play: Play) -> None:
 
 
 async def test_a_turn_is_judged_as_a_whole_before_any_of_it_starts(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY], "all good")
+    play.model.enqueue([LOOK, PAY], "all good")
     ledger = NotingLedger()
     outcome = await play.run(ledger)
     assert ledger.events[0] == "judged look, pay"
@@ -130,27 +149,27 @@ async def test_a_turn_is_judged_as_a_whole_before_any_of_it_starts(play: Play) -
     assert [tool.name for tool in catalogue] == ["look", "pay"]
     assert sorted(play.ran) == ["look here", "pay 5"]
     assert (outcome.output_text, outcome.usage.requests) == ("all good", 2)
-    assert "saw here" in play.stage.heard[1]
+    assert "saw here" in play.heard[1]
     result = ledger.result_of("l-1")
     assert result is not None
     assert result.output == "saw here"
 
 
 async def test_nothing_of_a_refused_turn_runs(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY], "never said")
+    play.model.enqueue([LOOK, PAY], "never said")
     ledger = NotingLedger(denies=["pay"])
     assert await code_of(play.run(ledger)) == "AGENTS-E-GATE-DENIED"
     assert ledger.events == ["judged look, pay"]
-    assert (play.ran, len(play.stage.heard)) == ([], 1)
+    assert (play.ran, len(play.heard)) == ([], 1)
 
 
 async def test_a_call_of_an_unknown_tool_is_a_runner_error(play: Play) -> None:
-    play.stage.enqueue(FakeCall("fly"))
+    play.model.enqueue(ScriptedCall("fly"))
     assert await code_of(play.run(NotingLedger())) == "AGENTS-E-RUNNER"
 
 
 async def test_turns_are_limited(play: Play) -> None:
-    play.stage.enqueue(*(FakeCall("look", {}, f"l-{number}") for number in range(3)))
+    play.model.enqueue(*(ScriptedCall("look", {}, f"l-{number}") for number in range(3)))
     assert await code_of(play.run(NotingLedger(), EngineOptions(max_turns=2))) == "AGENTS-E-RUNNER"
     assert len(play.ran) == 2
 
@@ -160,7 +179,7 @@ async def test_turns_are_limited(play: Play) -> None:
 
 
 async def test_a_model_that_fails_is_a_runner_error_with_its_cause(play: Play) -> None:
-    play.stage.enqueue(ConnectionError("no line"))
+    play.model.enqueue(ConnectionError("no line"))
     with pytest.raises(AgentsError, match="AGENTS-E-RUNNER") as caught:
         await play.run(NotingLedger())
     assert isinstance(caught.value.__cause__, ConnectionError)
@@ -170,9 +189,9 @@ async def test_the_ledger_records_a_tool_that_fails(play: Play) -> None:
     def fail() -> str:
         raise RuntimeError("no luck")
 
-    play.stage.enqueue(FakeCall("fail", {}, "f-1"))
+    play.model.enqueue(ScriptedCall("fail", {}, "f-1"))
     ledger = NotingLedger()
-    agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
+    agent = play.agent("Clerk", [play.tool("fail", fail)])
     assert await code_of(play.run(ledger, agent=agent)) == "AGENTS-E-RUNNER"
     assert ledger.events == ["judged fail", "started f-1", "failed f-1"]
     result = ledger.result_of("f-1")
@@ -184,8 +203,8 @@ async def test_an_error_of_this_library_comes_out_of_a_tool_as_it_is(play: Play)
     def fail() -> str:
         raise AgentsError("AGENTS-E-MCP-EXEC", "no luck")
 
-    play.stage.enqueue(FakeCall("fail"))
-    agent = play.stage.agent("Clerk", [play.stage.tool("fail", fail)])
+    play.model.enqueue(ScriptedCall("fail"))
+    agent = play.agent("Clerk", [play.tool("fail", fail)])
     assert await code_of(play.run(NotingLedger(), agent=agent)) == "AGENTS-E-MCP-EXEC"
 
 
@@ -203,14 +222,14 @@ async def test_calls_of_the_caller_are_judged_and_need_no_model(play: Play) -> N
     ledger = NotingLedger()
     outcome = await play.run(ledger, await requested(play, ("look", {"what": "a"}), ("look", {"what": "b"})))
     assert ledger.events[0] == "judged look, look"
-    assert (outcome.output_text, play.ran, play.stage.heard) == ("saw a\nsaw b", ["look a", "look b"], [])
+    assert (outcome.output_text, play.ran, play.heard) == ("saw a\nsaw b", ["look a", "look b"], [])
 
 
 async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
     ledger = NotingLedger(asks=["pay"])
     paused = await play.run(ledger, await requested(play, ("pay", {"amount": 7})))
     outcome, _ = await play.resumed(ledger, paused)
-    assert (outcome.output_text, play.ran, play.stage.heard) == ("paid 7", ["pay 7"], [])
+    assert (outcome.output_text, play.ran, play.heard) == ("paid 7", ["pay 7"], [])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -218,7 +237,7 @@ async def test_calls_of_the_caller_can_wait_too(play: Play) -> None:
 
 
 async def test_nothing_of_a_turn_that_waits_runs(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY])
+    play.model.enqueue([LOOK, PAY])
     ledger = NotingLedger(asks=["pay"])
     outcome = await play.run(ledger)
     assert outcome.saved is not None
@@ -228,7 +247,7 @@ async def test_nothing_of_a_turn_that_waits_runs(play: Play) -> None:
 
 
 async def test_a_saved_run_is_read_back_by_another_engine_without_running(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY])
+    play.model.enqueue([LOOK, PAY])
     ledger = NotingLedger(asks=["pay"])
     paused = await play.run(ledger)
     again = ledger.resumed()
@@ -239,21 +258,21 @@ async def test_a_saved_run_is_read_back_by_another_engine_without_running(play: 
     }
     ((_, judged, _),) = ledger.judged
     assert [restored.calls[call.call_id].tool for call in judged] == [call.tool for call in judged]
-    assert (again.events, play.ran, len(play.stage.heard)) == ([], [], 1)
+    assert (again.events, play.ran, len(play.heard)) == ([], [], 1)
 
 
 async def test_a_saved_run_is_read_back_with_the_tools_as_they_are_now(play: Play) -> None:
-    play.stage.enqueue(LOOK)
+    play.model.enqueue(LOOK)
     ledger = NotingLedger(asks=["look"])
     paused = await play.run(ledger)
-    changed = play.stage.agent("Clerk", [play.stage.tool("look", play._look, "Look and tell everybody."), play.pay])
+    changed = play.agent("Clerk", [play.tool("look", play._look, "Look and tell everybody."), play.pay])
     restored = await play.elsewhere(paused, ledger.resumed(), changed)
     ((_, (judged,), _),) = ledger.judged
     assert restored.calls["l-1"].tool.definition_hash != judged.tool.definition_hash
 
 
 async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY], "all good")
+    play.model.enqueue([LOOK, PAY], "all good")
     ledger = NotingLedger(asks=["pay"])
     paused = await play.run(ledger)
     outcome, again = await play.resumed(ledger, paused)
@@ -264,7 +283,7 @@ async def test_a_resumed_run_makes_every_call_once_and_goes_on(play: Play) -> No
 
 
 async def test_a_call_that_was_not_let_through_does_not_run_on_resume(play: Play) -> None:
-    play.stage.enqueue(PAY, "never said")
+    play.model.enqueue(PAY, "never said")
     paused = await play.run(NotingLedger(asks=["pay"]))
     restored = await play.elsewhere(paused, NotingLedger())
     assert await code_of(outcome_of(restored.stream())) == "AGENTS-E-GATE-DENIED"
@@ -272,15 +291,15 @@ async def test_a_call_that_was_not_let_through_does_not_run_on_resume(play: Play
 
 
 async def test_the_model_gets_what_the_human_said(play: Play) -> None:
-    play.stage.enqueue(PAY, "all good")
+    play.model.enqueue(PAY, "all good")
     ledger = NotingLedger(asks=["pay"])
     paused = await play.run(ledger)
     await play.resumed(ledger, paused, said=Said("but not again"))
-    assert "but not again" in play.stage.heard[-1]
+    assert "but not again" in play.heard[-1]
 
 
 async def test_a_resumed_run_can_pause_again(play: Play) -> None:
-    play.stage.enqueue(PAY, FakeCall("pay", {"amount": 6}, "p-2"), "all good")
+    play.model.enqueue(PAY, ScriptedCall("pay", {"amount": 6}, "p-2"), "all good")
     ledger = NotingLedger(asks=["pay"])
     first = await play.run(ledger)
     again = ledger.resumed()
@@ -305,9 +324,9 @@ async def test_a_saved_run_that_cannot_be_read_is_named(play: Play, saved: dict[
 
 
 async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_agent(play: Play) -> None:
-    other = play.stage.agent("Other", [play.pay])
-    first = play.stage.agent("First", handoffs=[other])
-    play.stage.enqueue(FakeCall("Other", {}, "h-1"), PAY, "other here")
+    other = play.agent("Other", [play.pay])
+    first = play.agent("First", handoffs=[other])
+    play.model.enqueue(ScriptedCall("transfer_to_other", {}, "h-1"), PAY, "other here")
     ledger = NotingLedger()
     outcome = await play.run(ledger, agent=first)
     assert ledger.events == [
@@ -319,9 +338,9 @@ async def test_a_handoff_is_judged_by_its_target_and_the_next_turn_with_the_new_
 
 
 async def test_a_handoff_can_wait_and_be_resumed_elsewhere(play: Play) -> None:
-    other = play.stage.agent("Other")
-    first = play.stage.agent("First", handoffs=[other])
-    play.stage.enqueue(FakeCall("Other", {}, "h-1"), "other here")
+    other = play.agent("Other")
+    first = play.agent("First", handoffs=[other])
+    play.model.enqueue(ScriptedCall("transfer_to_other", {}, "h-1"), "other here")
     ledger = NotingLedger(asks=["Other"])
     paused = await play.run(ledger, agent=first)
     again = ledger.resumed()
@@ -330,7 +349,7 @@ async def test_a_handoff_can_wait_and_be_resumed_elsewhere(play: Play) -> None:
     outcome = await within(outcome_of(restored.stream(Said("be kind"))))
     assert again.events == ["started h-1", "finished h-1"]
     assert (outcome.output_text, outcome.last_agent, outcome.usage.requests) == ("other here", other, 2)
-    assert "be kind" in play.stage.heard[-1]
+    assert "be kind" in play.heard[-1]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -338,14 +357,14 @@ async def test_a_handoff_can_wait_and_be_resumed_elsewhere(play: Play) -> None:
 
 
 def outer(play: Play) -> Any:
-    return play.stage.agent("Outer", [play.stage.agent_tool("ask", play.clerk)])
+    return play.agent("Outer", [play.clerk.as_tool("ask", "Ask somebody else.")])
 
 
-ASK = FakeCall("ask", {"input": "do it"}, "o-1")
+ASK = ScriptedCall("ask", {"input": "do it"}, "o-1")
 
 
 async def test_calls_of_an_agent_inside_pass_the_same_ledger(play: Play) -> None:
-    play.stage.enqueue(ASK, LOOK, "inner done", "all done")
+    play.model.enqueue(ASK, LOOK, "inner done", "all done")
     ledger, agent = NotingLedger(), outer(play)
     outcome = await play.run(ledger, agent=agent)
     assert ledger.events == [
@@ -356,14 +375,14 @@ async def test_calls_of_an_agent_inside_pass_the_same_ledger(play: Play) -> None
 
 
 async def test_a_refusal_inside_ends_the_whole_run(play: Play) -> None:
-    play.stage.enqueue(ASK, LOOK, "never said")
+    play.model.enqueue(ASK, LOOK, "never said")
     ledger = NotingLedger(denies=["look"])
     assert await code_of(play.run(ledger, agent=outer(play))) == "AGENTS-E-GATE-DENIED"
-    assert (play.ran, len(play.stage.heard)) == ([], 2)
+    assert (play.ran, len(play.heard)) == ([], 2)
 
 
 async def test_an_agent_inside_can_wait_and_is_resumed_elsewhere(play: Play) -> None:
-    play.stage.enqueue(ASK, LOOK, "inner done", "all done")
+    play.model.enqueue(ASK, LOOK, "inner done", "all done")
     ledger = NotingLedger(asks=["look"])
     paused = await play.run(ledger, agent=outer(play))
     assert ledger.events == ["judged ask", "started o-1", "judged look"]
@@ -384,7 +403,7 @@ def kinds(events: list[EngineEvent]) -> list[str]:
 
 
 async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Play) -> None:
-    play.stage.enqueue(LOOK, "all good")
+    play.model.enqueue(LOOK, "all good")
     events = await play.stream(NotingLedger())
     assert kinds(events) == ["tool_call", "tool_output", "text_delta"]
     shown = [step.event for step in events if step.event is not None]
@@ -400,7 +419,7 @@ async def test_a_stream_shows_text_and_calls_and_ends_with_the_outcome(play: Pla
 
 
 async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None:
-    play.stage.enqueue([LOOK, PAY], "all good")
+    play.model.enqueue([LOOK, PAY], "all good")
     ledger = NotingLedger(asks=["pay"])
     paused = (await play.stream(ledger))[-1].outcome
     assert paused is not None
@@ -411,16 +430,16 @@ async def test_a_stream_can_pause_and_be_resumed_as_a_stream(play: Play) -> None
     outcome = events[-1].outcome
     assert outcome is not None
     assert (outcome.output_text, outcome.usage.requests) == ("all good", 2)
-    assert "but not again" in play.stage.heard[-1]
+    assert "but not again" in play.heard[-1]
 
 
 async def test_a_stream_that_breaks_is_a_stream_error(play: Play) -> None:
-    play.stage.enqueue(ConnectionError("cut"))
+    play.model.enqueue(ConnectionError("cut"))
     assert await code_of(play.stream(NotingLedger())) == "AGENTS-E-STREAM"
 
 
 async def test_a_stream_can_be_left(play: Play) -> None:
-    play.stage.enqueue("all good", "again")
+    play.model.enqueue("all good", "again")
     steps: AsyncGenerator[EngineEvent, None] = play.engine.stream(play.clerk, "go", NotingLedger(), STREAMED)
     async for step in steps:
         if step.event is not None:
@@ -435,19 +454,19 @@ async def test_a_stream_can_be_left(play: Play) -> None:
 
 async def test_the_model_gets_what_a_human_refused_and_the_rest_runs(play: Play) -> None:
     ledger = NotingLedger(asks=["pay"])
-    play.stage.enqueue([LOOK, PAY], "then not")
+    play.model.enqueue([LOOK, PAY], "then not")
     paused = await play.run(ledger)
     outcome, resumed = await play.resumed(ledger, paused, told={"p-1": "refused: 別の口座に"})
     assert outcome.output_text == "then not"
     assert play.ran == ["look here"]
     assert resumed.events == ["started l-1", "finished l-1"]
-    assert "refused: 別の口座に" in str(json.loads(play.stage.heard[-1]))
-    assert "saw here" in play.stage.heard[-1]
+    assert "refused: 別の口座に" in str(json.loads(play.heard[-1]))
+    assert "saw here" in play.heard[-1]
 
 
 async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_gets_it(play: Play) -> None:
     ledger = NotingLedger(asks=["pay"])
-    play.stage.enqueue([LOOK, PAY], "less, then")
+    play.model.enqueue([LOOK, PAY], "less, then")
     paused = await play.run(ledger)
     outcome, resumed = await play.resumed(ledger, paused, changed={"p-1": {"amount": 3}})
     assert outcome.output_text == "less, then"
@@ -455,26 +474,26 @@ async def test_a_changed_call_runs_with_the_new_arguments_and_the_model_gets_it(
     result = resumed.result_of("p-1")
     assert result is not None
     assert (result.args, result.output) == ({"amount": 3}, "paid 3")
-    assert play.stage.heard[-1].count("A human changed the arguments") == 1
-    assert "paid 3" in play.stage.heard[-1]
+    assert play.heard[-1].count("A human changed the arguments") == 1
+    assert "paid 3" in play.heard[-1]
 
 
 async def test_an_agent_inside_gets_what_a_human_refused(play: Play) -> None:
-    inside = play.stage.agent("Inside", [play.pay])
-    outside = play.stage.agent("Outside", [play.stage.agent_tool("ask", inside)])
+    inside = play.agent("Inside", [play.pay])
+    outside = play.agent("Outside", [inside.as_tool("ask", "Ask somebody else.")])
     ledger = NotingLedger(asks=["pay"])
-    play.stage.enqueue(FakeCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
+    play.model.enqueue(ScriptedCall("ask", {"input": "pay"}, "a-1"), PAY, "inside: then not", "done")
     paused = await play.run(ledger, agent=outside)
     outcome, _ = await play.resumed(ledger, paused, outside, told={"p-1": "refused"})
     assert outcome.output_text == "done"
     assert play.ran == []
-    assert "refused" in play.stage.heard[-2]
-    assert "inside: then not" in play.stage.heard[-1]
+    assert "refused" in play.heard[-2]
+    assert "inside: then not" in play.heard[-1]
 
 
 async def test_the_calls_of_a_pause_name_their_agent(play: Play) -> None:
     ledger = NotingLedger(asks=["pay"])
-    play.stage.enqueue([LOOK, PAY])
+    play.model.enqueue([LOOK, PAY])
     paused = await play.elsewhere(await play.run(ledger), ledger.resumed())
     assert all(turn.agent is play.clerk for turn in paused.turns if turn.calls)
     assert {call.call_id for turn in paused.turns for call in turn.calls} == {"l-1", "p-1"} == set(paused.calls)
@@ -483,7 +502,7 @@ async def test_the_calls_of_a_pause_name_their_agent(play: Play) -> None:
 
 async def test_the_ledger_counts_what_the_models_used_before_their_turn_is_judged(play: Play) -> None:
     ledger = NotingLedger()
-    play.stage.enqueue(LOOK, "done")
+    play.model.enqueue(LOOK, "done")
     outcome = await play.run(ledger)
     assert ledger.tokens[0] == 2
     assert sum(ledger.tokens) <= outcome.usage.total_tokens == 4

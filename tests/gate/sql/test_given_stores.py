@@ -11,7 +11,7 @@ from openai_responses_mcp.gate.errors import AgentsError, DuplicateRecord, Recor
 from openai_responses_mcp.gate.sql.sql_stores import open_stores
 from tests.agents.fake_stores import FakeExecutionLogStore
 from tests.agents.fakes import FakeJudge, code_of, within
-from tests.agents.sdk.scenes import LOOK, PAY, Scene
+from tests.agents.scenes import LOOK, PAY, Scene
 
 LOG = ExecutionLog("r1", "c1", "decision", "allow", "2026")
 

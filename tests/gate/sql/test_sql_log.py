@@ -13,7 +13,7 @@ from openai_responses_mcp.gate.sql.sql_database import SqlDatabase
 from openai_responses_mcp.gate.sql.sql_log import SqlExecutionLogStore
 from tests.agents.fake_stores import FakeHead
 from tests.agents.fakes import ODD_TEXTS, FakeClock
-from tests.agents.sdk.scenes import Scene
+from tests.agents.scenes import Scene
 
 
 def a_log(call: str) -> ExecutionLog:

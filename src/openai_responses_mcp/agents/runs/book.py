@@ -11,7 +11,7 @@ import asyncio
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast, get_args
 
@@ -117,14 +117,11 @@ def _summary(record: RunRecord) -> RunSummary:
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
-Sleep = Callable[[float], Awaitable[None]]
-
 
 class AwaitDecisions:
-    def __init__(self, book: RunBook, approvals: ApprovalController, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(self, book: RunBook, approvals: ApprovalController) -> None:
         self._book = book
         self._approvals = approvals
-        self._sleep = sleep
 
     async def wait(self, run_id: str, timeout_seconds: float | None = None) -> list[HumanApprovalRequest]:
         """Wait until the newest pause is decided, and return its requests. A timeout is `AGENTS-E-APPROVAL-INVALID`."""
@@ -135,7 +132,7 @@ class AwaitDecisions:
         try:
             async with asyncio.timeout(timeout_seconds):
                 while waiting:
-                    await self._sleep(SECONDS_BETWEEN_LOOKS)
+                    await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
                     waiting = await self._approvals.pending(run_id)
         except TimeoutError:
             raise AgentsError(
