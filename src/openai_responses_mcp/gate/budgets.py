@@ -27,21 +27,21 @@ class BudgetStore(Protocol):
     """Counts of calls and tokens, by the name of their window. Any text is a name. Raises `StoreUnavailable`."""
 
     async def read(self, window: str) -> tuple[int, int]:
-        """How much is used, and up to how much a human has allowed; both 0 where nothing is known."""
+        """The used amount, and the amount that a human has allowed; both 0 for an unknown window."""
         ...
 
     async def spend(self, window: str, amount: int) -> None:
-        """Add to what is used. None of many at once is lost."""
+        """Add to the used amount. Concurrent additions all count."""
         ...
 
     async def allow_to(self, window: str, amount: int) -> None:
-        """Never less than was allowed before."""
+        """Raise the allowed amount; it never goes down."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`of` says whose hours and days are counted, where several share a store."""
+    """`of` names the owner of hours and days, where several share a store."""
 
     most: int
     unit: Unit
@@ -86,7 +86,7 @@ class SessionBudget:
         self._limits = limits
 
     async def questions(self, calls: int = 1) -> list[list[BudgetQuestion]]:
-        """What has to be asked before each of the calls of a turn, in their order."""
+        """The questions before each call of a turn, in order."""
         asked: list[list[BudgetQuestion]] = [[] for _ in range(calls)]
         for limit in self._limits():
             window = limit.window(self._session_id, self._clock.now())
@@ -100,7 +100,7 @@ class SessionBudget:
         return asked
 
     def spendings(self) -> tuple[Spending, ...]:
-        """What one call takes from the windows that are open now."""
+        """What one call spends in the windows that are open now."""
         now = self._clock.now()
         return tuple(
             Spending(limit.window(self._session_id, now), limit.most)

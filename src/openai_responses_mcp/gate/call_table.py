@@ -2,7 +2,7 @@
 
 The table outlives a pause as JSON. When it is read back with an answer to exactly those calls that wait for a human, and
 all answers are plain approvals, the calls of the pause are let through together. With any other answer among them the
-turn has to be decided again. `RunRecords` makes what the log says about the calls.
+turn has to be decided again. `RunRecords` makes the audit records about the calls.
 """
 
 import logging
@@ -250,7 +250,7 @@ def _question(saved: OwnJson) -> BudgetQuestion:
 async def changed_call(
     call: PlannedCall, before: ChangedCall | None, answer: HumanAnswer, masking: Masking, schemas: SchemaChecker
 ) -> ChangedCall:
-    """`call` is as the model made it, and `before` as humans had changed it when this one was asked.
+    """`call` is the model's, and `before` is the call as humans had changed it earlier.
 
     Raises `AGENTS-E-APPROVAL-INVALID` where the arguments do not fit the tool.
     """
@@ -267,7 +267,7 @@ async def changed_call(
 
 
 class RunRecords:
-    """The records about the calls of a run. `secret_texts` are the texts in fields that a tool's own schema names after a secret."""
+    """The records about the calls of a run. `secret_texts` are the texts in fields that a tool's schema names like a secret."""
 
     def __init__(self, run_id: str, masking: Masking, who: str = "") -> None:
         self.secret_texts: list[str] = []
@@ -299,7 +299,7 @@ class RunRecords:
         )
 
     def about(self, call: PlannedCall, event: str, decision: str, reason: str = "", *reasons: Reason) -> AuditEntry:
-        """`reasons` are about the result of the call, and stand behind what the tool itself said."""
+        """`reasons` are about the result of the call, and come after the tool's own words."""
         said = [self._masking.text(reason, self.secret_texts), *(reason_in_record([one], one.says) for one in reasons)]
         return AuditEntry(
             run_id=self._run_id,

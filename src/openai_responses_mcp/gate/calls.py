@@ -13,8 +13,8 @@ ToolKind = Literal["mcp", "function", "skill"]
 RISK_LEVELS = range(1, 6)
 DEFAULT_RISK: Mapping[ToolKind, int] = {"function": 1, "skill": 2, "mcp": 3}
 GUARD_RUN = "guard_"  # the ids of sessions of the guard begin with it
-# Arguments that can be read in more than one way are kept as one text, under this name. It is impossible to decide on such a
-# call.
+# Arguments that can be read in more than one way are kept as one text, under this name. Such a
+# call is refused.
 AMBIGUOUS = "<ambiguous>"
 
 

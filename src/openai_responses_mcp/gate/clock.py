@@ -65,7 +65,7 @@ class PresenceStore(Protocol):
 
 
 async def present(store: PresenceStore, now: datetime, kind: PresenceKind | None = None) -> list[Presence]:
-    """Those whose lease has not run out."""
+    """The leases that have not run out."""
     return await store.renewed_since(timestamp(now - timedelta(seconds=LEASE_SECONDS)), kind)
 
 

@@ -21,7 +21,7 @@ MOST_TOOLS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class McpCapability:
-    """One tool of a server; `entry` is all that the server says about it, `pin` what is kept of that."""
+    """One tool of a server; `entry` is its whole definition, `pin` what is stored of it."""
 
     name: str
     description: str
@@ -71,7 +71,7 @@ def is_same(pin: str, other: str) -> bool:
 
 
 def change_between(approved: str, pin: str) -> str:
-    """One line for each part that differs: where, what it was, what it is. The two pins are not of the same definition."""
+    """One line for each part that differs: where, what it was, what it is. Only for pins that differ."""
     before, after = (_entry_in(one) for one in (approved, pin))
     if before is None:
         return "What it was before is not known"
@@ -84,7 +84,7 @@ def _entry_in(pin: str) -> JsonValue:
 
 
 async def pinned_entries(pins: DefinitionPins | None) -> Mapping[str, JsonObject]:
-    """The pinned definitions by the names of their tools, as far as they are known in full."""
+    """The pinned definitions by tool, where the store has more than their hash."""
     found = {tool: _entry_in(pin) for tool, pin in (await pins.known()).items()} if pins else {}
     return {tool: entry for tool, entry in found.items() if isinstance(entry, Mapping)}
 
@@ -100,7 +100,7 @@ def schema_error(message: str) -> AgentsError:
 
 
 def checked_capabilities(server_id: str, entries: Sequence[JsonObject]) -> list[McpCapability]:
-    """All of a server's tools, or `AGENTS-E-MCP-SCHEMA`: a list with one bad entry is not to be trusted."""
+    """All of a server's tools, or `AGENTS-E-MCP-SCHEMA`: one bad entry makes the whole list untrusted."""
     if len(entries) > MOST_TOOLS:
         raise schema_error(f"{server_id} lists more than {MOST_TOOLS} tools; let it offer fewer")
     capabilities = [_capability(server_id, entry) for entry in entries]
@@ -116,7 +116,7 @@ def _capability(server_id: str, entry: JsonObject) -> McpCapability:
     if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_ID or not name.isprintable():
         raise schema_error(f"{server_id} lists a tool without a name of 1 to {LONGEST_ID} printable characters")
     description = entry.get("description") or entry.get("title") or ""
-    # Whatever cannot be read in a schema cannot be said about arguments; the server checks them itself.
+    # A schema that cannot be read is left to the server, which checks the arguments itself.
     return McpCapability(name, str(description), schema if isinstance(schema, Mapping) else {}, entry)
 
 

@@ -1,8 +1,7 @@
 """JSON as it comes from models, tools, servers and stores: its names, the texts in it, its hashes, its differences.
 
-Its form is unknown until it is checked, so it is an `object` to the type checker. So is what belongs to the SDK,
-outside of the adapters: it is passed on and never looked into. What this library has written itself is read as it was
-written, once its hash has been checked.
+Until it is checked, its type is `object`. So are values of the SDK outside the adapters: they are passed on unread. JSON
+that this library wrote itself (`OwnJson`) is trusted once its hash was checked.
 """
 
 import hashlib

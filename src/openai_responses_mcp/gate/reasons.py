@@ -75,12 +75,12 @@ def as_json(reasons: Sequence[Reason]) -> list[JsonValue]:
 
 
 def as_text(reasons: Sequence[Reason]) -> str | None:
-    """None without any, as in the records of earlier versions."""
+    """None if there are none, as in the records of earlier versions."""
     return json.dumps(as_json(reasons), ensure_ascii=False) if reasons else None
 
 
 def from_text(text: str | None) -> tuple[Reason, ...]:
-    """A voice of a later version is kept. What is no list of reasons was not written by us, and does not fit its hash."""
+    """A voice of a later version is kept. Other text was tampered with, and its hash will not match."""
     if text is None:
         return ()
     try:

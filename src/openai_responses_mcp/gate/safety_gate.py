@@ -34,7 +34,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class JudgeFailed(Exception):
-    """A judge raised its `__cause__`. What a thread raises cannot always be raised again."""
+    """Wraps what a judge raised on a thread, as its `__cause__`. A future does not take every exception."""
 
 
 class Judge(Protocol):
@@ -69,7 +69,7 @@ class SafetyAgent(Judge):
 
 
 async def _on_a_thread_of_its_own(judge: Callable[..., object], *args: object) -> object:
-    """Not on the loop's own threads: a judge that never returns would keep one of those for good."""
+    """Not in the loop's thread pool: a judge that never returns would occupy a thread there for good."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[object] = loop.create_future()
 
@@ -240,7 +240,7 @@ class SafetyGate:
 
     @property
     def budget(self) -> Budget | None:
-        """What the policy file says about it now."""
+        """That of the policy file as it is now."""
         return self._policy.budget
 
     @property
@@ -266,7 +266,7 @@ class SafetyGate:
             if is_cancellation(exc):
                 raise
             failure = self._described(exc)
-        # Raised out here, so that what the judge raised does not travel along unmasked.
+        # Raised outside the `except`, so that the judge's unmasked exception is not attached.
         raise AgentsError("AGENTS-E-GATE-EVAL", failure)
 
     def _described(self, failure: BaseException) -> str:

@@ -88,7 +88,7 @@ def decided_calls(logs: Sequence[ExecutionLog]) -> list[DecidedCall]:
             continue
         if event in ("decision", "observed"):
             planned[key] = log
-            # What no decision could be made about says nothing about the tool, and no rule lets it through.
+            # A call that could not be decided says nothing about the tool.
             if log.decision == "deny" and not any(reason.voice == "failure" for reason in log.reasons):
                 found.append(_refused(log))
         elif event == "standing_used" and key not in failed:
@@ -246,7 +246,7 @@ class _Suggesting:
     def _wrong(self, suggested: Sequence[SuggestedRule]) -> int | None:
         rules = self._rules_from(suggested)
         if rules is None:
-            # Something in a rule cannot be said in a file.
+            # A rule holds something that a file cannot express.
             return next(place for place, one in enumerate(suggested) if self._rules_from([one]) is None)
         for call in self._calls:
             against: RuleDecision = "deny" if call.verdict == "allowed" else "allow"

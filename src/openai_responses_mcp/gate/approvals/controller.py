@@ -334,7 +334,7 @@ class ApprovalController:
     async def take_kept(
         self, run_id: str, decision: GateDecision, call: PlannedCall, attempt: int = 1, caller: str = ""
     ) -> ApprovalRecord | None:
-        """The yes that is kept for this very call, used up by this. It answers only the reasons it was given for."""
+        """Use up the yes that is kept for the identical call. It answers only the reasons it was given for."""
         request = replace(self._request(run_id, decision, None, call), caller=self._masking.shown_text(caller))
         asked = self._record(request, call, Pause(), attempt)
         found = await self._store.find_kept(asked, await self._now())
@@ -347,7 +347,7 @@ class ApprovalController:
         return found
 
     async def close_undecided(self, approval_id: str, status: Undecided, comment: str) -> bool:
-        """The request needs no decision any more. It stays visible. False if it was decided in the meantime."""
+        """Close a request that needs no decision any more. It stays visible. False if it was decided in the meantime."""
         record, now = await self.get(approval_id), await self._now()
         choice = ApprovalChoice(
             approval_id=approval_id,
@@ -397,7 +397,7 @@ class ApprovalController:
         return records[0]
 
     async def consume(self, token: str | None, record: ApprovalRecord) -> None:
-        """Use the pause's decisions up, for good. Raises unless this caller is the one who did."""
+        """Use up the decisions of the pause. Raises if another caller was first."""
         hashed = None if token is None else token_hash(token)
         if not await self._store.consume(record.pause_id, hashed, await self._now()):
             raise bad_token("The token has been used", "used")

@@ -53,7 +53,7 @@ _ANSWERABLE: frozenset[Voice] = frozenset({"profile", "rule", "tool"})
 
 @dataclass(frozen=True, slots=True)
 class StandingTerms:
-    """How long it holds: exactly one of the first three is said. `reads`: for every tool of the guarded server that claimed
+    """Exactly one of the first three is given. `reads`: for every tool of the guarded server that claimed
     to read only when the request was made, too."""
 
     for_seconds: int | None = None
@@ -72,10 +72,9 @@ class StandingTerms:
 
 
 class StandingApprovals:
-    """`moments` knows the latest moment that any process has seen: a clock that is set back brings nothing back.
+    """`moments` knows the latest moment that any process has seen: a clock that is set back revives nothing.
 
-    With a `caller` they are that person's: those that hold for everybody or for this person are found, and one that is
-    made holds for this person alone.
+    With a `caller`, only those for this person or for everybody count, and new ones are for this person alone.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class StandingApprovals:
     ) -> StandingApproval:
         """Allow from now on what the request asks for. Raises `StoreUnavailable` unless it is in the log.
 
-        Deciding the request itself is another matter: `approve_from_now_on` does both.
+        Does not decide the request itself; `approve_from_now_on` does both.
         """
         StandingTerms(for_seconds, session_id is not None, always, same_arguments)
         now = await self._now()
@@ -158,7 +157,7 @@ class StandingApprovals:
                 await self._end(one, CHANGED, await self._now())
 
     async def _of_tool(self, tool: ToolDescription, session_id: str) -> "Sequence[StandingApproval]":
-        """Those that may be about this tool in this session."""
+        """Those for this tool in this session, whatever its definition."""
         return [
             one
             for one in await self._store.list_standing(tool.kind, tool.name)
@@ -264,9 +263,9 @@ async def approve_from_now_on(
 
 
 async def _release(approvals: ApprovalController, made: Sequence[StandingApproval]) -> int:
-    """Approve what waits and is covered. A guard looks at its own requests and goes on; a run has to be resumed.
+    """Approve waiting requests of guards that are covered. A run of an agent would have to be resumed.
 
-    The decision itself is made. A request that is decided elsewhere first, or that the store does not take, is not released.
+    Requests that are decided elsewhere first, or that the store does not take, are skipped.
     """
     released, names = 0, {one.tool_name for one in made}
     try:
@@ -286,7 +285,7 @@ async def _release(approvals: ApprovalController, made: Sequence[StandingApprova
 
 
 def _covers(standing: StandingApproval, record: ApprovalRecord) -> bool:
-    """As the gate would say if the call came now: it answers for a human to these voices alone."""
+    """Whether the gate would let the call through now: a standing approval answers these voices alone."""
     request = record.request
     asking = [reason.voice for reason in request.reasons if reason.says == "needs_human"]
     return (

@@ -1,7 +1,7 @@
 """Moving the beginning of the log into a file, so that both parts can still be checked.
 
-The record `log_archived` takes the place of what was moved. It says where that ended, what it looked like, and what later
-records may refer to in it: calls that are not over, and standing approvals. The file is on the disk before anything is
+The record `log_archived` replaces the moved records. It holds where they ended, their fingerprint, and what later records
+may refer to: unfinished calls and standing approvals. The file is on the disk before anything is
 removed, and the removal and its record are one transaction. After a crash in between, nothing is missing, and the same
 command goes on with the file that is there.
 """
@@ -44,7 +44,7 @@ class ArchiveFile(Protocol):
         ...
 
     def write(self, records: Sequence[ExecutionLog]) -> None:
-        """All or none, and on the disk when this returns. A file that is there is not replaced."""
+        """All or none, and on the disk when this returns. An existing file is not replaced."""
         ...
 
 
@@ -53,7 +53,7 @@ class ArchiveFile(Protocol):
 
 
 def older_than(moment: str, logs: Sequence[ExecutionLog]) -> Sequence[ExecutionLog]:
-    """The beginning of the log that is older, as far as no call is torn apart by it."""
+    """The beginning of the log before this moment, shortened so that no call is split."""
     count = next((place for place, log in enumerate(logs) if log.timestamp >= moment), len(logs))
     last = {(log.run_id, log.tool_call_id): place for place, log in enumerate(logs)}
     first: dict[tuple[str, str], int] = {}
@@ -68,7 +68,7 @@ def older_than(moment: str, logs: Sequence[ExecutionLog]) -> Sequence[ExecutionL
 def facts_of_archive(
     logs: Sequence[ExecutionLog], moved: Sequence[ExecutionLog], earlier: ExecutionLog | None, accepted: int
 ) -> JsonObject:
-    """What the record says that takes the place of `moved`. `earlier` is the record of the archive before this one.
+    """The facts in the record that replaces `moved`. `earlier` is the record of the archive before this one.
 
     `accepted` is how many records of the log people have accepted as they were. Those that stay are still covered.
     """
@@ -114,7 +114,7 @@ def text_of(records: Sequence[ExecutionLog]) -> str:
 
 
 def records_in(text: str) -> list[ExecutionLog]:
-    """Raises `ValueError` for what is no archive, or is cut off."""
+    """Raises `ValueError` if the text is no archive, or is cut off."""
     lines = text.removesuffix("\n").split("\n")
     try:
         head = json.loads(lines[0])

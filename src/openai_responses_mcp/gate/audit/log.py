@@ -121,7 +121,7 @@ class AuditLog:
     # Writing
 
     async def record(self, *entries: AuditEntry) -> None:
-        """Write these, and what was noted of their runs before them, in one step.
+        """Write the entries after the noted ones of their runs, in one step.
 
         Raises `DuplicateRecord`, and `StoreUnavailable` only when the audit is `required`.
         """
@@ -132,7 +132,7 @@ class AuditLog:
         self._noted.setdefault(entry.run_id, []).append(self.masked(entry))
 
     async def settle(self, run_id: str) -> None:
-        """Write what was noted of the run and still waits for a record. Raises as `record` does."""
+        """Write the noted records of the run that still wait. Raises as `record` does."""
         if run_id in self._noted:
             await self._record([], {run_id})
 
@@ -142,9 +142,9 @@ class AuditLog:
         self._warn_of_unwritten(problem, {entry.run_id for entry in entries})
 
     async def prepared(self, entry: AuditEntry) -> ExecutionLog:
-        """The record, to be written by the caller together with what it is about. Everything before it is written.
+        """The masked record, for the caller to store together with its subject. Earlier records are written first.
 
-        Raises `StoreUnavailable` in both modes: what has to be kept together with its record cannot go on without it.
+        Raises `StoreUnavailable` in both modes.
         """
         await self._after_earlier({entry.run_id})
         await self._write_backlog()
@@ -155,10 +155,7 @@ class AuditLog:
         await self._store.append(await self.prepared(entry))
 
     async def write_with(self, write: Callable[[list[ExecutionLog]], Awaitable[_T]], run_ids: set[str]) -> _T:
-        """Hand what was noted of the runs to `write`, which stores it together with its own records.
-
-        Raises in both modes: what `write` stores cannot do without its records.
-        """
+        """Call `write` with the noted records of the runs; it stores them together with its own. Raises in both modes."""
         await self._after_earlier(run_ids)
         noted = [log for run_id in run_ids for log in self._noted.pop(run_id, ())]
         with self._carrying(noted):
@@ -170,7 +167,7 @@ class AuditLog:
                 raise
 
     async def flush(self) -> None:
-        """Try again to write what is left. A store that is still unreachable is not reported again."""
+        """Retry the unwritten records. A store that is still unreachable is not reported again."""
         try:
             await self._write_backlog()
         except StoreUnavailable:
@@ -292,7 +289,7 @@ class AuditLog:
     async def archive(self, before: str | datetime, file: ArchiveFile, by: str = "") -> ExecutionLog:
         """Move records from before this moment into the file. The record that takes their place says so.
 
-        Goes on with a file that is there if the log begins with what is in it: an earlier try got no further.
+        If the file exists and the log begins with its records, an earlier try was interrupted, and this one goes on.
         """
         moment = _moment(before) or ""
         logs, found = await self._look()

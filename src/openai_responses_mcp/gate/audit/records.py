@@ -60,7 +60,7 @@ class LogFinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogVerification:
-    """`first_bad` is the record where the log stops being what was written; `uncovered` says what was not checked.
+    """`first_bad` is the first record that is not as it was written; `uncovered` says what was not checked.
 
     `findings` names everything that was found, `problem` the first of it. What people have accepted is not a finding
     any more; `accepted` lists each such loss, with the reason that was given.
@@ -187,7 +187,7 @@ UNREADABLE = Head(BEGINNING, BEGINNING, finding=LogFinding(1, Sentence("the head
 
 
 def kept_finding(sequence: int, problem: str) -> LogFinding:
-    """One that a head has kept. Those that are made here can be said in other languages again."""
+    """A finding that a head has kept. Sentences of ours can be translated again."""
     made = (Sentence(template, number=sequence) for template in _HEAD_FINDINGS)
     return LogFinding(sequence, next((sentence for sentence in made if sentence == problem), problem))
 

@@ -2,7 +2,7 @@
 
 An acceptance is a record like any other. It says how many records there were and what they looked like, so that it
 covers these and nothing that happens to them later. The record of an archive says the same of those that stayed. With a
-head, only those count that were made with this head: who can write to a shared store can also write such a record.
+head, only those count that were made with this head: anyone who can write to a shared store could forge such a record.
 """
 
 import re
@@ -40,7 +40,7 @@ def contradictions(logs: Sequence[ExecutionLog], before: Sequence[ExecutionLog] 
 
 
 def open_before(archive: ExecutionLog | None) -> list[ExecutionLog]:
-    """What the record of an archive keeps of calls that were not over, and of standing approvals."""
+    """The records of unfinished calls and standing approvals that the record of an archive keeps."""
     rows = archive.arguments.get("open") if archive else None
     return [_carried(row) for row in rows if isinstance(row, list) and len(row) == 4] if isinstance(rows, list) else []
 

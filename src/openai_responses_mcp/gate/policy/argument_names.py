@@ -2,7 +2,7 @@
 
 A server that ignores the case of names would read another argument than the rules do. So a name that differs from a
 known one only in case is refused, at every depth, and so are two such names in one object. Known are the names that the
-tool's schema declares and those that a rule looks at. A map whose names neither of them knows is free: it is left alone.
+tool's schema declares and those that a rule looks at. A map without known names is left alone.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from openai_responses_mcp.gate.json_values import JsonObject, JsonValue
 from openai_responses_mcp.gate.schema.documents import REFERENCES, Document
 
-# Keywords whose schemas are about the same value as the schema that they stand in.
+# Keywords that hold further schemas for the same value.
 _LISTED = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else", "not")
 _NAMED = ("dependentSchemas", "dependencies")
@@ -75,7 +75,7 @@ def _below(step: str, pointers: _Pointers) -> _Pointers:
 
 
 class _Parts:
-    """What schemas say about one value, also through others. The elements of a list share one answer."""
+    """All schemas that apply to a value, also through others. Cached: the elements of a list share them."""
 
     def __init__(self, root: JsonObject) -> None:
         self._document = Document(root)

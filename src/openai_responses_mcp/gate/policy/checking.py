@@ -1,6 +1,6 @@
 """What is odd about a policy that can be read: rules that never apply, rules in the wrong order, unknown names.
 
-Only what is certain is reported, and only where a simple comparison of two rules shows it.
+Only certain problems are reported, and only those that a simple comparison of two rules shows.
 """
 
 import re
@@ -40,7 +40,7 @@ _STRICTNESS: Mapping[RuleDecision | None, int] = {"allow": 0, "ask": 1, "deny": 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFindings:
-    """What a check of a file found, each with its place. What follows the problems is looked for only without any."""
+    """The findings of a check, each with its place. The others are looked for only if there are no problems."""
 
     rules: int
     problems: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ def _is_impossible(when: When, paths: Paths) -> bool:
 
 
 def _asks_no_more(one: Rule, rule: Rule) -> bool:
-    """Whether the first fits every call of its tools that the second fits."""
+    """True if `one` fits every call of its tools that `rule` fits."""
     # As they are written: to Python, the values 1 and true are equal.
     asked, known = {repr(when) for when in one.when}, {repr(when) for when in rule.when}
     if not asked <= known or one.claims not in (None, rule.claims):
@@ -94,7 +94,7 @@ def _covers(one: Rule, rule: Rule) -> bool:
 
 
 def glob_covers(wide: str, glob: str) -> bool:
-    """Whether each name that fits `glob` fits `wide`. Says no where that would take more than one comparison."""
+    """True if every name that fits `glob` fits `wide`. False where one comparison cannot show it."""
     # Read as a name, the narrower glob shows it, unless a wildcard for one letter would take a star for a letter.
     return wide == glob or ("[" not in wide + glob and "?" not in wide and fnmatchcase(glob, wide))
 
@@ -104,7 +104,7 @@ def glob_covers(wide: str, glob: str) -> bool:
 
 
 def looser_rules_first(policy: Policy, paths: Paths, known: "KnownTools | None" = None) -> Iterator[tuple[Rule, str]]:
-    """Each stricter rule behind a looser one that takes some of its calls away, unless the looser is the exception.
+    """Stricter rules after a looser one that takes some of their calls, unless the looser one is an exception to them.
 
     Whether a rule with `claims` takes calls of one without depends on the tools that are known.
     """
@@ -131,7 +131,7 @@ def _takes_away(one: Rule, rule: Rule, paths: Paths, known: "KnownTools | None")
 def globs_overlap(one: str, other: str) -> bool:
     """Whether a name could fit both globs. A set of letters counts as any letter."""
     first, second = _SETS.sub("?", one), _SETS.sub("?", other)
-    # Which beginnings of the second some text fits that also fits the beginning of the first.
+    # Lengths of the beginnings of `second` that share a text with the part of `first` read so far.
     reached = {0, *_over_stars(second, 0)}
     for letter in first:
         further = set[int]()
@@ -185,7 +185,7 @@ def _folders(condition: Condition, paths: Paths) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KnownTools:
-    """What a store knows: tools by their names in rules, and what those with a pinned definition take and claim."""
+    """The tools in a store by their names in rules; those with a pinned definition with schema and claims."""
 
     names: frozenset[str]
     schemas: Mapping[str, JsonObject]

@@ -70,7 +70,7 @@ KEPT_SECONDS = 1.0
 
 
 class RecentProfiles(PolicyStore):
-    """Around another store; what another process changes there counts a moment later."""
+    """Caches another store for a moment; changes by other processes count after that."""
 
     def __init__(self, store: PolicyStore, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store

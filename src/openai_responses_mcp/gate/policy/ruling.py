@@ -1,7 +1,7 @@
 """The policy in force, applied to calls. A ruling is one voice among those of the gate.
 
 The guard also protects itself: a path that leads to the policy file, the store, or a file in which an MCP client is
-configured to start the guard asks. A path whose file is not clear is compared by the end of it.
+configured to start the guard asks. A path in doubt is compared by its end.
 """
 
 import logging

@@ -83,7 +83,7 @@ class Walk:
         self._depth = 0
 
     def check(self, schema: Any, value: Any, seen: Seen | None = None) -> Finding:
-        """`seen` gets what was looked at, if a keyword above needs it."""
+        """`seen` collects the names and items that were looked at, if a keyword above needs them."""
         if isinstance(schema, bool):
             self.steps.spend()
             return None if schema else Misfit("is not allowed here")

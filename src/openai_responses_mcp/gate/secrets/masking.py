@@ -1,8 +1,8 @@
-"""Secrets out of everything that the guarded half keeps or shows, for good, in two views.
+"""Hides secrets in everything that gate, guard and agents store or show, in two views.
 
 The human or judge who decides on a call sees it exactly: a label for each real secret (`‹OPENAI_API_KEY›`), and
 everything else whole, because the model chose the keys and the texts. The log may hide more: also what only looks like
-a secret. Where secrets must come back when a run goes on, `withholding` does it.
+a secret. Secrets that must come back when a run resumes: see `withholding`.
 """
 
 import json
@@ -139,7 +139,7 @@ def _mapped_object(
 
 
 def _labelled(name: str, text: str) -> str:
-    # A label stays: what was shown may be shown again.
+    # A text that is a label already stays as it is.
     is_label = text.startswith("‹") and text.find("›") == len(text) - 1
     return text if is_label else label_of(name, len(text))
 

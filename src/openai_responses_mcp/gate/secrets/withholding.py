@@ -40,14 +40,14 @@ def _at(items: Sequence[JsonValue], place: int) -> JsonValue:
 
 MOST_SAVES = 1000
 
-# A text inside JSON inside a text, as the arguments of a call are saved. One without an end goes on to the end of the
-# whole text: looking for its end from each of its quotes would take time without bound.
+# A text inside JSON inside a text, as the arguments of a call are saved. One without an end extends to
+# the end of the text: looking for its end from each of its quotes would take quadratic time.
 _LITERAL = re.compile(r'"((?:[^"\\]++|\\.?)*+)(?:"|\Z)', re.DOTALL)
 
 
 @dataclass(slots=True)
 class _Save:
-    """What one save took out: `gaps` is written down beside the run, `held` never is."""
+    """What one save took out: `gaps` is stored with the run, `held` never is."""
 
     number: str = field(default_factory=lambda: secrets.token_hex(16))
     gaps: list[dict[str, JsonValue]] = field(default_factory=list)

@@ -35,7 +35,7 @@ MARK = 0x6F726D67
 _OWNER_ONLY = 0o600
 _OTHERS = 0o077
 
-# What the driver takes itself; anything else in the query is SQLite's, and SQLite reads it only in a URI.
+# Arguments for the driver. Everything else in the query is for SQLite, which reads it only from a URI.
 _DRIVER_ARGUMENTS = frozenset(
     ("uri", "timeout", "isolation_level", "detect_types", "check_same_thread", "cached_statements")
 )
@@ -45,7 +45,7 @@ _LONGEST_TIMEOUT_SECONDS = 1_000_000
 
 def understood(url: str) -> URL:
     try:
-        # Neither can be in the name of a file, nor in an address.
+        # No file name and no address can hold half a surrogate pair or NUL.
         url.encode()
         if "\0" in url:
             raise ValueError
@@ -161,7 +161,7 @@ def make_ours(file: SqliteFile, busy_seconds: float) -> None:
 
 
 def create_private(file: Path) -> bool:
-    """With its mode from the start, so that others cannot read it even for a moment. False when it is there already."""
+    """Created with its final mode, so that others can never read it. False if the file exists."""
     try:
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
     except FileExistsError:

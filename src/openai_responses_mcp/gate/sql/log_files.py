@@ -119,14 +119,14 @@ def _write(descriptor: int, head: Head) -> None:
     }
     os.lseek(descriptor, 0, os.SEEK_SET)
     if os.write(descriptor, json.dumps(facts).encode().ljust(_SIZE)) < _SIZE:
-        # Half a head would count as damage. Only the first one can find the disk full: later ones take its place.
+        # Half a head would count as damage. Only the first one can find the disk full: later ones overwrite it.
         os.truncate(descriptor, 0)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.truncate(descriptor, _SIZE)
 
 
 def _head_in(descriptor: int) -> Head | None:
-    """An empty file is one whose first head was never written."""
+    """None for an empty file: its first head was never written."""
     text = os.read(descriptor, _SIZE + 1)
     if not text:
         return None
@@ -163,7 +163,7 @@ class ArchiveOnDisk(ArchiveFile):
 
     def read(self) -> list[ExecutionLog] | None:
         try:
-            # Half a surrogate pair can stand in a record, and no newline of it in a line.
+            # A record can hold half a surrogate pair. A newline in it is escaped.
             return records_in(self._path.read_bytes().decode("utf-8", "surrogatepass"))
         except FileNotFoundError:
             return None
@@ -191,7 +191,7 @@ def _unusable(problem: Sentence) -> AgentsError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Else a power cut could take the name away again."""
+    """Otherwise a power cut could lose the new name."""
     if os.name != "posix":  # pragma: no cover - Windows cannot open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -19,25 +19,25 @@ _OWNER_ONLY = 0o600
 
 
 def own_store(environ: Mapping[str, str]) -> str:
-    """Its URL. The folder is made where it is missing, for its owner alone."""
+    """The URL of the user's own store. Creates its folder, for its owner alone."""
     path = _path(environ)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     return f"sqlite:///{path}"
 
 
 def own_folder(environ: Mapping[str, str]) -> str:
-    """Where the guard keeps what is its own."""
+    """The folder of the guard's own files."""
     return os.path.dirname(_path(environ))
 
 
 def store_from(given: str | None, environ: Mapping[str, str]) -> str | None:
-    """The store that was named, else the environment's, else the user's own where there is one."""
+    """The given store, else that of `AGENTS_STORE`, else the user's own if it exists."""
     path = _path(environ)
     return given or environ.get("AGENTS_STORE") or (f"sqlite:///{path}" if os.path.exists(path) else None)
 
 
 def store_to_wait_at(given: str | None, environ: Mapping[str, str]) -> str | None:
-    """The same for code that waits for requests: the user's own is made if there is none yet.
+    """The same for code that waits for requests: creates the user's own store if there is none.
 
     None without the extra that a store needs. Raises `StoreUnavailable`.
     """
@@ -71,7 +71,7 @@ def _path(environ: Mapping[str, str]) -> str:
     if os.name == "nt" and windows:
         return os.path.join(windows, _FOLDER, _FILE)
     state = environ.get("XDG_STATE_HOME", "")
-    # One that is not absolute is to be ignored, says the specification of these variables.
+    # The XDG specification says to ignore a relative path.
     folder = state if os.path.isabs(state) else os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(folder, _FOLDER, _FILE)
 

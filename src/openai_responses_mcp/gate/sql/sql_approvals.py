@@ -199,7 +199,7 @@ def _latest(connection: Connection) -> str:
 
 
 def _is_a_second_later(now: str, latest: str) -> bool:
-    """Many processes at once need not all write down the same second."""
+    """So that many processes do not all write the same second."""
     return not latest or datetime.fromisoformat(now) - datetime.fromisoformat(latest) >= timedelta(seconds=1)
 
 
@@ -318,14 +318,14 @@ class SqlDecisionNews(DecisionNews):
             connection.exec_driver_sql(f"LISTEN {CHANNEL}")
             driver: Any = connection.connection.driver_connection
             self._is_listening.set()
-            # What was decided before this began was not heard of.
+            # Decisions made before this were not heard.
             self._ring(None)
             while self._bells:
                 for heard in driver.notifies(timeout=_LISTENING_SECONDS):
                     self._ring(heard.payload)
 
     def _ring(self, payload: str | None) -> None:
-        """One of them, or all."""
+        """For one request, or for all."""
         with self._changing:
             ids = list(self._bells) if payload is None else [payload]
             bells = [bell for one in ids for bell in self._bells.get(one, ())]

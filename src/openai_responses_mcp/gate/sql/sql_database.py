@@ -42,7 +42,7 @@ from openai_responses_mcp.gate.sql.database_urls import MARK, make_ours, sqlite_
 
 SAFE_WAL_VERSION = (3, 51, 3)
 IN_MEMORY = "sqlite://"
-BUSY_SECONDS = 15.0  # how long a SQLite file may be locked by others; `?timeout=` in the URL says otherwise
+BUSY_SECONDS = 15.0  # how long to wait for a SQLite file that others lock; `?timeout=` in the URL overrides it
 
 _SETTING_UP = 0x0A6E7_5E7  # the advisory lock of PostgreSQL under which the tables are made
 _T = TypeVar("_T")
@@ -101,7 +101,7 @@ class SqlDatabase:
         return bool(self._waiting)
 
     async def open(self) -> None:
-        """Look whether the database is there, once. Raises as `work` does."""
+        """Check once that the database can be used. Raises as `work` does."""
         if not self._is_ready:
             await self.work(lambda connection: None, is_writing=False)
 
@@ -115,7 +115,7 @@ class SqlDatabase:
     async def rows(
         self, query: Executable, values: Mapping[str, object] | None = None, *, is_writing: bool = False
     ) -> Sequence[Row[Any]]:
-        """All that the query finds. With `is_writing`, what waits is written first."""
+        """All rows. With `is_writing`, waiting jobs run first."""
         return await self.work(lambda connection: connection.execute(query, values).all(), is_writing=is_writing)
 
     async def change(self, statement: Executable, values: Mapping[str, object] | None = None) -> int:
@@ -149,18 +149,18 @@ class SqlDatabase:
 
     @contextmanager
     def own_connection(self) -> Iterator[Connection]:
-        """A connection to keep, each statement by itself. Raises as SQLAlchemy and the driver do."""
+        """A connection to keep, in autocommit mode. Raises as SQLAlchemy and the driver do."""
         with self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
     def driver_error(self) -> type[Exception]:
-        """What the driver raises where SQLAlchemy is not between."""
+        """What the driver raises when it is used without SQLAlchemy."""
         error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         return error
 
     def close(self) -> None:
-        """Write what waits, and close every connection; the next work opens a new one."""
+        """Run waiting jobs and close every connection; later work opens new ones."""
         if self._waiting:
             self.work_now(lambda connection: None)
         with self._turn:
@@ -224,7 +224,7 @@ class SqlDatabase:
 
 
 def _add_new_columns(connection: Connection) -> None:
-    """Tables of an earlier version get what has been added since. An earlier version goes on using them."""
+    """For tables of an earlier version, which can go on using them."""
     for table in tables.metadata.sorted_tables:
         known = _columns_of(connection, table.name)
         for column in table.columns:
@@ -281,7 +281,7 @@ def _translated() -> Iterator[None]:
 
 
 def _kind_of(error: Exception) -> str:
-    """In words of our own: those of a driver may hold the address with its password, and values of the statement."""
+    """In our own words: a driver's may hold the address with its password, or values of the statement."""
     cause = getattr(error, "orig", None) or error
     if known := _SQLITE_WORDS.get(getattr(cause, "sqlite_errorname", "")):
         return known

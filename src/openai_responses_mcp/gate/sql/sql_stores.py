@@ -55,7 +55,7 @@ _TURN = text("SELECT pg_advisory_xact_lock(hashtext(:caller))")
 
 @cache
 def _upsert(dialect: str, table: Table, *kept: str) -> Insert:
-    """Insert a row, or change all of it but its key and what is kept as it was."""
+    """Insert a row, or update all of its columns but the key and those in `kept`."""
     statement = INSERTS[dialect](table)
     key = list(table.primary_key.columns)
     fixed = {*kept, *(column.name for column in key)}
@@ -116,7 +116,7 @@ class SqlPins(DefinitionPins):
         self._database = database
 
     async def known(self) -> Mapping[str, str]:
-        """Also those of the guard: for rules it is the same tool, whatever command its server has."""
+        """Includes the guard's: for rules it is the same tool, whatever command its server has."""
 
         def read(connection: Connection) -> dict[str, str]:
             found = (connection.execute(select(table.c.tool, table.c.pin)) for table in (definitions, pins))

@@ -97,7 +97,7 @@ approvals = Table(
     Column("expires_at", String(40)),
     Column("used_at", String(40)),
     Column("replaced_by", AnyText),
-    # Since these were added, a row may be without them.
+    # Added later: NULL in older rows.
     Column("parameters", AnyText),
     Column("tell_model", Boolean),
     Column("changed_arguments", AnyText),
@@ -125,7 +125,7 @@ logs = Table(
     Column("timestamp", String(40), nullable=False),
     Column("previous_hash", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
-    # Earlier versions wrote none of these.
+    # Added later: NULL in older rows.
     Column("reasons", AnyText),
     Column("who", AnyText),
     UniqueConstraint("run_id", "tool_call_id", "event", name="agents_log_once"),
@@ -140,7 +140,7 @@ log_turns = Table(
     Column("taken", BigInteger, nullable=False),
 )
 
-# One row: the latest moment that any process has seen. A clock that is set back does not bring a token back to life.
+# One row: the latest moment that any process has seen. A clock that is set back cannot revive an expired token.
 clock = Table(
     "agents_clock",
     metadata,
@@ -156,7 +156,7 @@ pins = Table(
     Column("pin", AnyText, nullable=False),
 )
 
-# What people have allowed from now on.
+# Standing approvals.
 standing = Table(
     "agents_standing",
     metadata,
@@ -174,7 +174,7 @@ standing = Table(
     Column("comment", AnyText, nullable=False),
     Column("ended_at", String(40)),
     Column("ended_because", String(32), nullable=False),
-    # A row of an earlier version is without these.
+    # Added later: NULL in older rows.
     Column("origin", String(64)),
     Column("caller", AnyText),
 )
@@ -219,7 +219,7 @@ definitions = Table(
     Column("pin", AnyText, nullable=False),
 )
 
-# Calls of those who may make only so many a minute, or at once. One that has not ended renews its lease.
+# Calls that count against a caller's limits. A running call renews its lease.
 caller_calls = Table(
     "agents_caller_calls",
     metadata,
